@@ -124,6 +124,8 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
+/** A run of everything shares what its many test files need. */
+const isShared = mode === 'all' && files.length === 0;
 const failures: Failure[] = [];
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
@@ -138,7 +140,7 @@ if (files.length === 0) {
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
-  await globalSetup();
+  await globalSetup({ isWholeRun: isShared });
   try {
     if (files.length > 0) await test('these tests', files, 1);
     else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
@@ -168,10 +170,7 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   if (failures.length > 0) return;
   const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const groups = toGroups(
-    globSync([...patterns], { cwd: root }).sort(),
-    files.length === 0 && mode === 'all',
-  );
+  const groups = toGroups(globSync([...patterns], { cwd: root }).sort(), isShared);
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
   failures.push(...(await runFiles(groups, concurrency)));

@@ -10,6 +10,8 @@ interface Place {
   readonly next: readonly Suggestion[];
   readonly options: readonly (Suggestion & { readonly option: Option })[];
   readonly firstPositional: readonly string[];
+  /** Whether the first positional is a file or a folder, which the shell completes itself. */
+  readonly takesPath: boolean;
 }
 
 interface Suggestion {
@@ -39,6 +41,7 @@ function placesOf(commands: readonly Command[]): readonly Place[] {
         option,
       })),
       firstPositional: command?.positionals[0]?.choices ?? [],
+      takesPath: pathNames.includes(command?.positionals[0]?.name ?? ''),
     };
   });
 }
@@ -57,9 +60,11 @@ function nextWords(words: string, commands: readonly Command[]): readonly Sugges
   return [...found].map(([word, about]) => ({ word, about }));
 }
 
-/** Values that are files or folders are completed by the shell itself. */
+/** What the usage shows for files and folders. */
+const pathNames: readonly string[] = ['FILE', 'FOLDER'];
+
 function isPath(option: Option): boolean {
-  return option.type === 'string' && ['FILE', 'FOLDER'].includes(option.value);
+  return option.type === 'string' && pathNames.includes(option.value);
 }
 
 function choicesOf(option: Option): readonly string[] {
@@ -82,11 +87,12 @@ function bashScript(places: readonly Place[]): string {
   );
   const words = places.map((place) => {
     const offered = [...place.next, ...place.options].map(({ word }) => word);
-    return `    '${place.words}') offered='${[...place.firstPositional, ...offered].join(' ')}' ;;`;
+    const files = place.takesPath ? ' files=yes' : '';
+    return `    '${place.words}') offered='${[...place.firstPositional, ...offered].join(' ')}'${files} ;;`;
   });
   return `# Completion of till for bash. Load it with: source <(till completion bash)
 _till() {
-  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command= offered= i
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} command= offered= files= i
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "\${command:+ $command} \${COMP_WORDS[i]}" in
       ${known.join('|')}) command="\${command:+$command }\${COMP_WORDS[i]}" ;;
@@ -102,6 +108,7 @@ ${values.join('\n')}
 ${words.join('\n')}
   esac
   COMPREPLY=($(compgen -W "$offered" -- "$current"))
+  [[ -z $files ]] || COMPREPLY+=($(compgen -f -- "$current"))
 }
 complete -F _till till
 `;
@@ -117,7 +124,8 @@ function zshScript(places: readonly Place[]): string {
   );
   const offered = places.map((place) => {
     const lines = [...place.next, ...place.options].map(({ word, about }) => zshText(`${word}:${about}`));
-    return `    '${place.words}') offered=(${[...place.firstPositional, ...lines].join(' ')}) ;;`;
+    const files = place.takesPath ? ' _files;' : '';
+    return `    '${place.words}')${files} offered=(${[...place.firstPositional, ...lines].join(' ')}) ;;`;
   });
   return `#compdef till
 # Completion of till for zsh. Load it with: source <(till completion zsh)
@@ -148,11 +156,12 @@ function zshText(text: string): string {
 
 function fishScript(places: readonly Place[]): string {
   const known = places.filter(({ words }) => words !== '').map(({ words }) => quoted(words));
-  const lines = places.flatMap(({ words, next, options, firstPositional }) => {
+  const lines = places.flatMap(({ words, next, options, firstPositional, takesPath }) => {
     const at = `complete -c till -n "__till_at '${words}'"`;
     return [
       ...next.map(({ word, about }) => `${at} -f -a ${word} -d ${quoted(about)}`),
       ...firstPositional.map((word) => `${at} -f -a ${word}`),
+      ...(takesPath ? [`${at} -F`] : []),
       ...options.map(({ word, about, option }) => {
         const value = takesValue({ option }) ? (isPath(option) ? ' -r -F' : ` -x${fishChoices(option)}`) : '';
         return `${at} -l ${word.slice(2)}${value} -d ${quoted(about)}`;

@@ -93,6 +93,15 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     );
   }
 
+  /** The number of invoices whose customer has no row. */
+  async countUnattached(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>(
+      `select count(*)::integer as count from till.invoices
+       where customer_id is null and processor_customer_id is not null`,
+    );
+    return row?.count ?? 0;
+  }
+
   /** Invoices whose number begins with this text, in any case, in the order of their numbers. */
   searchNumbers(db: Queryable, text: string, limit: number): Promise<readonly Invoice[]> {
     return db.query(

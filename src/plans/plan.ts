@@ -15,6 +15,7 @@ import {
   takeValues,
 } from '../mirrors/transition.ts';
 import type { PlanFeatures } from './plan-features.ts';
+import type { PriceObstacle } from './price-obstacle.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -77,19 +78,6 @@ export interface ProductFacts extends OwnFacts {
   /** Deletion is final, whatever its time. */
   readonly deleted?: true;
 }
-
-/** Why a price cannot be a Till plan. */
-export const priceObstacles = {
-  one_time: 'The price is paid once, and a plan bills in intervals.',
-  tiered: 'The price has tiers, and a plan has one amount.',
-  metered: 'The price bills metered usage, and a plan has a fixed amount.',
-  packaged: 'The price divides the quantity into packages, and a plan bills each unit.',
-  custom_amount: 'The customer chooses the amount of the price, and a plan has a fixed one.',
-  fraction: 'The price has a fraction of the smallest unit of its currency, and a plan has a whole amount.',
-  interval: 'The price has an interval that plans do not have.',
-} as const;
-
-export type PriceObstacle = keyof typeof priceObstacles;
 
 /** The half of a plan that says how much it costs and how often. */
 export interface PriceFacts extends OwnFacts {

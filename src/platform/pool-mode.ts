@@ -54,7 +54,7 @@ async function allowsTransactions(client: pg.Client): Promise<boolean> {
 }
 
 /** Whether both lead to the same database of the same server: a lock that one takes is held for the other. */
-export async function isSameDatabase(url: string, otherUrl: string): Promise<boolean> {
+async function isSameDatabase(url: string, otherUrl: string): Promise<boolean> {
   const lock = [lockClass, randomInt(2 ** 31 - 1)];
   return withClient(url, (client) =>
     withClient(otherUrl, async (other) => {

@@ -41,5 +41,5 @@ test('customers are invented, and nothing happens to one before the sign-up', ()
 
 test('most days of the year have a purchase', () => {
   const days = new Set(story.filter((action) => action.do === 'buy').map(({ at }) => Math.floor(at / day)));
-  assert.ok(days.size > 250, `${days.size}`);
+  assert.ok(days.size > 200, `${days.size}`);
 });

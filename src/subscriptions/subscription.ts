@@ -9,7 +9,7 @@ import {
   takeMetadata,
 } from '../mirrors/metadata.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from '../mirrors/transition.ts';
-import type { PriceObstacle } from '../plans/plan.ts';
+import type { PriceObstacle } from '../plans/price-obstacle.ts';
 import {
   type PlanIdOf,
   type SubscriptionTermFacts,

@@ -15,6 +15,7 @@ import {
 } from '../support/creation-cases.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { createEndpoints, endpointCases } from '../support/endpoint-cases.ts';
+import { inTurn } from '../support/in-turn.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -70,7 +71,7 @@ async function prepare(t: TestContext, crashPoint: string): Promise<Walk> {
 }
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
-  const walks = await Promise.all(allCrashPoints.map((crashPoint) => prepare(t, crashPoint)));
+  const walks = await inTurn(allCrashPoints, (crashPoint) => prepare(t, crashPoint));
   // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
   // events about one subscription for the row of another.
   for (const cases of [[...creationCases, keyCase], [...otherChanges, ...localCases], payments])

@@ -5,6 +5,7 @@ import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { type Doom, killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
+import { inTurn } from '../support/in-turn.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 
@@ -35,17 +36,16 @@ test('fifty sign-ups at three processes make one customer and one 201', async (t
 
 test('sign-ups finish what a killed process began, wherever it died, and make one customer', async (t) => {
   // A database for each: two that stop within a transaction would wait for each other.
-  const walks = await Promise.all(
-    crashPoints.flatMap((crashPoint) =>
-      [undefined, `doomed-${crashPoint}`].map(async (key) => {
-        const backend = await startBackend(t);
-        const first = await startTill({ in: 'process', on: backend });
-        const second = await startTill({ in: 'process', on: backend });
-        const externalId = `${crashPoint}-${key ?? 'keyless'}`;
-        return { crashPoint, key, backend, first, second, externalId };
-      }),
-    ),
+  const deaths = crashPoints.flatMap((crashPoint) =>
+    [undefined, `doomed-${crashPoint}`].map((key) => ({ crashPoint, key })),
   );
+  const walks = await inTurn(deaths, async ({ crashPoint, key }) => {
+    const backend = await startBackend(t);
+    const first = await startTill({ in: 'process', on: backend });
+    const second = await startTill({ in: 'process', on: backend });
+    const externalId = `${crashPoint}-${key ?? 'keyless'}`;
+    return { crashPoint, key, backend, first, second, externalId };
+  });
   const valuesOf = (externalId: string) => ({ email: 'ada@example.com', externalId });
   await killAmid(
     walks.map(({ backend, crashPoint, externalId, key }) =>

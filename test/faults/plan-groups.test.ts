@@ -6,6 +6,7 @@ import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { type Doom, killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
+import { inTurn } from '../support/in-turn.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
@@ -55,15 +56,13 @@ test('fifty requests at three processes make one subscription; the others get a 
 });
 
 test('requests finish what a killed process began, wherever it died, and make one subscription', async (t) => {
-  const walks = await Promise.all(
-    crashPoints.map(async (crashPoint) => {
-      const { backend, tills } = await startThree(t);
-      const [first] = tills as [TillInProcess];
-      const scene = await createScene(first, crashPoint);
-      const order = { customerId: scene.customerId, planId: scene.planIds[0] };
-      return { crashPoint, backend, tills, first, scene, order, key: `doomed-${crashPoint}` };
-    }),
-  );
+  const walks = await inTurn(crashPoints, async (crashPoint) => {
+    const { backend, tills } = await startThree(t);
+    const [first] = tills as [TillInProcess];
+    const scene = await createScene(first, crashPoint);
+    const order = { customerId: scene.customerId, planId: scene.planIds[0] };
+    return { crashPoint, backend, tills, first, scene, order, key: `doomed-${crashPoint}` };
+  });
   await killAmid(walks.map(({ backend, crashPoint, order, key }) => doom(backend, crashPoint, order, key)));
   for (const { crashPoint, backend, tills, first, scene, order, key } of walks) {
     // The same values as those of the killed request: they know what it wanted, also if it had not called yet.

@@ -4,6 +4,7 @@ import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { inTurn } from '../support/in-turn.ts';
 import {
   confirmSecret,
   createPlan,
@@ -171,15 +172,13 @@ async function assertAtProcessor(
 }
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
-  const walks = await Promise.all(
-    crashPoints.map(async (crashPoint) => {
-      const backend = await startBackend(t);
-      const survivor = await startTill({ in: 'process', on: backend });
-      const scenes: (readonly [PlannedCase, Scene])[] = [];
-      for (const one of cases) scenes.push([one, await setScene(survivor, one, crashPoint)]);
-      return { crashPoint, backend, survivor, scenes };
-    }),
-  );
+  const walks = await inTurn(crashPoints, async (crashPoint) => {
+    const backend = await startBackend(t);
+    const survivor = await startTill({ in: 'process', on: backend });
+    const scenes: (readonly [PlannedCase, Scene])[] = [];
+    for (const one of cases) scenes.push([one, await setScene(survivor, one, crashPoint)]);
+    return { crashPoint, backend, survivor, scenes };
+  });
   await killAmid(
     walks.map(({ crashPoint, backend, scenes }) => ({
       on: backend,

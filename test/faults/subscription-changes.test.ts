@@ -5,6 +5,7 @@ import { newestInvoice, subscribed, useCard, waitingItems } from '../support/cha
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { inTurn } from '../support/in-turn.ts';
 import { createPlan } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
@@ -92,15 +93,13 @@ async function assertNothingReserved({ sql }: Backend): Promise<void> {
 }
 
 test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
-  const walks = await Promise.all(
-    crashPoints.map(async (crashPoint) => {
-      const backend = await startBackend(t);
-      const survivor = await startTill({ in: 'process', on: backend });
-      const scenes: Scene[] = [];
-      for (const outcome of outcomes) scenes.push(await setScene(survivor, outcome, `at-${crashPoint}`));
-      return { crashPoint, backend, survivor, scenes };
-    }),
-  );
+  const walks = await inTurn(crashPoints, async (crashPoint) => {
+    const backend = await startBackend(t);
+    const survivor = await startTill({ in: 'process', on: backend });
+    const scenes: Scene[] = [];
+    for (const outcome of outcomes) scenes.push(await setScene(survivor, outcome, `at-${crashPoint}`));
+    return { crashPoint, backend, survivor, scenes };
+  });
   await killAmid(
     walks.map(({ crashPoint, backend, scenes }) => ({
       on: backend,

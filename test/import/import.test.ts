@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { assertMirrored, listAll } from '../support/checks/mirrors.ts';
 import { assertEventsComplete, readEvents } from '../support/checks/outbox.ts';
-import { type ForeignAccount, makeForeignAccount } from '../support/foreign-account.ts';
+import { type ForeignAccount, makeForeignAccount, makePayer } from '../support/foreign-account.ts';
 import { allAdopted, allUnchanged, dumpRows, runImport } from '../support/imports.ts';
 import {
   type CustomerBody,
@@ -106,6 +106,18 @@ describe('an import', () => {
     await assertAdopted(till, account);
   });
 
+  test('also adopts what webhooks have stored without its customer, and a dry run foresees it', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const account = await makeForeignAccount(till);
+    await till.settle();
+    const [stored] = await till.sql<{ count: number }>('select count(*) as count from till.invoices');
+    assert.equal(stored?.count, 4);
+    const foreseen = await runImport(till, { isDryRun: true });
+    assert.deepEqual(foreseen, { counts: everything, skips: [] });
+    assert.deepEqual(await runImport(till), foreseen);
+    await assertAdopted(till, account);
+  });
+
   test('leaves what Till created as it is, and gives lost rows the same ids again', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     await createPaidPayment(till);
@@ -126,5 +138,26 @@ describe('an import', () => {
     await runImport(till);
     assert.deepEqual(await ids(), before);
     await assertAdopted(till, account);
+  });
+
+  test('adopts what belongs to test clocks, which the lists of customers and subscriptions leave out', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const { monthly } = await makeForeignAccount(till);
+    const { id: test_clock } = await till.stripe.testHelpers.testClocks.create({
+      frozen_time: Math.floor(Date.now() / 1_000),
+    });
+    const customer = await makePayer(till.stripe, { email: 'clock@example.com', test_clock });
+    const { id } = await till.stripe.subscriptions.create({ customer, items: [{ price: monthly }] });
+    const report = await runImport(till);
+    assert.deepEqual(report.skips, []);
+    const [clocked] = (await till.get<PageBody<CustomerBody>>('/customers?email=clock@example.com')).data;
+    const { data } = await till.get<PageBody<SubscriptionBody>>(`/subscriptions?customerId=${clocked?.id}`);
+    assert.deepEqual(
+      data.map(({ processorSubscriptionId }) => processorSubscriptionId),
+      [id],
+    );
+    const charges = await till.get<PageBody<PaymentBody>>(`/payments?subscriptionId=${data[0]?.id}`);
+    assert.equal(charges.total, 1);
+    assert.deepEqual((await runImport(till)).counts['invoice'], allUnchanged(5));
   });
 });

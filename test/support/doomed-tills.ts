@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { Backend } from './backend.ts';
+import { programFile } from './bundle.ts';
 import { type Client, createClient } from './client.ts';
 import { backendEnvironment, startInChild } from './till-in-child.ts';
 
@@ -39,7 +40,7 @@ export async function killAmid(dooms: readonly Doom[]): Promise<void> {
   );
   const host = await startInChild({
     environment: { CRASH_PLANS: JSON.stringify(plans) },
-    command: [process.execPath, 'test/support/doomed-process.ts'],
+    command: [process.execPath, programFile('test/support/doomed-process.ts')],
   });
   for (const { on } of dooms) on.atEnd(() => host.stop('SIGKILL'));
   const exited = once(host.child, 'exit');

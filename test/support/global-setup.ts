@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
+import { bundlePrograms, bundleVariable } from './bundle.ts';
 import { clusterVariable, copyCluster } from './cluster-template.ts';
 import { type RedisServer, redisVariable, startRedis } from './redis-server.ts';
 import { databaseVariable, runOnServer, templateDatabase } from './test-database.ts';
@@ -19,10 +20,14 @@ let redis: RedisServer | undefined;
 /**
  * One PostgreSQL and one Redis for the whole run. The database is migrated once, as a template: cloning it takes
  * milliseconds, so every test file has a database of its own, and files run side by side. The cluster is initialised
- * once as well, for tests that start a server of their own.
+ * once as well, for tests that start a server of their own. A whole run also bundles what it starts often.
  */
-export async function globalSetup(): Promise<void> {
+export async function globalSetup({ isWholeRun = false } = {}): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'till-test-'));
+  if (isWholeRun) {
+    process.env[bundleVariable] = join(folder, 'bundles');
+    await bundlePrograms(join(folder, 'bundles'));
+  }
   const cluster = join(folder, 'cluster');
   const fresh = await startEmbeddedPostgres({ dataDir: cluster, logger, settings: { fsync: 'off' } });
   await fresh.stop();

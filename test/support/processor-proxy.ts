@@ -11,6 +11,11 @@ export interface PassingRequest {
   readonly idempotencyKey: string | undefined;
 }
 
+/** A request that has arrived. */
+export interface SeenRequest extends PassingRequest {
+  readonly atMs: number;
+}
+
 export interface HeldRequest extends PassingRequest {
   /** Sends it on. */
   release(): void;
@@ -32,7 +37,7 @@ export type Alter = (response: PassingResponse) => unknown;
 export interface ProcessorProxy {
   readonly url: string;
   /** Every request so far, held back or not. */
-  readonly seen: readonly PassingRequest[];
+  readonly seen: readonly SeenRequest[];
   /** Holds back every request of this method to this path from now on. */
   hold(path: string, method?: 'POST' | 'GET' | 'DELETE'): void;
   /** The next request that is held back, when there is one. */
@@ -50,7 +55,7 @@ export async function startProcessorProxy({
   processorUrl,
   atEnd,
 }: Pick<Backend, 'processorUrl' | 'atEnd'>): Promise<ProcessorProxy> {
-  const seen: PassingRequest[] = [];
+  const seen: SeenRequest[] = [];
   const holding = createHolding();
   let alter: Alter | undefined;
   let ignoresChanges = false;
@@ -59,7 +64,7 @@ export async function startProcessorProxy({
     const path = url.replace(/\?.*/, '');
     const key = headers['idempotency-key'];
     const passing = { method, path, idempotencyKey: typeof key === 'string' ? key : undefined };
-    seen.push(passing);
+    seen.push({ ...passing, atMs: performance.now() });
     const body = await request.toArray();
     const { sent, onResponse } = holding.holdIfTold(passing);
     await sent;

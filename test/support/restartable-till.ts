@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from './client.ts';
 import { startTill } from './till.ts';
-import type { TillInChild } from './till-in-child.ts';
+import { quickCommand, type TillInChild } from './till-in-child.ts';
 
 /** Before a delivery that was not acknowledged is sent again. The processor waits longer, but it has three days. */
 const retryDelayMs = 50;
@@ -102,7 +102,7 @@ export class RestartableTill {
   }
 
   async #start(): Promise<TillInChild> {
-    const till = await startTill({ in: 'child', environment: this.#environment });
+    const till = await startTill({ in: 'child', environment: this.#environment, command: quickCommand });
     this.#url = till.url;
     return till;
   }

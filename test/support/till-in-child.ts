@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Backend, type Lifetime, webhookSecrets } from './backend.ts';
+import { programFile } from './bundle.ts';
 import { type Client, createClient, testKey } from './client.ts';
 import type { LogLine } from './log-capture.ts';
 
@@ -10,6 +11,8 @@ export const projectFolder = fileURLToPath(new URL('../..', import.meta.url));
 
 type Command = readonly [string, ...string[]];
 const tillCommand: Command = [process.execPath, 'src/main.ts'];
+/** The same, but perhaps from a bundle, for tests that are not about the start. */
+export const quickCommand: Command = [process.execPath, programFile('src/main.ts')];
 
 export interface ChildOptions {
   readonly environment?: Readonly<Record<string, string>>;
@@ -33,7 +36,8 @@ type Place = { readonly on?: Backend; readonly for?: Lifetime };
 
 /** The service as users run it, ready to serve; see `startTill`. */
 export async function startInChild(options: Place & ChildOptions): Promise<TillInChild> {
-  const { on: backend, for: life, command = tillCommand } = options;
+  const { on: backend, for: life } = options;
+  const { command = backend === undefined ? tillCommand : quickCommand } = options;
   const own = backend === undefined ? {} : backendEnvironment(backend);
   const till = await spawnUntilReady({ ...own, ...options.environment }, command);
   backend?.deliverTo(() => till.url);

@@ -23,9 +23,9 @@ export const seed = defineCommand({
     seed: { type: 'string', value: 'N', default: '1', about: 'the same number tells the same story' },
     add: { type: 'boolean', about: 'add it to data that is there already' },
   },
-  details: `The sandbox lives through a year that ends now: sign-ups, trials, renewals, changes, failed payments, refunds and disputes.
-Till records it as it records any other year. Nothing is there before all of it is: an interrupted run can be repeated.
-All people are invented.`,
+  details: `The sandbox lives through a year that ends now: sign-ups, trials, renewals, changes, failed payments, refunds and
+disputes. Till records it as it records any other year. Nothing is there before all of it is: an interrupted run can be
+repeated. All people are invented.`,
   run: async ({ config: readConfig, values, output, signal }) => {
     const customers = wholeNumber('customers', values.customers, 1, customersMax);
     const number = wholeNumber('seed', values.seed, 0, seedMax);

@@ -166,7 +166,7 @@ function countPage<Item>(
   const isChanged = (item: Item) => changed.has(stage.keyOf(item));
   const isStored = (item: Item) => rows.has(stage.keyOf(item));
   const skip = (item: Item, reason: string) => ({ kind: kindOf(stage), id: stage.idOf(item), reason });
-  const adopted = new Set(accepted.filter((item) => isStored(item) && isChanged(item)).map(stage.idOf)).size;
+  const adopted = new Set(accepted.filter(isStored).map(stage.idOf)).size;
   if (stage.isAhead) return { counts: { ...noCounts, adopted }, externalIds: noCounts, skips: [] };
   const skips = [
     ...refused,

@@ -76,10 +76,10 @@ export function adoptPayment<Facts extends OwnFacts & { readonly processorPaymen
   return withLocalId(facts, 'payment', facts.processorPaymentIntentId);
 }
 
-/** Whether the Till id of a subscription was given to it here. */
-export function isAdoptedSubscription(facts: SubscriptionFacts): boolean {
+/** Whether Till did not create the subscription. Then it has no Till id, or the one that was given to it here. */
+export function isForeignSubscription(facts: SubscriptionFacts): boolean {
   const { localId, processorSubscriptionId, createdAt } = facts;
-  return localId === derivedId('subscription', processorSubscriptionId, createdAt);
+  return localId === null || localId === derivedId('subscription', processorSubscriptionId, createdAt);
 }
 
 function adoptCustomer(facts: CustomerFacts): CustomerFacts {
@@ -92,14 +92,18 @@ function adoptPlan({ product, price }: PlanFacts): PlanFacts {
   return { product, price: isPlan ? withLocalId(price, 'plan', price.processorPriceId) : price };
 }
 
+/** One that bills several plans, or none, stays one of another application. */
 function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
   const { processorSubscriptionId, createdAt } = facts;
   const [first, ...others] = facts.items;
   const adopt = (item: SubscriptionItemFacts) => adoptItem(item, createdAt);
-  return {
-    ...withLocalId(facts, 'subscription', processorSubscriptionId),
-    items: [adopt(first), ...others.map(adopt)],
-  };
+  const whole: SubscriptionFacts = { ...facts, items: [adopt(first), ...others.map(adopt)] };
+  return countPlanPrices(facts) === 1 ? withLocalId(whole, 'subscription', processorSubscriptionId) : whole;
+}
+
+/** The number of items whose price is a Till plan, or can become one. */
+export function countPlanPrices({ items }: Pick<SubscriptionFacts, 'items'>): number {
+  return items.filter(({ obstacle }) => obstacle === undefined).length;
 }
 
 /** That a price has a Till id makes the mirror recover its plan. The plan itself has another id. */

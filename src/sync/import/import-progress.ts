@@ -44,9 +44,11 @@ export interface StageProgress {
   readonly adoptedBefore: number;
   /** Only of the customers. */
   readonly externalIds: Counts;
+  /** The number of invoices that had no customer when the list began. */
+  readonly unattached: number;
 }
 
-export function newStage(stage: StageName, now: Date): StageProgress {
+export function newStage(stage: StageName, now: Date, unattached = 0): StageProgress {
   return {
     stage,
     cursor: null,
@@ -55,6 +57,7 @@ export function newStage(stage: StageName, now: Date): StageProgress {
     counts: noCounts,
     adoptedBefore: 0,
     externalIds: noCounts,
+    unattached,
   };
 }
 
@@ -66,8 +69,9 @@ export function withStage(progress: ImportProgress, latest: StageProgress): Impo
 }
 
 /** The same list from its beginning. What was adopted stays adopted. */
-export function restarted({ stage, counts, adoptedBefore }: StageProgress, now: Date): StageProgress {
-  return { ...newStage(stage, now), adoptedBefore: adoptedBefore + counts.adopted };
+export function restarted(stage: StageProgress, now: Date): StageProgress {
+  const { counts, adoptedBefore, unattached } = stage;
+  return { ...newStage(stage.stage, now, unattached), adoptedBefore: adoptedBefore + counts.adopted };
 }
 
 /** An object that was left out. `id` is the processor's. */
@@ -98,7 +102,10 @@ export function countsOfStage(progress: ImportProgress, name: StageName): KindCo
   const { counts = noCounts, adoptedBefore = 0 } = find(name) ?? {};
   if (name === 'charge') return { kind: 'payment', ...counts };
   const charges = name === 'payment' ? find('charge') : undefined;
-  const before = adoptedBefore + (charges === undefined ? 0 : charges.adoptedBefore + charges.counts.adopted);
+  // Customers that were adopted before got their invoices at the same time.
+  const unattached = name === 'invoice' ? (find('plan')?.unattached ?? 0) - (find(name)?.unattached ?? 0) : 0;
+  const before =
+    adoptedBefore + (charges ? charges.adoptedBefore + charges.counts.adopted : 0) + Math.max(unattached, 0);
   return { kind: name, ...movedToAdopted(counts, before) };
 }
 

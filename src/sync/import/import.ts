@@ -153,10 +153,11 @@ export class Import {
 
   /** Reads a list to its end. After an outage it continues after the last page that was stored. */
   async #runStage(run: Run, name: StageName): Promise<void> {
-    const { clock, logger } = this.#parts;
+    const { database, stores, clock, logger } = this.#parts;
     const { signal } = run.options;
     let failures = 0;
-    run.progress = withStage(run.progress, stageOf(run, name) ?? newStage(name, clock.now()));
+    const begin = async () => newStage(name, clock.now(), await stores.invoices.countUnattached(database));
+    run.progress = withStage(run.progress, stageOf(run, name) ?? (await begin()));
     for (;;) {
       try {
         return await this.#adoptPages(run, this.#stage(run, name), () => {

@@ -5,13 +5,14 @@ import type { Applied } from '../../mirrors/fold.ts';
 import { noRevisions } from '../../mirrors/refresh.ts';
 import type { DisputeFacts } from '../../payments/dispute.ts';
 import type { RefundFacts } from '../../payments/refund.ts';
-import { type PlanFacts, priceObstacles } from '../../plans/plan.ts';
+import type { PlanFacts } from '../../plans/plan.ts';
+import { priceObstacles } from '../../plans/price-obstacle.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import type { Processor } from '../../processor/processor.ts';
 import type { SubscriptionFacts } from '../../subscriptions/subscription.ts';
 import type { Stores } from '../../till/compose-stores.ts';
 import type { Mirrors } from '../mirrors.ts';
-import { isAdoptedSubscription } from './adopting-processor.ts';
+import { countPlanPrices, isForeignSubscription } from './adopting-processor.ts';
 import type { Stage } from './stage.ts';
 
 export interface StageParts {
@@ -73,8 +74,8 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
     refuse: (facts) => {
       if (facts.processorCustomerId === null) return noCustomer;
       // One that Till created was lost, and is recovered whatever was changed at the processor since.
-      if (!isAdoptedSubscription(facts)) return undefined;
-      const plans = facts.items.filter(({ obstacle }) => obstacle === undefined).length;
+      if (!isForeignSubscription(facts)) return undefined;
+      const plans = countPlanPrices(facts);
       if (plans > 1) return `It bills ${plans} plans, and a subscription has one.`;
       const [{ obstacle, processorPriceId }] = facts.items;
       return plans === 0 && obstacle ? `${priceObstacles[obstacle]} (${processorPriceId})` : undefined;
@@ -83,16 +84,33 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
   };
 }
 
-/** Invoices without a customer have a row too. */
+/**
+ * Invoices without a customer have a row too. The processor's lists of customers and subscriptions leave out those of
+ * test clocks, which their invoices bring here, and those that were made since.
+ */
 export function invoiceStage({ processor, mirrors, stores }: StageParts): Stage<InvoiceFacts> {
   const keyOf = (facts: InvoiceFacts) => mirrors.invoices.keyOf(facts);
   return {
     name: 'invoice',
-    mirror: mirrors.invoices,
+    mirror: {
+      resource: 'invoice',
+      refresh: async (key) => {
+        const applied = await mirrors.invoices.refresh(key);
+        const { processorSubscriptionId = null } = (await mirrors.invoices.findOrRefresh(key)) ?? {};
+        if (processorSubscriptionId !== null)
+          await mirrors.subscriptions.findOrRefresh(processorSubscriptionId);
+        return applied;
+      },
+    },
     list: (after) => processor.invoices.list({ after }),
     idOf: keyOf,
     keyOf,
-    findRows: rowsOf(stores.invoices, 'processorInvoiceId'),
+    // Webhooks store the invoices of all customers. One whose customer is not here yet is still to be adopted.
+    findRows: async (db, keys) => {
+      const rows = await stores.invoices.findByKeys(db, keys);
+      const whole = rows.filter((row) => row.customerId !== null || row.processorCustomerId === null);
+      return new Set(whole.map(({ processorInvoiceId }) => processorInvoiceId));
+    },
     refuse: () => undefined,
     apply: (tx, facts) => mirrors.invoices.apply(tx, facts, noRevisions),
     // A list shows the first lines of an invoice.

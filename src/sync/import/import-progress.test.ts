@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  addCounts,
+  countsOf,
+  type ImportProgress,
+  newStage,
+  noCounts,
+  restarted,
+  withStage,
+} from './import-progress.ts';
+
+const now = new Date('2026-11-16T06:00:00Z');
+
+test('a charge that was adopted before the list of payments shows it counts as adopted there', () => {
+  const charges = { ...newStage('charge', now), counts: { ...noCounts, adopted: 3 } };
+  const payments = {
+    ...newStage('payment', now),
+    counts: { ...noCounts, found: 5, adopted: 1, unchanged: 4 },
+  };
+  assert.deepEqual(countsOf([charges, payments]), [
+    { kind: 'payment', found: 5, adopted: 4, updated: 0, unchanged: 1, skipped: 0 },
+  ]);
+});
+
+test('a list that starts over keeps what it has adopted', () => {
+  const first = {
+    ...newStage('customer', now),
+    cursor: 'cus_1',
+    counts: { ...noCounts, found: 100, adopted: 100 },
+  };
+  const again = restarted(restarted(first, now), now);
+  assert.deepEqual([again.cursor, again.counts, again.adoptedBefore], [null, noCounts, 100]);
+  const counts = addCounts(again.counts, { ...noCounts, found: 150, adopted: 50, unchanged: 100 });
+  assert.deepEqual(countsOf([{ ...again, counts }]), [
+    { kind: 'customer', found: 150, adopted: 150, updated: 0, unchanged: 0, skipped: 0 },
+  ]);
+});
+
+test('external ids are counted apart from their customers', () => {
+  const progress: ImportProgress = withStage([], {
+    ...newStage('customer', now),
+    counts: { ...noCounts, found: 2, adopted: 2 },
+    externalIds: { ...noCounts, found: 2, adopted: 1, skipped: 1 },
+  });
+  assert.deepEqual(
+    countsOf(progress).map(({ kind, adopted, skipped }) => [kind, adopted, skipped]),
+    [
+      ['customer', 2, 0],
+      ['external_id', 1, 1],
+    ],
+  );
+});
