@@ -285,6 +285,7 @@ const pureFiles = [
   'src/mirrors/facts.ts',
   'src/mirrors/fold.ts',
   'src/mirrors/metadata.ts',
+  'src/plans/price-obstacle.ts',
 ];
 
 /**

@@ -87,11 +87,11 @@ async function realDataDir(dataDir: string): Promise<string> {
 }
 
 async function requireFreshTarget(target: string, dataDir: string): Promise<void> {
-  if (await exists(target)) throw new BackupError(`${target} exists already. Choose another name.`);
   const folder = await realpath(dirname(target)).catch((cause: unknown) => {
     throw new BackupError(`The folder ${dirname(target)} does not exist.`, { cause });
   });
   if (!(await stat(folder)).isDirectory()) throw new BackupError(`${dirname(target)} is not a folder.`);
+  if (await exists(target)) throw new BackupError(`${target} exists already. Choose another name.`);
   const place = relative(dataDir, resolve(folder, basename(target)));
   if (!place.startsWith('..'))
     throw new BackupError(`Choose a place outside of the data directory ${dataDir} for the backup.`);

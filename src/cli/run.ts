@@ -30,7 +30,9 @@ export async function runCommandLine(args: readonly string[], around: Surroundin
     around.stdout.write(textOf(request));
     return exitCodes.done;
   } catch (error) {
-    if (error instanceof Interrupted) return error.exitCode;
+    // The terminal sends its signal to child processes too, so one of them may have failed first.
+    const cause: unknown = around.signal.aborted ? around.signal.reason : error;
+    if (cause instanceof Interrupted) return cause.exitCode;
     const subject = request?.kind === 'run' ? request.command : '';
     return report(error, subject, around.stderr);
   }

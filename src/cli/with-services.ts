@@ -1,5 +1,6 @@
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { systemClock } from '../platform/clock.ts';
+import { withDeadline } from '../platform/deadline.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
@@ -8,6 +9,9 @@ import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
+
+/** Work that was interrupted ends with its next statement or call. A command waits no longer for it. */
+const interruptedWorkMsMax = 5_000;
 
 type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
@@ -81,9 +85,13 @@ export async function withShutdown<T>(
   const destination = formatLog(stderr, config, { isTTY: stderr.isTTY === true, environment });
   const logger = createLogger(logLevel === 'info' ? 'error' : logLevel, destination);
   const shutdown = new Shutdown(logger);
+  const working = work({ config, logger, shutdown });
   try {
-    return await untilInterrupted(signal, work({ config, logger, shutdown }));
+    return await untilInterrupted(signal, working);
   } finally {
+    await shutdown.run();
+    // Interrupted work fails once its parts are closed. What it has opened meanwhile is closed after it.
+    await withDeadline(working, interruptedWorkMsMax, 'interrupted work').catch(() => undefined);
     await shutdown.run();
   }
 }

@@ -27,6 +27,8 @@ import type { Config } from './config.ts';
 const yearSeconds = 365 * 86_400;
 /** The server's own shutdown escalates, and ends within this time. */
 const stopTimeoutMs = 30_000;
+/** Each run counts many events, and no other process writes any. */
+const overviewRunsMax = 1_000;
 /** Nothing is lost if the machine fails: the data is synced before it takes its place. A short log keeps it small. */
 const fastSettings = {
   fsync: 'off',
@@ -168,7 +170,8 @@ async function makeYear(parts: YearParts, database: Database): Promise<Omit<Seed
 }
 
 async function followEvents({ overviewFollower }: Services): Promise<void> {
-  while (!(await overviewFollower.run()));
+  for (let runs = 1; !(await overviewFollower.run()); runs += 1)
+    if (runs === overviewRunsMax) throw new Error('the overview does not reach the newest event');
 }
 
 async function countRows(services: Services): Promise<Seeded['counts']> {

@@ -153,9 +153,12 @@ test('a wrong address is refused before anything is called', async () => {
     ['ftp://billing.example.com/x', /--url must be an address/],
     ['https://billing.example.com', /--url must contain the path: https:\/\/billing\.example\.com\/webhooks/],
     ['https://user:pass@billing.example.com/x', /no user name/],
+    ['https://billing.example.com/webhooks/processor/', /--url must not end with a slash/],
   ] as const) {
-    const { code, stderr } = await runTill({}, 'webhooks', 'setup', '--url', wrong);
-    assert.equal(code, 2, wrong);
-    assert.match(stderr, message);
+    for (const command of [['webhooks', 'setup'], ['doctor']]) {
+      const { code, stderr } = await runTill({}, ...command, '--url', wrong);
+      assert.equal(code, 2, wrong);
+      assert.match(stderr, message);
+    }
   }
 });

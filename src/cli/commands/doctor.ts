@@ -2,6 +2,7 @@ import { webhookPath } from '../../processor/endpoint/endpoint-state.ts';
 import { defineCommand } from '../command.ts';
 import { examine } from '../doctor/examine.ts';
 import { findingText } from '../doctor/finding.ts';
+import { checkWebhookUrl } from '../webhook-url.ts';
 
 export const doctor = defineCommand({
   name: 'doctor',
@@ -16,7 +17,8 @@ export const doctor = defineCommand({
   details: `It changes nothing, and prints no secret. Each check has a time limit, and the others go on if one fails.
 Exit codes: 0 no problem (warnings are allowed), 1 a problem, 2 wrong command line.`,
   run: async (call) => {
-    const findings = await examine(call, call.values.url);
+    const { url } = call.values;
+    const findings = await examine(call, url === undefined ? undefined : checkWebhookUrl(url));
     const count = (wanted: string) => findings.filter(({ state }) => state === wanted).length;
     const [problems, warnings] = [count('problem'), count('warning')];
     const summary = `${problems === 0 ? 'No problems' : `Problems: ${problems}`}. Warnings: ${warnings}.`;

@@ -1,12 +1,12 @@
 import { systemClock } from '../../platform/clock.ts';
-import { isSameUrl, stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
+import { stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
 import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpoint.ts';
 import { eventTypes } from '../../processor/event-types.ts';
 import type { Processor } from '../../processor/processor.ts';
 import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
 import { defineCommand } from '../command.ts';
 import type { Output } from '../output.ts';
-import { UsageError } from '../usage-error.ts';
+import { checkWebhookUrl } from '../webhook-url.ts';
 import { joinProcessor, withShutdown } from '../with-services.ts';
 
 export const setUpWebhooks = defineCommand({
@@ -31,7 +31,7 @@ Repeat the command at any time: it never leaves a second endpoint. Only PROCESSO
 Events that come between a --replace and the start with the new secret are found later, as after any outage.`,
   run: async (call) => {
     const { replace: isReplace, 'dry-run': isDryRun } = call.values;
-    const url = checkedUrl(call.values.url);
+    const url = checkWebhookUrl(call.values.url);
     // The secret is what this command is for, so it cannot be set yet.
     const config = () => call.config({ PROCESSOR_WEBHOOK_SECRET: 'unknown' });
     await withShutdown({ ...call, config }, async (start) => {
@@ -42,18 +42,6 @@ Events that come between a --replace and the start with the new secret are found
     });
   },
 });
-
-/** The address as it was given, because the processor stores it like that. */
-function checkedUrl(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || !['http:', 'https:'].includes(url.protocol))
-    throw new UsageError(`--url must be an address such as https://billing.example.com${webhookPath}.`);
-  if (url.username !== '' || url.password !== '' || url.hash !== '')
-    throw new UsageError('--url must contain no user name, no password and no fragment.');
-  if (isSameUrl(text, url.origin))
-    throw new UsageError(`--url must contain the path: ${url.origin}${webhookPath}.`);
-  return text;
-}
 
 interface Reporting {
   readonly processor: Processor;
