@@ -1,27 +1,35 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Spaces calls evenly, so that there are never more than so many in a second. */
+interface Time {
+  readonly nowMs: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+const realTime: Time = { nowMs: () => performance.now(), sleep: (ms) => setTimeout(ms) };
+
+/** Spaces calls evenly. A call that starts late delays those after it, so that there are never too many in a second. */
 export class Pace {
   readonly #intervalMs: number;
-  readonly #nowMs: () => number;
+  readonly #time: Time;
+  #lastTurn: Promise<void> = Promise.resolve();
   #nextMs = Number.NEGATIVE_INFINITY;
 
-  constructor(perSecond: number, nowMs: () => number = () => performance.now()) {
+  constructor(perSecond: number, time = realTime) {
     this.#intervalMs = 1_000 / perSecond;
-    this.#nowMs = nowMs;
+    this.#time = time;
   }
 
   /** Resolves when the next call may be made. */
-  async turn(): Promise<void> {
-    const delayMs = this.delayMs();
-    if (delayMs > 0) await setTimeout(delayMs);
+  turn(): Promise<void> {
+    this.#lastTurn = this.#lastTurn.then(() => this.#wait());
+    return this.#lastTurn;
   }
 
-  /** Takes the next turn, and returns the time until then. */
-  delayMs(): number {
-    const nowMs = this.#nowMs();
-    const turnMs = Math.max(nowMs, this.#nextMs);
-    this.#nextMs = turnMs + this.#intervalMs;
-    return turnMs - nowMs;
+  async #wait(): Promise<void> {
+    const { nowMs, sleep } = this.#time;
+    // A timer can be early by less than a millisecond.
+    for (let leftMs = this.#nextMs - nowMs(); leftMs > 0; leftMs = this.#nextMs - nowMs())
+      await sleep(leftMs);
+    this.#nextMs = nowMs() + this.#intervalMs;
   }
 }
