@@ -384,6 +384,7 @@ function isNounFile(path: string): boolean {
     'customer',
     'plan',
     'plan-features',
+    'price-obstacle',
     'payment',
     'charge',
     'dispute',
