@@ -13,7 +13,7 @@ import { TcpLine } from '../support/tcp-line.ts';
 import { startTill } from '../support/till.ts';
 
 /** Enough that an import runs through all of it. */
-const customerCount = 12;
+const customerCount = 8;
 
 /** What one customer does at the processor, without Till, while imports run. */
 async function live(stripe: Stripe, price: string, name: string, random: () => number): Promise<void> {
