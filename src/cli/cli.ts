@@ -1,9 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
+import { secondSignalDelayMs } from '../platform/shutdown.ts';
 import { Interrupted } from './interrupted.ts';
 import { runCommandLine } from './run.ts';
-
-/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "stop at once". */
-const secondSignalDelayMs = 1_000;
 
 await main();
 

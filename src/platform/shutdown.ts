@@ -1,6 +1,9 @@
 import { withDeadline } from './deadline.ts';
 import type { Logger } from './logger.ts';
 
+/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "stop at once". */
+export const secondSignalDelayMs = 1_000;
+
 interface Step {
   readonly name: string;
   readonly timeoutMs: number;

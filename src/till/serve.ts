@@ -1,12 +1,10 @@
 import { createLogger, type Logger } from '../platform/logger.ts';
 import { formatLog } from '../platform/pretty-log.ts';
+import { secondSignalDelayMs } from '../platform/shutdown.ts';
 import { StandardOutput } from '../platform/standard-output.ts';
 import { startTill, type Till } from './compose.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import { welcome } from './welcome.ts';
-
-/** Ctrl-C under npm arrives twice within a millisecond; only a later signal means "stop at once". */
-const secondSignalDelayMs = 1_000;
 
 /** Runs the service until a signal stops it, and returns the exit code. The process must end with it. */
 export async function serve(environment: Record<string, string | undefined>): Promise<number> {

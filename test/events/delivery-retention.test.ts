@@ -69,14 +69,18 @@ test('weeks of deliveries are made, and dropped after the retention period', asy
 
 test('the example of docs/webhooks-out.md verifies and handles an event once', async (t) => {
   const guide = await readFile(`${projectFolder}/docs/webhooks-out.md`, 'utf8');
-  const [, code = ''] = /```ts\n(.*?)```/s.exec(guide) ?? [];
+  const [, code = ''] = /```ts\n(import \{ createServer \}.*?)```/s.exec(guide) ?? [];
   const port = await freePort();
   const { id, secret } = await till.post<{ id: string; secret: string }>('/event-endpoints', {
     url: `http://127.0.0.1:${port}/`,
   });
-  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', code], {
+  const runnable = code
+    .replace("'@till/client'", `'${projectFolder}/client/src/index.ts'`)
+    .replace('listen(4000)', `listen(${port})`);
+  const setup = 'const endpoint = { secret: process.env.TILL_EVENT_SECRET };\n';
+  const child = spawn(process.execPath, ['--input-type=module-typescript', '--eval', setup + runnable], {
     cwd: projectFolder,
-    env: { PORT: String(port), TILL_EVENT_SECRET: secret },
+    env: { TILL_EVENT_SECRET: secret },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(async () => {
@@ -85,15 +89,15 @@ test('the example of docs/webhooks-out.md verifies and handles an event once', a
   });
   await until(() => listens(port));
   const lines = createInterface({ input: child.stdout });
-  const [first] = await append({ type: 'plan.updated', objectId: '0199c1f2-3c4d-7a5b-8e6f-1a2b3c4d5e6f' });
+  const [first] = await append({ type: 'customer.created', data: { email: 'ada@example.com' } });
   const [line] = await once(lines, 'line');
-  assert.equal(line, 'plan.updated 0199c1f2-3c4d-7a5b-8e6f-1a2b3c4d5e6f');
+  assert.equal(line, 'welcome ada@example.com');
   await recorded({ id }, 'succeeded', 1);
   assert.equal((await deliveriesOf({ id }))[0]?.responseStatus, 204);
   const printed: string[] = [];
   lines.on('line', (text) => printed.push(text));
   await till.post(`/event-endpoints/${id}/replay`, { after: null });
-  await append({ type: 'plan.archived', objectId: '0199c1f2-3c4d-7a5b-8e6f-1a2b3c4d5e6f' });
+  await append({ type: 'plan.archived' });
   await until(async () => (await deliveriesOf({ id })).some(({ eventId }) => eventId !== first));
   const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' });
   assert.equal(forged.status, 400);

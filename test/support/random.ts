@@ -1,13 +1,1 @@
-/** Numbers from 0 up to 1, the same ones for the same seed. */
-export type Random = () => number;
-
-/** Mulberry32: small, and even enough to shuffle with. */
-export function createRandom(seed: number): Random {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+export { createRandom, type Random } from '../../src/seed/random.ts';

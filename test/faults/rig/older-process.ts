@@ -103,8 +103,8 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
        array(select distinct quote_ident(a.attname) from pg_index i
              join pg_attribute a on a.attrelid = c.oid and a.attnum = any (i.indkey)
              where i.indrelid = c.oid and i.indisunique and a.atttypid in ('uuid'::regtype, 'text'::regtype)
-               and not exists (select from pg_constraint
-                 where conrelid = c.oid and contype = 'f' and a.attnum = any (conkey)))::text[]
+               and not exists (select from pg_constraint f
+                 where f.conrelid = c.oid and f.contype = 'f' and a.attnum = any (f.conkey)))::text[]
          as unique_columns
      from pg_class c
      where c.relnamespace = to_regnamespace('till') and c.relkind in ('r', 'p') and not c.relispartition
@@ -115,7 +115,7 @@ async function readTables(client: pg.Client): Promise<readonly Table[]> {
   return rows.map(({ name, columns, unique_columns }) => ({
     name,
     columns,
-    // A UUID is a text as well, and of the texts those that are unique carry no meaning.
+    // A UUID is a text as well, and of the texts those that are unique carry no meaning, unless they refer to other rows.
     fresh: new Map(unique_columns.map((column) => [column, 'gen_random_uuid()'])),
   }));
 }
