@@ -1,4 +1,4 @@
-import { createRandom } from '../../test/support/random.ts';
+import { createRandom } from '../../src/seed/random.ts';
 import { eventRequest, eventRequests, localId } from './events.ts';
 import type { Requests } from './job.ts';
 

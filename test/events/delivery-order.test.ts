@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
+import { createRandom } from '../../src/seed/random.ts';
 import { deliveryCalls, until } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { createRandom } from '../../src/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';

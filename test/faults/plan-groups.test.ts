@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { createRandom } from '../../src/seed/random.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { listAll } from '../support/checks/mirrors.ts';
 import type { Answer, Client } from '../support/client.ts';
@@ -8,7 +9,6 @@ import { type Doom, killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';

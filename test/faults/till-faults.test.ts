@@ -3,9 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { createRandom } from '../../src/seed/random.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startRig } from './rig/rig.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
+import { createRandom } from '../../src/seed/random.ts';
 import { startBackend } from '../support/backend.ts';
 import { eventsSettled } from '../support/checks/events.ts';
 import { assertMirrored, listAll } from '../support/checks/mirrors.ts';
 import { assertEventsComplete } from '../support/checks/outbox.ts';
 import { makePayer, pay } from '../support/foreign-account.ts';
 import { runImport } from '../support/imports.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { TcpLine } from '../support/tcp-line.ts';
 import { startTill } from '../support/till.ts';

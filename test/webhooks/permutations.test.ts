@@ -31,6 +31,7 @@ import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
 import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
 import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
+import { createRandom } from '../../src/seed/random.ts';
 import {
   followedItem,
   type Subscription,
@@ -39,7 +40,6 @@ import {
 import { termsOf } from '../../src/subscriptions/subscription-terms.ts';
 import { effort } from '../support/effort.ts';
 import { plainSubscription } from '../support/plain-subscription.ts';
-import { createRandom } from '../support/random.ts';
 import { seedOf } from '../support/seeds.ts';
 import { ModelRun, startModelBackend, startModelTill } from './model/model-run.ts';
 import type { Command, World } from './model/world.ts';

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
+import { createRandom } from '../../../src/seed/random.ts';
 import { effort } from '../../support/effort.ts';
-import { createRandom } from '../../support/random.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';
 

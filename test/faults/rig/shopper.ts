@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Random } from '../../support/random.ts';
+import type { Random } from '../../../src/seed/random.ts';
 import type { Ledger, MadeKind } from './load.ts';
 
 interface Customer {

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import { createRandom, type Random } from '../../support/random.ts';
+import { createRandom, type Random } from '../../../src/seed/random.ts';
 
 /** As many as the sandbox's own deliverer sends at a time. */
 const deliveriesAtOnce = 24;

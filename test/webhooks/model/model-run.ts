@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { createRandom } from '../../../src/seed/random.ts';
 import {
   type Backend,
   type Lifetime,
@@ -12,7 +13,6 @@ import { assertMirrored } from '../../support/checks/mirrors.ts';
 import { assertEventsComplete } from '../../support/checks/outbox.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
 import type { Client } from '../../support/client.ts';
-import { createRandom } from '../../support/random.ts';
 import { type LineOptions, TcpLine } from '../../support/tcp-line.ts';
 import { startTill } from '../../support/till.ts';
 import type { TillInProcess } from '../../support/till-in-process.ts';
