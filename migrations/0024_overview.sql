@@ -73,44 +73,43 @@ end $$;
 
 revoke execute on function till.drawn_event_position, till.counted_event_position, till.is_event_week_counted from public;
 
--- The lists that show the rows of the numbers. See 0009 for how these indexes are built. From here on each migration adds
--- a function with its own indexes, instead of repeating those of the others.
-alter function till.deferred_indexes() rename to filter_indexes;
-
-create function till.overview_indexes() returns table (name text, table_name text, definition text)
+-- The lists that show the rows of the numbers. See 0009 for how these indexes are built.
+create or replace function till.deferred_indexes() returns table (name text, table_name text, definition text)
 language sql immutable set search_path = '' as $$
   values
+    ('customers_email_idx', 'customers', '(lower(email), created_at, id)'),
+    ('payments_status_idx', 'payments', '(status, created_at, id)'),
+    ('payments_made_idx', 'payments', '(created_at, id) where processor_invoice_id is null'),
+    ('payments_made_status_idx', 'payments', '(status, created_at, id) where processor_invoice_id is null'),
+    ('payments_charged_idx', 'payments', '(created_at, id) where processor_invoice_id is not null'),
+    ('payments_charged_status_idx', 'payments', '(status, created_at, id) where processor_invoice_id is not null'),
+    ('payments_subscription_idx', 'payments',
+      '(processor_subscription_id, created_at, id) where processor_invoice_id is not null'),
     -- One index for all payments, those made and those charged, and with a status: it has what decides about each.
     ('payments_currency_idx', 'payments', '(currency, created_at, id) include (status, processor_invoice_id)'),
     ('payments_failed_idx', 'payments', '(created_at, id) where failure is not null and intent_status <> ''succeeded'''),
     ('payments_refunded_idx', 'payments', '(created_at, id) where amount_refunded > 0'),
     ('payments_disputed_idx', 'payments', '(created_at, id) where dispute is not null'),
     ('refunds_created_idx', 'refunds', '(created_at, id) where processor_refund_id is not null'),
-    ('refunds_currency_idx', 'refunds', '(currency, created_at, id) where processor_refund_id is not null'),
-    ('refunds_status_idx', 'refunds', '(status, created_at, id) where processor_refund_id is not null')
+    ('refunds_status_idx', 'refunds', '(status, created_at, id) where processor_refund_id is not null'),
+    ('subscriptions_status_idx', 'subscriptions', '(status, created_at, id)'),
+    ('subscriptions_plan_idx', 'subscriptions', '(plan_id, created_at, id)'),
+    -- Neither a plan nor a status is selective, so the two together have an index as well.
+    ('subscriptions_plan_status_idx', 'subscriptions', '(plan_id, status, created_at, id)'),
+    ('invoices_status_idx', 'invoices', '(status, created_at, id)'),
+    ('invoices_subscription_idx', 'invoices', '(processor_subscription_id, created_at, id)')
 $$;
 
-create function till.deferred_indexes() returns table (name text, table_name text, definition text)
-language sql immutable set search_path = '' as $$
-  select * from till.filter_indexes()
-  union all select * from till.overview_indexes()
-$$;
-
--- Builds the indexes of small tables. A migration that adds indexes calls it.
-create procedure till.build_small_indexes() language plpgsql set search_path = '' as $$
+do $$
 declare
   small_bytes constant bigint := 8 * 1024 * 1024;
   wanted record;
 begin
   for wanted in
     select * from till.deferred_indexes()
-    where to_regclass(format('till.%I', name)) is null
+    where table_name in ('payments', 'refunds') and to_regclass(format('till.%I', name)) is null
       and pg_catalog.pg_relation_size(format('till.%I', table_name)::regclass) < small_bytes
   loop
     execute format('create index %I on till.%I %s', wanted.name, wanted.table_name, wanted.definition);
   end loop;
 end $$;
-
-revoke execute on procedure till.build_small_indexes from public;
-
-call till.build_small_indexes();

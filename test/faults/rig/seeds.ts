@@ -54,7 +54,7 @@ export const seeds: Readonly<Record<string, string>> = {
   '0026': `
     insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());`,
-  '0027': `
+  '0028': `
     insert into till.imports (id, external_id_from, owner_lock, started_at, ended_at)
       values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
     insert into till.import_skips (import_id, kind, object_id, reason)
