@@ -5,8 +5,8 @@ FROM node:24.21.0-trixie-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Nothing reads type declarations and source maps, and they are a third of the packages.
-RUN --mount=type=cache,target=/root/.npm \
-  npm ci --omit=dev --omit=optional \
+RUN --mount=type=cache,target=/npm-cache \
+  npm ci --cache /npm-cache --omit=dev --omit=optional \
   && find node_modules -type f '(' -name '*.d.*ts' -o -name '*.map' ')' -delete
 
 # What Node needs of the system: its libraries, and users and names by number. The list of Debian packages lets

@@ -194,7 +194,7 @@ export class Database implements Queryable {
     return result.value;
   }
 
-  /** In a shared session, a later transaction may not find what a name stands for: there statements have none. */
+  /** Statements have no names in a shared session: the next transaction may run in a session that does not know them. */
   #toQuery(text: string, values: readonly unknown[], name: string | undefined): pg.QueryConfig {
     return { text, values: [...values], ...(name === undefined || this.#isShared ? {} : { name }) };
   }

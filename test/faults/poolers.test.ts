@@ -12,7 +12,7 @@ import { PostgresServer } from './rig/postgres-server.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 5 });
-/** How long a fault lasts after /health told of it. */
+/** How long a fault lasts after /health has reported it. */
 const outageMs = effort({ short: 0, long: 5_000 });
 const kills = effort({ short: 1, long: 2 });
 const cuts = effort({ short: 5, long: 50 });
