@@ -77,15 +77,18 @@ export class EnvironmentReader {
 
   /**
    * The address of a server. Only its beginning is checked, because drivers accept more than valid URLs (a socket has
-   * no host). A mistake quotes only that beginning, because the rest may contain a password.
+   * no host). A mistake quotes only that beginning, because the rest may contain a password. `without` is the value that
+   * stands for no server.
    */
-  address(name: string, protocols: readonly string[]): string | undefined {
+  address(name: string, protocols: readonly string[], without?: string): string | undefined {
     const text = this.text(name);
-    if (text === undefined) return undefined;
+    if (text === undefined || text === without) return undefined;
     const protocol = /^[a-z]+:\/\/(?=.)/.exec(text)?.[0];
     if (protocol !== undefined && protocols.includes(protocol)) return text;
     const seen = protocol === undefined ? hidden(text) : `"${protocol}…"`;
-    return this.#refuse(name, seen, `an address that begins with ${protocols.join(' or ')}`, undefined);
+    const other = without === undefined ? '' : `, or ${without}`;
+    const allowed = `an address that begins with ${protocols.join(' or ')}${other}`;
+    return this.#refuse(name, seen, allowed, undefined);
   }
 
   /** The origin of an HTTP server: no path, no credentials. */

@@ -107,8 +107,7 @@ export function inspectConfig(
     databaseUrl: env.address('DATABASE_URL', databaseProtocols),
     databaseDirectUrl: env.address('DATABASE_DIRECT_URL', databaseProtocols),
     databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
-    redisUrl:
-      env.text('REDIS_URL') === 'memory://' ? undefined : env.address('REDIS_URL', ['redis://', 'rediss://']),
+    redisUrl: env.address('REDIS_URL', ['redis://', 'rediss://'], 'memory://'),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
     processor: readProcessor(env),
     logLevel: choice(env, 'LOG_LEVEL'),
