@@ -24,7 +24,8 @@ export const failureTitles = {
   subscription_incomplete: 'Subscription incomplete',
   subscription_ending: 'Subscription about to end',
   payment_due: 'Payment due',
-  concurrent_change: 'Changed by another request',
+  subscription_busy: 'Subscription busy',
+  concurrent_change: 'Changed elsewhere',
   payment_not_cancelable: 'Payment not cancelable',
   payment_not_capturable: 'Payment not capturable',
   capture_exceeds_authorized: 'Capture exceeds the authorised amount',
@@ -108,6 +109,11 @@ export class Failure extends Error {
 /** Whether the processor rejected the request, and no earlier attempt can have taken effect either. */
 export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
+}
+
+/** Whether a call of the failed work may still take effect. */
+export function isEffectUnknown(error: unknown): boolean {
+  return error instanceof Failure && error.extras.effect === 'unknown';
 }
 
 /** Failures that say nothing about the requested object: the next object would fail too. */

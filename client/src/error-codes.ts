@@ -78,6 +78,7 @@ export type ErrorCode =
   | 'subscription_incomplete'
   | 'subscription_ending'
   | 'payment_due'
+  | 'subscription_busy'
   | 'concurrent_change'
   | 'payment_not_cancelable'
   | 'payment_not_capturable'

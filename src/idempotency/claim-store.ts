@@ -170,11 +170,32 @@ export class ClaimStore {
     return rows.length > 0;
   }
 
-  /** Ends the lease, so that the next request with the key can resume the claim at once. */
-  async endLease(db: Queryable, claim: Claim): Promise<void> {
-    await db.query(
-      `update till.idempotency_claims set leased_until = now() where ${isStillHeld}`,
+  /** Starts the lease again. False if the claim is completed, or another request has resumed it. */
+  async renewLease(db: Queryable, claim: Claim): Promise<boolean> {
+    const rows = await db.query(
+      `update till.idempotency_claims set leased_until = now() + make_interval(secs => $4)
+       where ${isStillHeld} returning 1 as renewed`,
+      [...holderOf(claim), this.#leaseMs / 1_000],
+    );
+    return rows.length > 0;
+  }
+
+  /** Ends the lease, so that the next request with the key can resume the claim at once. False if it is not open. */
+  async endLease(db: Queryable, claim: Claim): Promise<boolean> {
+    const rows = await db.query(
+      `update till.idempotency_claims set leased_until = now() where ${isStillHeld} returning 1 as ended`,
       holderOf(claim),
+    );
+    return rows.length > 0;
+  }
+
+  /** The open claims on an object that no process works on. */
+  listAbandonedOf(db: Queryable, parentId: string, limit: number): Promise<readonly StoredClaim[]> {
+    return db.query(
+      `select ${columns} from till.idempotency_claims
+       where parent_id = $1 and completed_at is null and leased_until < now()
+       order by leased_until limit $2`,
+      [parentId, limit],
     );
   }
 

@@ -1,3 +1,4 @@
+import { RepeatedCheck } from '../platform/repeated-check.ts';
 import type { StoredClaim } from './claim-store.ts';
 
 /** The delay of the first check after a change. It doubles with every further check. */
@@ -90,13 +91,15 @@ class Watch {
   readonly #parts: KeyWatchParts;
   /** In order of arrival. */
   readonly #waiters = new Set<Waiter>();
-  #isChecking = false;
-  #checksAgain = false;
-  #delayMs = checkDelayMs;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #checks: RepeatedCheck;
 
   constructor(parts: KeyWatchParts) {
     this.#parts = parts;
+    this.#checks = new RepeatedCheck({
+      check: () => this.#check(),
+      delayMs: checkDelayMs,
+      delayMsMax: checkDelayMsMax,
+    });
   }
 
   /** Checks at once, because the claim may be completed, or belong to a different request. */
@@ -108,21 +111,17 @@ class Watch {
   remove(waiter: Waiter): void {
     this.#waiters.delete(waiter);
     if (this.#waiters.size > 0) return;
-    clearTimeout(this.#timer);
+    this.#checks.stop();
     this.#parts.onEmpty();
   }
 
   check(): void {
-    clearTimeout(this.#timer);
-    // A check in progress may have read the claim before the change that this check is for.
-    if (this.#isChecking) this.#checksAgain = true;
-    else void this.#check();
+    this.#checks.now();
   }
 
-  async #check(): Promise<void> {
+  /** True while a request waits. */
+  async #check(): Promise<boolean> {
     const { read, isInProgress } = this.#parts;
-    this.#isChecking = true;
-    this.#checksAgain = false;
     try {
       const claim = await read();
       const isOpen = claim !== undefined && claim.completedAt === null;
@@ -131,11 +130,7 @@ class Watch {
       for (const { reject } of this.#waiters) reject(error);
       this.#waiters.clear();
     }
-    this.#isChecking = false;
-    if (this.#waiters.size === 0) return;
-    if (this.#checksAgain) return this.check();
-    this.#timer = setTimeout(() => this.check(), this.#delayMs);
-    this.#delayMs = Math.min(this.#delayMs * 2, checkDelayMsMax);
+    return this.#waiters.size > 0;
   }
 
   #resolveWaiters(claim: StoredClaim | undefined, isInProgress: boolean): void {
@@ -152,7 +147,7 @@ class Watch {
     // Only one request can claim the key. If it fails, the next check lets the next request try.
     const [next] = this.#waiters;
     if (next !== undefined) this.#resolve(next, { state: 'free' });
-    this.#delayMs = checkDelayMs;
+    this.#checks.hurry();
   }
 
   #resolve(waiter: Waiter, outcome: WaitOutcome): void {

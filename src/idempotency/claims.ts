@@ -283,7 +283,7 @@ function watchOfClaim({ resourceId }: Claim): string {
 }
 
 /** The sweeper releases what a claim reserved once no call of it can be in flight. */
-function admissionOf({ isResumed, claim }: OwnClaim<unknown>): Admission {
+export function admissionOf({ isResumed, claim }: OwnClaim<unknown>): Admission {
   if (!isResumed) return 'new';
   return claim.idleMs > callEndedMs ? 'given up' : 'again';
 }

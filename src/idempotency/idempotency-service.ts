@@ -12,7 +12,7 @@ import {
 } from './claim.ts';
 import { declined, keepsClaim, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
-import { type ClaimParts, Claims, type OwnClaim } from './claims.ts';
+import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
 import {
   type Operation,
@@ -20,6 +20,7 @@ import {
   type Recorded,
   ReservationHeld,
   refreshed,
+  type WriteTurn,
 } from './operation.ts';
 import { settleAbandoned } from './settle-abandoned.ts';
 
@@ -64,6 +65,7 @@ export class IdempotencyService {
       try {
         return await this.#run(operation, request, key);
       } catch (error) {
+        if (error instanceof ClaimEnded) continue;
         if (!(error instanceof ReservationHeld)) throw error;
         if (performance.now() > giveUpAtMs) throw error.unresolved;
         const isUnknown = await this.#finishHolder(operation, request, error, giveUpAtMs);
@@ -113,8 +115,10 @@ export class IdempotencyService {
     giveUpAtMs: number,
   ): Promise<boolean> {
     const { database } = this.#parts;
-    if (!('reserve' in operation)) throw new Error(`${operation.name} reserves nothing`);
-    const reserve = (tx: Transaction) => operation.reserve(tx, claimId, request, 'again');
+    const reserve =
+      'reserve' in operation
+        ? (tx: Transaction) => operation.reserve(tx, claimId, request, 'again')
+        : undefined;
     const isSame = (claim: Claim) =>
       claim.operation === operation.name && claim.requestHash.equals(hashRequest(request));
     const canResume = (claim: Claim) =>
@@ -135,7 +139,9 @@ export class IdempotencyService {
       return settled === 'nothing created';
     }
     if (holder.state === 'ours') {
-      await this.#carryOut({ operation, request, hasKey: true, isOther: true }, holder);
+      await this.#carryOut({ operation, request, hasKey: true, isOther: true }, holder).catch((error) => {
+        if (!(error instanceof ClaimEnded)) throw error;
+      });
       return false;
     }
     // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
@@ -149,9 +155,43 @@ export class IdempotencyService {
     return this.#late.stop();
   }
 
+  /** Carries out the operation, in its turn if it has one. */
   async #carryOut<Request, Prepared, Made, Result>(
     claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
+  ): Promise<Recorded<Result>> {
+    const { operation } = claimed;
+    const { claim, isResumed } = taken;
+    if (operation.inTurn === undefined) return this.#carryOutNow(claimed, taken);
+    let hasBegun = false;
+    try {
+      return await operation.inTurn(claim, async (turn) => {
+        hasBegun = true;
+        if (turn.hasWaited) await this.#requireClaim(claim);
+        return this.#carryOutNow(claimed, taken, turn);
+      });
+    } catch (error) {
+      if (!hasBegun) {
+        // A new claim has made no call, and its key is free again.
+        if (!isResumed) await this.#release(operation, claim).catch(() => {});
+        await this.#giveUp(claim);
+      }
+      throw error;
+    }
+  }
+
+  /** While a request waits for its turn, another one may resume its claim. */
+  async #requireClaim(claim: Claim): Promise<void> {
+    const { claims, database } = this.#parts;
+    if (await claims.renewLease(database, claim)) return;
+    this.#claims.end(claim);
+    throw new ClaimEnded();
+  }
+
+  async #carryOutNow<Request, Prepared, Made, Result>(
+    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
+    taken: OwnClaim<Prepared>,
+    turn?: WriteTurn,
   ): Promise<Recorded<Result>> {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
@@ -164,7 +204,7 @@ export class IdempotencyService {
       await crashPoints.pass('record.after');
       return recorded;
     } catch (error) {
-      await this.#giveUp(claim);
+      if (await this.#giveUp(claim)) turn?.leaveOpen(error);
       throw error;
     }
   }
@@ -175,14 +215,15 @@ export class IdempotencyService {
    */
   async #prepare<Request, Prepared, Made, Result>(
     { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
-    { claim, isResumed, reserved }: OwnClaim<Prepared>,
+    taken: OwnClaim<Prepared>,
   ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
+    const { claim, isResumed, reserved } = taken;
     if (!('prepare' in operation)) {
       if (reserved === undefined) throw new Error(`nothing was reserved for ${claim.resourceId}`);
       return { prepared: reserved };
     }
     try {
-      return { prepared: await operation.prepare(request) };
+      return { prepared: await operation.prepare(request, claim.resourceId, admissionOf(taken)) };
     } catch (error) {
       const made = isResumed ? await operation.find(claim) : null;
       if (made !== null) return { made };
@@ -286,10 +327,19 @@ export class IdempotencyService {
     });
   }
 
-  /** Lets the next request with this key resume at once. If this write also fails, the lease expires. */
-  async #giveUp(claim: Claim): Promise<void> {
+  /**
+   * Lets the next request with this key resume at once. If this write also fails, the lease expires. False if the claim is
+   * no longer open.
+   */
+  async #giveUp(claim: Claim): Promise<boolean> {
     const { claims, database } = this.#parts;
-    await claims.endLease(database, claim).catch(() => {});
+    const isOpen = await claims.endLease(database, claim).catch(() => true);
     this.#claims.end(claim);
+    return isOpen;
   }
+}
+
+/** The claim of a request that waited for its turn is completed, or belongs to another request now. */
+class ClaimEnded extends Error {
+  override readonly name = 'ClaimEnded';
 }

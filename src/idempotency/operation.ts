@@ -20,6 +20,11 @@ interface Steps<Request, Prepared, Made, Result> {
   record(tx: Transaction, id: string, made: Made): Promise<Recorded<Result>>;
   /** The id of the existing object that the request turned out to be about, if nothing was created. */
   existingIdOf?(made: Made): string | null;
+  /**
+   * Runs the work when the turn of this claim has come, for objects whose writes happen one after the other. Fails without
+   * having done anything if that takes too long.
+   */
+  inTurn?<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T>;
   /** Looks up what an earlier call may have created. Null for a change, which can be repeated. */
   find(claim: FoundClaim): Promise<Made | null>;
   /** Removes the reservation, after it is certain that nothing was created. */
@@ -35,14 +40,23 @@ interface Steps<Request, Prepared, Made, Result> {
   replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 
+/** The turn in which a write happens. */
+export interface WriteTurn {
+  /** The claim may have been resumed or completed meanwhile. */
+  readonly hasWaited: boolean;
+  /** The write failed and its claim stays open: the next writer settles it first. */
+  leaveOpen(error: unknown): void;
+}
+
 /** An operation that only checks what the request depends on, with no transaction open. */
 export interface CheckedOperation<Request, Prepared, Made, Result>
   extends Steps<Request, Prepared, Made, Result> {
-  prepare(request: Request): Promise<Prepared>;
+  /** May also reserve something for the claim `id`, in a transaction of its own. */
+  prepare(request: Request, id: string, admission: Admission): Promise<Prepared>;
 }
 
 /**
- * Why `reserve` runs. `new`: for a new claim. `again`: a resumed claim was admitted before and may have called the
+ * Why a claim is prepared. `new`: for a new claim. `again`: a resumed claim was admitted before and may have called the
  * processor; what it reserved is still reserved. `given up`: the same, but the sweeper may have released it since.
  */
 export type Admission = 'new' | 'again' | 'given up';

@@ -16,7 +16,18 @@ export type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing cre
  * Resolves an abandoned claim by looking up what it created. It never creates an object: a caller that does not repeat its
  * request may no longer want the charge. `endIfNothing` runs in the transaction that locks the claim, if there is nothing.
  */
-export async function settleAbandoned<Request, Prepared, Made, Result>(
+export function settleAbandoned<Request, Prepared, Made, Result>(
+  parts: SettleParts,
+  operation: Operation<Request, Prepared, Made, Result>,
+  claim: StoredClaim,
+  endIfNothing: (tx: Transaction) => Promise<Settled>,
+): Promise<Settled> {
+  const settle = () => settleInTurn(parts, operation, claim, endIfNothing);
+  return operation.inTurn === undefined ? settle() : operation.inTurn(claim, settle);
+}
+
+/** The same for a caller that has the turn already. */
+export async function settleInTurn<Request, Prepared, Made, Result>(
   { database, claims, logger }: SettleParts,
   operation: Operation<Request, Prepared, Made, Result>,
   claim: StoredClaim,

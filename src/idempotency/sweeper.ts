@@ -4,7 +4,7 @@ import type { Database } from '../platform/postgres.ts';
 import type { ClaimOperation } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import type { Operation } from './operation.ts';
-import { settleAbandoned } from './settle-abandoned.ts';
+import { settleAbandoned, settleInTurn } from './settle-abandoned.ts';
 
 /** Longer than the deadline of any call, so that the process that created the claim no longer works on it. */
 const idleMs = 60_000;
@@ -18,6 +18,8 @@ const settledAgeMs = 25 * 3_600_000;
 /** Small batches, so that pruning never holds locks for long. Many batches, so that it keeps up. */
 const prunedPerBatch = 1_000;
 const pruneBatchesMax = 50;
+/** Each write leaves one claim at most, so that only a long outage leaves more. The sweeper settles the rest. */
+const claimsPerObject = 20;
 
 interface SweeperParts {
   readonly database: Database;
@@ -36,6 +38,16 @@ export class Sweeper {
 
   sweep(signal?: AbortSignal): Promise<void> {
     return runAs('sweeper', () => this.#sweep(signal));
+  }
+
+  /** Settles the abandoned claims on an object, except one, for a caller that has the turn of the object. */
+  async settleOf(parentId: string, exceptId: string | null): Promise<void> {
+    const { database, claims, operations } = this.#parts;
+    for (const claim of await claims.listAbandonedOf(database, parentId, claimsPerObject)) {
+      const operation = operations[claim.operation];
+      if (claim.resourceId === exceptId || operation.inTurn === undefined) continue;
+      await settleInTurn(this.#parts, operation, claim, async () => 'nothing created');
+    }
   }
 
   async #sweep(signal: AbortSignal | undefined): Promise<void> {

@@ -141,7 +141,7 @@ function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService):
         body: body(DefaultBody, { paymentMethodId: example.id }),
         response: {
           200: answer('The new default.', PaymentMethodSchema, example),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
+          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
         },
       },
     },

@@ -5,6 +5,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { Refused } from '../processor/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import {
   type AttachablePaymentMethod,
   type CardSetup,
@@ -31,6 +32,7 @@ export interface SavedPaymentMethod extends AttachablePaymentMethod {
 
 interface PaymentMethodServiceParts extends PaymentMethodParts {
   readonly idempotency: IdempotencyService;
+  readonly subscriptions: Pick<SubscriptionService, 'inTurn'>;
 }
 
 /** The saved payment methods of customers. The processor is the only place that knows them. */
@@ -77,7 +79,7 @@ export class PaymentMethodService {
     const { uses, customerDefault } = await this.#readUses(customer);
     const changes = uses
       .filter((use) => needsDefault(use, method.id))
-      .map((use) => () => this.#setOfSubscription(customer, method, use));
+      .map((use) => () => this.#setInTurn(customer, method, use));
     for (let start = 0; start < changes.length; start += concurrentChangesMax) {
       const batch = changes.slice(start, start + concurrentChangesMax);
       // All calls end before the response, so that none of them overtakes the caller's next request.
@@ -138,6 +140,24 @@ export class PaymentMethodService {
     if (attempt.outcome !== 'done') throw await this.#explain(attempt, customer, method);
   }
 
+  /** Another request may have changed the subscription before its turn came. */
+  #setInTurn(
+    customer: Customer,
+    method: AttachablePaymentMethod,
+    { processorSubscriptionId }: PaymentMethodUse,
+  ): Promise<void> {
+    return this.#parts.subscriptions.inTurn(processorSubscriptionId, async () => {
+      const use = await this.#readUse(customer, processorSubscriptionId);
+      if (use !== undefined && needsDefault(use, method.id))
+        await this.#setOfSubscription(customer, method, use);
+    });
+  }
+
+  async #readUse(customer: Customer, processorSubscriptionId: string): Promise<PaymentMethodUse | undefined> {
+    const uses = await this.#parts.processor.paymentMethods.listUses(customer.processorCustomerId);
+    return uses.find((use) => use.processorSubscriptionId === processorSubscriptionId);
+  }
+
   async #setOfSubscription(
     customer: Customer,
     method: AttachablePaymentMethod,
@@ -160,8 +180,7 @@ export class PaymentMethodService {
     if (attempt.outcome === 'done') return;
     const failure = await this.#explain(attempt, customer, method);
     // A subscription that has ended since it was listed needs no default.
-    const uses = await processor.paymentMethods.listUses(customer.processorCustomerId);
-    const present = uses.find((other) => other.processorSubscriptionId === processorSubscriptionId);
+    const present = await this.#readUse(customer, processorSubscriptionId);
     if (present !== undefined && needsDefault(present, method.id)) throw failure;
   }
 

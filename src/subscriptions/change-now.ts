@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OperationWrite } from '../idempotency/operation.ts';
+import type { FoundClaim, OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
@@ -36,6 +36,7 @@ export async function changeNow(
   const target = targetOf(found, change, plans);
   if (target.isPresent) return { facts: found.subscription, subscription, clientSecret: null };
   if (mayBill(change, target)) await markWaitingItems(processor, found, write);
+  await write.choose(choiceOf(target));
   const changed = await makeChange(parts, change, target, plans, write);
   if (changed.pendingUpdate !== null) return settleCharge(parts, plans, changed, write);
   // The processor repeats an old response under a repeated key.
@@ -46,14 +47,18 @@ export async function changeNow(
 /**
  * A change of this subscription was abandoned, perhaps between its declined charge and the end of its pending update.
  * Paying that invoice later would make the change, so it is voided. What earlier changes left to bill must not be lost
- * with it, nor with an invoice that the change itself has voided.
+ * with it, nor with an invoice that the change itself has voided. Null unless the subscription is what the change made.
  */
 export async function endAbandonedChange(
   parts: SubscriptionParts,
   subscription: Subscription,
-): Promise<void> {
+  { target }: FoundClaim,
+): Promise<MadeChange | null> {
   await dropDeclinedChange(parts, subscription);
   await restoreOfVoidedChanges(parts.processor, subscription.processorSubscriptionId);
+  const found = await readChangeable(parts.processor, subscription);
+  const isMade = found.pendingUpdate === null && found.items.some((item) => choiceOf(item) === target);
+  return isMade ? { facts: found.subscription, subscription, clientSecret: null } : null;
 }
 
 async function dropDeclinedChange(
@@ -130,6 +135,11 @@ async function isVoided(
   if (isVoidable(charge)) return (await voidChangeInvoice(processor, invoiceId, idempotencyKey)) === 'void';
   await restoreWaitingItems(processor, invoiceId);
   return true;
+}
+
+/** What the change makes of the item. The claim remembers it, so that a change that was made is not made again later. */
+function choiceOf({ processorPriceId, quantity }: Pick<Target, 'processorPriceId' | 'quantity'>): string {
+  return `${processorPriceId} ${quantity}`;
 }
 
 /** Whether the processor may bill the change now. If it does not show what the item costs, that is not certain. */

@@ -3,19 +3,27 @@ import type { Queryable } from '../platform/postgres.ts';
 interface GroupReservation {
   readonly customerId: string;
   readonly groupName: string;
+  /** The subscription that shall have a plan of the group. */
+  readonly subscriptionId: string;
   readonly claimId: string;
 }
 
 /** All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group. */
 export class GroupReservationStore {
-  /** Reserves the group for a customer, unless another claim does. Returns the claim that reserves it then. */
-  async reserve(tx: Queryable, { customerId, groupName, claimId }: GroupReservation): Promise<string> {
+  /**
+   * Reserves the group for a customer, unless a claim on another subscription does. Returns the claim that reserves it
+   * then. Claims on one subscription come one after the other, so that only an abandoned one can hold a reservation.
+   */
+  async reserve(tx: Queryable, reservation: GroupReservation): Promise<string> {
+    const { customerId, groupName, subscriptionId, claimId } = reservation;
     const [holder] = await tx.query<{ claimId: string }>(
       // Also locks the row of another claim, so that it is still there.
-      `insert into till.group_reservations as held (customer_id, group_name, claim_id) values ($1, $2, $3)
-       on conflict (customer_id, group_name) do update set claim_id = held.claim_id
+      `insert into till.group_reservations as held (customer_id, group_name, subscription_id, claim_id)
+       values ($1, $2, $3, $4)
+       on conflict (customer_id, group_name) do update set claim_id =
+         case when held.subscription_id = excluded.subscription_id then excluded.claim_id else held.claim_id end
        returning claim_id as "claimId"`,
-      [customerId, groupName, claimId],
+      [customerId, groupName, subscriptionId, claimId],
     );
     if (holder === undefined) throw new Error('the reservation of a group is gone');
     return holder.claimId;

@@ -13,7 +13,7 @@ export interface GroupParts {
 }
 
 /** A subscription that is about to have a plan. */
-interface Joining {
+export interface Joining {
   readonly customerId: string;
   readonly planId: string;
   /** Its row, if there is one, does not count. */
@@ -33,12 +33,12 @@ type Joined = Omit<Joining, 'claimId' | 'admission'>;
  */
 export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
   const { groups, plans } = parts;
-  const { customerId, planId, claimId, admission } = joining;
+  const { customerId, planId, subscriptionId, claimId, admission } = joining;
   const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan?.groupName ?? null;
   if (groupName === null) return;
   if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return;
-  const holder = await groups.reserve(tx, { customerId, groupName, claimId });
+  const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
   if (admission === 'again') return;
   const live = await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);

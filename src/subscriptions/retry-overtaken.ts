@@ -6,12 +6,12 @@ import { readChangeable } from './change-terms.ts';
 import type { Subscription } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 
-/** One try for the request itself, and one for each of two others that come between its calls. */
+/** One attempt for the request itself, and one for each of two changes that come between its calls. */
 const triesMax = 3;
 
 /**
  * Makes a change that takes several calls. If the processor refuses it and the subscription is not what the calls assumed,
- * another request was faster: the change starts again from what the processor shows now. A refusal has no effect, so the
+ * it was changed outside Till meanwhile: the change starts again from what the processor shows now. A refusal has no effect, so the
  * next try has keys of its own.
  */
 export async function retryIfOvertaken(
@@ -36,11 +36,11 @@ export async function retryIfOvertaken(
   }
 }
 
-/** Another request changed the subscription between the calls of this one. */
+/** The subscription was changed outside Till between the calls of this request. */
 export function concurrentChange(): Failure {
   return new Failure(
     'concurrent_change',
-    'Other requests changed the subscription at the same time. Repeat this request.',
+    'The subscription was changed outside Till at the same time. Repeat this request.',
   );
 }
 

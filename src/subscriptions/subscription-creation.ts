@@ -22,6 +22,7 @@ import { type GroupParts, reserveGroup } from './reserve-group.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
+import type { SubscriptionTurns } from './turns/subscription-turns.ts';
 
 export interface NewSubscriptionRequest
   extends Omit<
@@ -56,6 +57,7 @@ export interface SubscriptionParts {
   readonly customers: CustomerService;
   readonly plans: PlanService;
   readonly processor: Processor;
+  readonly turns: SubscriptionTurns;
 }
 
 /** The steps of creating a subscription. */

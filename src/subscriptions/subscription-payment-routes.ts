@@ -63,6 +63,7 @@ export function registerSubscriptionPaymentRoutes(
             'authentication_required',
             'not_found',
             'nothing_to_pay',
+            'subscription_busy',
             ...bodyFailures,
             ...keyFailures,
             ...processorFailures,

@@ -6,6 +6,7 @@ import {
   type OperationWrite,
   parentOf,
   type Recorded,
+  type WriteTurn,
 } from '../idempotency/operation.ts';
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
@@ -38,7 +39,7 @@ interface Made {
 }
 
 export interface PayParts
-  extends Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor'> {
+  extends Pick<SubscriptionParts, 'database' | 'store' | 'mirror' | 'customers' | 'processor' | 'turns'> {
   readonly invoices: InvoiceMirror;
   readonly clock: Clock;
 }
@@ -67,6 +68,10 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
 
   parentIdOf({ subscriptionId }: PaymentRequest): string {
     return subscriptionId;
+  }
+
+  inTurn<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T> {
+    return this.#parts.turns.runClaim(claim, work);
   }
 
   async prepare({ subscriptionId }: PaymentRequest): Promise<Prepared> {

@@ -210,7 +210,7 @@ function registerCancel(
             canceledAt: '2026-11-20T12:00:00.000Z',
             endedAt: '2026-11-20T12:00:00.000Z',
           }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
+          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
         },
       },
     },

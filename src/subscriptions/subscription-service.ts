@@ -19,7 +19,7 @@ import {
 } from './subscription-creation.ts';
 import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
 import { type PaymentRequest, type PayParts, SubscriptionPayment } from './subscription-payment.ts';
-import { GroupedSubscriptionUpdate, SubscriptionUpdate } from './subscription-update.ts';
+import { SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -33,7 +33,6 @@ export class SubscriptionService {
   readonly creation: SubscriptionCreation;
   readonly updating: SubscriptionUpdate;
   readonly paying: SubscriptionPayment;
-  readonly #groupedUpdating: GroupedSubscriptionUpdate;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
 
@@ -42,7 +41,6 @@ export class SubscriptionService {
     this.creation = new SubscriptionCreation(parts);
     this.updating = new SubscriptionUpdate(parts);
     this.paying = new SubscriptionPayment(parts);
-    this.#groupedUpdating = new GroupedSubscriptionUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -61,12 +59,9 @@ export class SubscriptionService {
     change: SubscriptionPatch,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<ChangedSubscription>> {
-    const { idempotency, plans } = this.#parts;
     if (!isUuid(id)) throw subscriptionNotFound();
-    const planId = 'planId' in change ? change.planId : undefined;
-    const plan = planId === undefined ? undefined : await plans.find(planId);
-    const operation = isGrouped(plan) ? this.#groupedUpdating : this.updating;
-    const { result, replayed } = await idempotency.run(operation, { subscriptionId: id, change }, key);
+    const request = { subscriptionId: id, change };
+    const { result, replayed } = await this.#parts.idempotency.run(this.updating, request, key);
     const { subscription, clientSecret } = result;
     return {
       result: { subscription, clientSecret: isWaiting(change, subscription) ? clientSecret : null },
@@ -110,9 +105,15 @@ export class SubscriptionService {
 
   /** Cancels immediately. A subscription that has ended needs no call to the processor. */
   async cancel(id: string): Promise<Subscription> {
-    const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return subscription;
+    const write = { subscriptionId: subscription.id, claimId: null, goesFirst: true };
+    return this.#parts.turns.run(write, () => this.#cancel(subscription.id));
+  }
+
+  async #cancel(id: string): Promise<Subscription> {
+    const { database, mirror, processor } = this.#parts;
+    const subscription = await this.read(id);
     const { processorSubscriptionId } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
     if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, subscription);
@@ -121,6 +122,14 @@ export class SubscriptionService {
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
     return corrected;
+  }
+
+  /** Runs a write to a subscription in its turn. One that Till does not know has no other writers in Till. */
+  async inTurn<Result>(processorSubscriptionId: string, work: () => Promise<Result>): Promise<Result> {
+    const { database, store, turns } = this.#parts;
+    const [subscription] = await store.findByKeys(database, [processorSubscriptionId]);
+    if (subscription === undefined) return work();
+    return turns.run({ subscriptionId: subscription.id, claimId: null, goesFirst: false }, work);
   }
 
   /** Refreshes all open subscriptions of a customer. */

@@ -112,6 +112,7 @@ function registerPatch(
             'subscription_incomplete',
             'subscription_ending',
             'payment_due',
+            'subscription_busy',
             'concurrent_change',
             'already_subscribed',
             ...bodyFailures,

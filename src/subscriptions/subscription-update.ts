@@ -1,25 +1,26 @@
 import {
   type Admission,
   type CheckedOperation,
-  type CheckedReservingOperation,
   type FoundClaim,
   type OperationWrite,
   parentOf,
   type Recorded,
+  type WriteTurn,
 } from '../idempotency/operation.ts';
 import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
+import { isGrouped } from '../plans/plan.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { changeAtPeriodEnd } from './change-at-period-end.ts';
 import { changeMetadata } from './change-metadata.ts';
 import { changeNow, endAbandonedChange } from './change-now.ts';
-import { plansOfChange, readChangeable } from './change-terms.ts';
-import { reserveGroup } from './reserve-group.ts';
+import { type ChangePlans, plansOfChange, readChangeable } from './change-terms.ts';
+import { type Joining, reserveGroup } from './reserve-group.ts';
 import { retryIfOvertaken } from './retry-overtaken.ts';
 import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { ChangedSubscription, MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
-import type { SubscriptionPatch } from './subscription-patch.ts';
+import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
 import { changeSettings } from './subscription-settings.ts';
 import { restoreOfVoidedChanges } from './waiting-items.ts';
 
@@ -47,15 +48,23 @@ export class SubscriptionUpdate
     return subscriptionId;
   }
 
-  async prepare({ subscriptionId, change }: SubscriptionUpdateRequest): Promise<Change> {
+  inTurn<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T> {
+    return this.#parts.turns.runClaim(claim, work);
+  }
+
+  async prepare(
+    { subscriptionId, change }: SubscriptionUpdateRequest,
+    id: string,
+    admission: Admission,
+  ): Promise<Change> {
     const parts = this.#parts;
     const subscription = await this.#find(parts.database, subscriptionId);
     if (change.kind === 'now') {
-      const plans = await plansOfChange(parts.plans, subscription, change);
+      const plans = await this.#plansOf(subscription, change, { claimId: id, admission });
       return this.#inSteps(subscription, (found, write) => changeNow(parts, change, plans, found, write));
     }
     if (change.kind === 'periodEnd') {
-      const plans = await plansOfChange(parts.plans, subscription, change);
+      const plans = await this.#plansOf(subscription, change, { claimId: id, admission });
       return this.#inSteps(subscription, (found, write) =>
         changeAtPeriodEnd(parts, change, plans, found, write),
       );
@@ -67,6 +76,22 @@ export class SubscriptionUpdate
         changeSettings(parts, change, found, subscription, write),
       );
     return (write) => changeMetadata(parts, change, subscription, write);
+  }
+
+  /** Reads the plans of a change, and reserves the group of the new one before the processor is called. */
+  async #plansOf(
+    subscription: Subscription,
+    change: WantedTerms,
+    claim: Pick<Joining, 'claimId' | 'admission'>,
+  ): Promise<ChangePlans> {
+    const plans = await plansOfChange(this.#parts.plans, subscription, change);
+    const { customerId, id: subscriptionId, planId } = subscription;
+    const { wanted } = plans;
+    if (wanted !== null && wanted.id !== planId && isGrouped(wanted))
+      await this.#parts.database.transaction((tx) =>
+        reserveGroup(tx, this.#parts, { customerId, planId: wanted.id, subscriptionId, ...claim }),
+      );
+    return plans;
   }
 
   /** A change that may drop another one: an earlier call may have died between voiding its invoice and what follows. */
@@ -107,13 +132,12 @@ export class SubscriptionUpdate
   }
 
   /**
-   * Nothing at the processor shows whether a change was made, and making it again has the same effect. But a change that
-   * was declined must not wait for a payment, whether or not the request is repeated.
+   * A change that may have been billed is found by what it chose. Making another one again has the same effect. A change
+   * that was declined must not wait for a payment, whether or not the request is repeated.
    */
-  async find(claim: FoundClaim): Promise<null> {
+  async find(claim: FoundClaim): Promise<MadeChange | null> {
     const subscription = await this.#find(this.#parts.database, parentOf(claim));
-    if (!hasEnded(subscription.status)) await endAbandonedChange(this.#parts, subscription);
-    return null;
+    return hasEnded(subscription.status) ? null : endAbandonedChange(this.#parts, subscription, claim);
   }
 
   async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
@@ -139,37 +163,5 @@ export class SubscriptionUpdate
 
   async #find(db: Queryable, id: string): Promise<Subscription> {
     return foundSubscription((await this.#parts.store.find(db, [id]))[0]);
-  }
-}
-
-/** The steps of a change to a plan of a group: the group is reserved before the call. */
-export class GroupedSubscriptionUpdate
-  extends SubscriptionUpdate
-  implements CheckedReservingOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
-{
-  readonly #groupParts: SubscriptionParts;
-
-  constructor(parts: SubscriptionParts) {
-    super(parts);
-    this.#groupParts = parts;
-  }
-
-  async reserve(
-    tx: Transaction,
-    id: string,
-    { subscriptionId, change }: SubscriptionUpdateRequest,
-    admission: Admission,
-  ): Promise<undefined> {
-    if (!('planId' in change) || change.planId === undefined) return;
-    const [row] = await this.#groupParts.store.find(tx, [subscriptionId]);
-    const { customerId, planId } = foundSubscription(row);
-    if (planId === change.planId) return;
-    await reserveGroup(tx, this.#groupParts, {
-      customerId,
-      planId: change.planId,
-      subscriptionId,
-      claimId: id,
-      admission,
-    });
   }
 }

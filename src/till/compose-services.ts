@@ -34,6 +34,8 @@ import { EntitlementStore } from '../subscriptions/entitlement-store.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
+import { SubscriptionTurns } from '../subscriptions/turns/subscription-turns.ts';
+import { TurnStore } from '../subscriptions/turns/turn-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
@@ -71,6 +73,8 @@ interface ServiceParts {
   readonly retentionDays: number;
   readonly entitlementGraceDays: number;
   readonly events: EventSettings;
+  /** Tests set a shorter wait for the turn of a write. */
+  readonly turnWaitMs?: number | undefined;
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -90,7 +94,12 @@ export function composeServices(parts: ServiceParts) {
     invoices: new InvoiceStore(),
   };
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
-  const domain = composeDomain({ ...parts, idempotency }, stores, mirrors);
+  const turns = new SubscriptionTurns({
+    ...parts,
+    store: new TurnStore(),
+    settle: (subscriptionId, exceptClaimId) => sweeper.settleOf(subscriptionId, exceptClaimId),
+  });
+  const domain = composeDomain({ ...parts, idempotency, turns }, stores, mirrors);
   const { outbox, eventUpkeep, eventFeed } = composeEvents({
     ...parts,
     stores,
@@ -175,7 +184,7 @@ function composeSweeper(
 
 /** The services behind the API. */
 function composeDomain(
-  parts: ServiceParts & { readonly idempotency: IdempotencyService },
+  parts: ServiceParts & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
   stores: Stores,
   mirrors: Mirrors,
 ) {
@@ -209,7 +218,7 @@ function composeDomain(
     plans,
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
-  const paymentMethods = new PaymentMethodService({ ...parts, customers });
+  const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
   const keys = new KeyService({ ...parts, store: new KeyStore() });
   const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };

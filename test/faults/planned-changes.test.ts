@@ -13,6 +13,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { changed } from '../support/subscribed.ts';
+import { expireTurns } from '../support/subscription-turns.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -221,6 +222,7 @@ test('a schedule that was created but not given its phases is used by the next c
     const free = { ...scene, planId };
     await backend.setFault({ operation: 'subscription_schedules.update', kind: 'reset_before' });
     assert.equal((await send(hasty, plan, free)).status, 503);
+    await expireTurns(backend);
     await assertFinished(backend, hasty, next, { ...free, key: `after-${scene.key}` });
   }
 });

@@ -63,6 +63,8 @@ export interface ProcessOptions {
   readonly poolSize?: number;
   readonly limits?: Partial<CallLimits>;
   readonly retentionDays?: number;
+  /** How long a write waits for its turn. */
+  readonly turnWaitMs?: number;
   readonly entitlementGraceDays?: number;
   /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
   readonly events?: Partial<EventSettings>;
@@ -133,6 +135,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     retentionDays: options.retentionDays ?? 90,
     entitlementGraceDays: options.entitlementGraceDays ?? 0,
     events: { ...eventSettings, ...options.events },
+    turnWaitMs: options.turnWaitMs,
   });
   ends.push(() => services.stop());
   let isStopping = false;

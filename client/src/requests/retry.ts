@@ -10,7 +10,7 @@ const temporaryStatuses: readonly number[] = [408, 429, 502, 503, 504];
 const lastingCodes = ['processor_misconfigured', 'processor_object_missing'] as const;
 
 /** They have another status, and go away by themselves. */
-const temporaryCodes = ['idempotency_key_in_flight', 'concurrent_change'] as const;
+const temporaryCodes = ['idempotency_key_in_flight', 'subscription_busy', 'concurrent_change'] as const;
 
 /**
  * Whether the same request can succeed if it is sent again. Every request can be repeated: a POST or PATCH has an

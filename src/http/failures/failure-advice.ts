@@ -98,8 +98,12 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
     advice:
       'Pay first (`POST …/pay`), or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
   },
+  subscription_busy: {
+    when: 'The request waited for 10 seconds while other requests changed the subscription. Nothing was done.',
+    advice: 'Repeat the request after `Retry-After`, with the same idempotency key or a new one.',
+  },
   concurrent_change: {
-    when: 'Other requests changed the subscription at the same time, again and again.',
+    when: 'The subscription was changed outside Till at the same time, again and again.',
     advice: 'Repeat the request.',
   },
   payment_not_cancelable: {

@@ -30,6 +30,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   subscription_incomplete: 409,
   subscription_ending: 409,
   payment_due: 409,
+  subscription_busy: 409,
   concurrent_change: 409,
   payment_not_cancelable: 409,
   payment_not_capturable: 409,
@@ -187,7 +188,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'The first payment of the subscription is not complete. Complete it before you change the subscription.',
   subscription_ending:
     'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
-  concurrent_change: 'Other requests changed the subscription at the same time. Repeat this request.',
+  subscription_busy: 'Other requests are changing the subscription. Nothing was done. Repeat this request.',
+  concurrent_change: 'The subscription was changed outside Till at the same time. Repeat this request.',
   payment_due:
     'An invoice of the subscription is not paid. Pay it first with POST /api/v1/subscriptions/{id}/pay.',
   already_subscribed:

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { currentTurn } from '../../platform/turn.ts';
 import type { BeforeCall } from '../before-call.ts';
 import type { Processor } from '../processor.ts';
 import { accountModeOf } from './account-mode.ts';
@@ -55,6 +56,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   // As many connections as calls, so that no call spends its time waiting for a connection.
   const agent = new address.client.Agent({ keepAlive: true, maxSockets: maxInFlight });
   const sent = new SentWrites();
+  const limits = { ...callLimits, ...options.limits };
   const ungated: AdapterContext = {
     stripe: new Stripe(secretKey, {
       host: address.host,
@@ -65,13 +67,14 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       maxNetworkRetries: 0,
       telemetry: false,
     }),
-    call: createCaller(metrics, maxInFlight, { ...callLimits, ...options.limits }),
+    call: createCaller(metrics, maxInFlight, limits),
     logger,
   };
   const context: AdapterContext = {
     ...ungated,
     call: async (operation, call) => {
       await beforeCall?.();
+      await currentTurn()?.require(limits.deadlineMs);
       return ungated.call(operation, call);
     },
   };

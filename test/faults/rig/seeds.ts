@@ -59,6 +59,11 @@ export const seeds: Readonly<Record<string, string>> = {
       values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
     insert into till.import_skips (import_id, kind, object_id, reason)
       select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
+  '0029': `
+    insert into till.subscription_turns (subscription_id, writer_id, owner, leased_until)
+      values ('018f0000-0000-7000-8000-000000000005', '018f0000-0000-7000-8000-00000000000d', 1, now());
+    insert into till.subscription_queue (writer_id, subscription_id, goes_first, owner, leased_until)
+      values ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000005', false, 1, now());`,
   '0023': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',

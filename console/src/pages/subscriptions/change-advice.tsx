@@ -16,6 +16,7 @@ export function adviceOnChange({ code, declineCode, subscriptionId }: ApiError):
       return subscriptionId === null ? undefined : (
         <a href={pageOf('subscription', subscriptionId)}>Open the other subscription</a>
       );
+    case 'subscription_busy':
     case 'concurrent_change':
       return 'Check the subscription and the preview, and try again.';
     default:

@@ -1,0 +1,257 @@
+import { Failure, isEffectUnknown } from '../../errors.ts';
+import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { newId } from '../../platform/id.ts';
+import { isGone, type OwnerLock } from '../../platform/owner-lock.ts';
+import type { Database } from '../../platform/postgres.ts';
+import { RepeatedCheck } from '../../platform/repeated-check.ts';
+import { runInTurn } from '../../platform/turn.ts';
+import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
+
+/** How long a request waits for its turn: as long as a request waits for another one with the same idempotency key. */
+const waitMsDefault = 10_000;
+/**
+ * What a lease has beyond the deadline of a call. Most writes take less than this in all, so they never renew it. A dead
+ * process delays other writers for as long as its lease.
+ */
+const leaseMarginMs = 5_000;
+/** The deadline of a call is 10 s. */
+const leaseMs = 10_000 + leaseMarginMs;
+/** A process that waits renews this lease with every check, at least four times a second. */
+const queueLeaseMs = 5_000;
+/** The delay before the second check. It doubles with every further check. */
+const checkDelayMs = 20;
+/** The longest time until a writer notices that a writer of another process has finished. */
+const checkDelayMsMax = 250;
+
+interface TurnParts {
+  readonly database: Database;
+  readonly store: TurnStore;
+  readonly ownerLock: OwnerLock;
+  readonly clock: Clock;
+  /** Settles the open claims on a subscription that ended without a result, except one. */
+  readonly settle: (subscriptionId: string, exceptClaimId: string | null) => Promise<void>;
+  /** Tests set a shorter wait. */
+  readonly turnWaitMs?: number | undefined;
+}
+
+type Write = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
+
+/**
+ * Lets writes to one subscription happen one after the other, across processes, in the order of their arrival. Each write
+ * sees what the one before it left. See decision 0044.
+ */
+export class SubscriptionTurns {
+  readonly #parts: TurnParts;
+  readonly #queues = new Map<string, Queue>();
+
+  constructor(parts: TurnParts) {
+    this.#parts = parts;
+  }
+
+  /** Runs the work of a claim on a subscription. */
+  runClaim<Result>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
+    return this.run({ subscriptionId: parentOf(claim), claimId: claim.resourceId, goesFirst: false }, work);
+  }
+
+  /** Runs `work` when its turn has come. Fails if that takes too long; then nothing was done. */
+  async run<Result>(write: Write, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
+    const { ownerLock, clock, settle } = this.#parts;
+    const writer = { ...write, writerId: newId(clock.now()), owner: ownerLock.owner };
+    const turn = await this.#take(writer);
+    try {
+      return await runInTurn(turn, async () => {
+        if (!turn.isSettled) await settle(writer.subscriptionId, writer.claimId);
+        turn.isSettled = true;
+        return work(turn);
+      });
+    } finally {
+      await turn.end();
+      this.#queues.get(writer.subscriptionId)?.check();
+    }
+  }
+
+  async #take(writer: Writer): Promise<HeldTurn> {
+    const { database, store } = this.#parts;
+    const startedMs = performance.now();
+    const hold = (taken: Omit<TakenTurn, 'writerId'>) =>
+      new HeldTurn(this.#parts, writer, { ...taken, startedMs, hasWaited: false });
+    if (await store.takeFree(database, writer, leaseMs)) return hold({ isTakenOver: false });
+    const resumed = await this.#resume(writer);
+    if (resumed !== undefined) return hold(resumed);
+    const { subscriptionId } = writer;
+    return (this.#queues.get(subscriptionId) ?? this.#openQueue(subscriptionId)).wait(writer);
+  }
+
+  /**
+   * A request that resumes a claim also continues its turn, if the process that had it is gone. Another writer must not
+   * rely on that: a process that lost its connection looks gone, and may still call the processor.
+   */
+  async #resume(writer: Writer): Promise<TakenTurn | undefined> {
+    const { database, store, ownerLock } = this.#parts;
+    if (writer.claimId === null) return undefined;
+    const holder = await store.findHolder(database, writer.subscriptionId);
+    if (holder?.claimId !== writer.claimId) return undefined;
+    if (holder.owner !== ownerLock.owner && !(await isGone(database, holder.owner))) return undefined;
+    return store.resume(database, writer, holder, leaseMs);
+  }
+
+  #openQueue(subscriptionId: string): Queue {
+    const queue = new Queue(this.#parts, subscriptionId, () => this.#queues.delete(subscriptionId));
+    this.#queues.set(subscriptionId, queue);
+    return queue;
+  }
+}
+
+interface HeldSince {
+  readonly isTakenOver: boolean;
+  readonly startedMs: number;
+  readonly hasWaited: boolean;
+}
+
+/** A turn that a writer of this process has. */
+class HeldTurn implements WriteTurn {
+  readonly hasWaited: boolean;
+  /** False until the work that an earlier writer left in its turn is settled. */
+  isSettled: boolean;
+  readonly #parts: TurnParts;
+  readonly #writer: Writer;
+  /** Counted from before the statement, so that the lease in the database ends later. */
+  #leasedUntilMs: number;
+  #isOver = false;
+  #mustExpire = false;
+
+  constructor(parts: TurnParts, writer: Writer, { isTakenOver, startedMs, hasWaited }: HeldSince) {
+    this.#parts = parts;
+    this.#writer = writer;
+    this.isSettled = !isTakenOver;
+    this.hasWaited = hasWaited;
+    this.#leasedUntilMs = startedMs + leaseMs;
+  }
+
+  /** Work that continues after the turn only reads. */
+  async require(callMs: number): Promise<void> {
+    const { database, store } = this.#parts;
+    const startedMs = performance.now();
+    if (this.#isOver || this.#leasedUntilMs - startedMs > callMs) return;
+    const renewedMs = callMs + leaseMarginMs;
+    if (!(await store.renew(database, this.#writer, renewedMs))) throw turnLost();
+    this.#leasedUntilMs = startedMs + renewedMs;
+  }
+
+  leaveOpen(error: unknown): void {
+    this.isSettled = false;
+    // The processor may still carry out the call. Only the same request goes on before the lease expires.
+    this.#mustExpire = isEffectUnknown(error);
+  }
+
+  /** If the statement fails, the lease expires. */
+  async end(): Promise<void> {
+    const { database, store } = this.#parts;
+    this.#isOver = true;
+    if (this.#mustExpire) return;
+    const ending = this.isSettled ? store.end(database, this.#writer) : store.expire(database, this.#writer);
+    await ending.catch(() => {});
+  }
+}
+
+interface Waiter {
+  readonly writer: Writer;
+  readonly giveUpAtMs: number;
+  readonly resolve: (turn: HeldTurn) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The writers of this process that wait for their turns in one subscription. One check serves all of them. */
+class Queue {
+  readonly #parts: TurnParts;
+  readonly #subscriptionId: string;
+  readonly #onEmpty: () => void;
+  /** In order of arrival. Only a check removes one, so that no statement about it is in progress then. */
+  readonly #waiters = new Map<string, Waiter>();
+  readonly #checks: RepeatedCheck;
+
+  constructor(parts: TurnParts, subscriptionId: string, onEmpty: () => void) {
+    this.#parts = parts;
+    this.#subscriptionId = subscriptionId;
+    this.#onEmpty = onEmpty;
+    this.#checks = new RepeatedCheck({
+      check: () => this.#check(),
+      delayMs: checkDelayMs,
+      delayMsMax: checkDelayMsMax,
+    });
+  }
+
+  wait(writer: Writer): Promise<HeldTurn> {
+    const { promise, resolve, reject } = Promise.withResolvers<HeldTurn>();
+    const giveUpAtMs = performance.now() + (this.#parts.turnWaitMs ?? waitMsDefault);
+    this.#waiters.set(writer.writerId, { writer, giveUpAtMs, resolve, reject });
+    this.check();
+    return promise;
+  }
+
+  check(): void {
+    this.#checks.now();
+  }
+
+  /** True while a writer waits. */
+  async #check(): Promise<boolean> {
+    const checked = [...this.#waiters.values()];
+    try {
+      await this.#removeLate(checked);
+      await this.#giveTurn(checked);
+    } catch (error) {
+      // The leases of those that waited expire.
+      for (const { writer, reject } of checked) {
+        this.#waiters.delete(writer.writerId);
+        reject(error);
+      }
+    }
+    if (this.#waiters.size > 0) return true;
+    this.#onEmpty();
+    return false;
+  }
+
+  async #removeLate(checked: readonly Waiter[]): Promise<void> {
+    const { database, store } = this.#parts;
+    const late = checked.filter(({ giveUpAtMs }) => giveUpAtMs <= performance.now());
+    if (late.length === 0) return;
+    for (const { writer } of late) this.#waiters.delete(writer.writerId);
+    const writerIds = late.map(({ writer }) => writer.writerId);
+    await store.leaveQueue(database, writerIds).catch(() => {});
+    for (const { reject } of late) reject(busy());
+  }
+
+  async #giveTurn(checked: readonly Waiter[]): Promise<void> {
+    const { database, store } = this.#parts;
+    const writers = checked
+      .filter(({ writer }) => this.#waiters.has(writer.writerId))
+      .map(({ writer }) => writer);
+    if (writers.length === 0) return;
+    await store.wait(database, writers, queueLeaseMs);
+    const startedMs = performance.now();
+    const turn = await store.takeNext(database, this.#subscriptionId, writers, leaseMs);
+    const waiter = turn && this.#waiters.get(turn.writerId);
+    if (turn === undefined || waiter === undefined) return;
+    this.#waiters.delete(turn.writerId);
+    waiter.resolve(new HeldTurn(this.#parts, waiter.writer, { ...turn, startedMs, hasWaited: true }));
+    this.#checks.hurry();
+  }
+}
+
+function busy(): Failure {
+  return new Failure(
+    'subscription_busy',
+    'Other requests are changing the subscription. Nothing was done. Repeat this request.',
+    { retryAfterSeconds: 1, effect: 'none' },
+  );
+}
+
+/** The process stood still for longer than its lease. */
+function turnLost(): Failure {
+  return new Failure(
+    'overloaded',
+    'The request took too long, and another request has changed the subscription meanwhile. Repeat this request.',
+    { retryAfterSeconds: 1, effect: 'unknown' },
+  );
+}

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { startBackend } from '../support/backend.ts';
+import { billed } from '../support/billed.ts';
+import { type Subscribed, subscribed } from '../support/changes.ts';
+import { effort } from '../support/effort.ts';
+import type { EventPage } from '../support/event-feed.ts';
+import { createPlan, type PlanBody } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+
+const backend = await startBackend({ after });
+const first = await startTill({ in: 'process', on: backend });
+const second = await startTill({ in: 'process', on: backend });
+
+const free = await createPlan(first, { interval: 'day', amount: 0 });
+const daily = await createPlan(first, { interval: 'day', amount: 900 });
+const dearer = await createPlan(first, { interval: 'day', amount: 4_000 });
+const monthly = await createPlan(first, { interval: 'month', amount: 8_000 });
+const grouped = await createPlan(first, { interval: 'month', amount: 7_000, group: 'concurrent' });
+
+const prorations = ['none', 'nextInvoice', 'invoice'] as const;
+
+/** How many requests meet. */
+const requestsAtOnce = effort<readonly number[]>({ short: [2, 9], long: [2, 3, 9, 50] });
+
+function subscribe(plan: PlanBody): Promise<Subscribed> {
+  return subscribed(first, { planId: plan.id, customerCard: 'pm_card_visa' });
+}
+
+/** Prorates from the start of the period, so that the time of the request does not matter. */
+async function bodyOf(scene: Subscribed, change: object): Promise<object> {
+  const { currentPeriodStart } = await scene.read();
+  const isProrated = 'proration' in change && change.proration !== 'none';
+  return isProrated ? { ...change, prorationDate: currentPeriodStart } : change;
+}
+
+/** Sends the requests at once, to two processes in turn. The odd ones have idempotency keys of their own. */
+function sendAtOnce(path: string, bodies: readonly object[]) {
+  return Promise.all(
+    bodies.map((body, index) =>
+      (index % 2 === 0 ? first : second).tryPatch(
+        path,
+        body,
+        index % 2 === 0 ? undefined : `${path}-${index}`,
+      ),
+    ),
+  );
+}
+
+for (const count of requestsAtOnce)
+  for (const proration of prorations)
+    for (const [from, to] of [
+      [daily, monthly],
+      [free, daily],
+      [daily, dearer],
+      [dearer, daily],
+      [daily, grouped],
+    ] as const)
+      test(`${count} equal changes at once from ${from.amount} a ${from.interval} to ${to.amount} a ${to.interval} with proration ${proration} are billed once`, async () => {
+        const [met, sequential] = [await subscribe(from), await subscribe(from)];
+        const change = { planId: to.id, proration };
+        const responses = await sendAtOnce(met.path, new Array(count).fill(await bodyOf(met, change)));
+        assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+        const body = await bodyOf(sequential, change);
+        for (let sent = 0; sent < count; sent += 1) await sequential.changed(body);
+        assert.deepEqual(
+          await billed(backend, met.subscription),
+          await billed(backend, sequential.subscription),
+        );
+        assert.equal((await met.read()).planId, to.id);
+      });
+
+/** Different changes: of the plan, of the quantity, billed now or later. */
+function mixedChanges(count: number): readonly object[] {
+  const plans = [daily, dearer, monthly, free];
+  return Array.from({ length: count }, (_, index) => ({
+    ...(index % 3 === 0 ? { quantity: 1 + (index % 5) } : { planId: plans[index % plans.length]?.id }),
+    proration: 'none',
+  }));
+}
+
+test('different changes at once are billed like the same changes one after the other', async () => {
+  for (const count of requestsAtOnce) {
+    const [met, sequential] = [await subscribe(daily), await subscribe(daily)];
+    const changes = mixedChanges(count);
+    const responses = await Promise.all(
+      changes.map((change, index) =>
+        (index % 2 === 0 ? first : second).call('PATCH', met.path, change, {
+          'x-request-id': `mixed-${index}`,
+        }),
+      ),
+    );
+    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+    // A change that had an effect wrote an event, in its turn.
+    const events = await first.get<EventPage>(`/events?objectId=${met.subscription.id}&limit=1000`);
+    const order = events.data.flatMap(({ cause: { requestId } }) => {
+      const index = /^mixed-(\d+)$/.exec(String(requestId))?.[1];
+      return index === undefined ? [] : [Number(index)];
+    });
+    assert.equal(new Set(order).size, order.length);
+    for (const index of order) await sequential.changed(changes[index] ?? {});
+    assert.deepEqual(await billed(backend, met.subscription), await billed(backend, sequential.subscription));
+    const terms = async ({ read }: Subscribed) => {
+      const { planId, quantity } = await read();
+      return { planId, quantity };
+    };
+    assert.deepEqual(await terms(met), await terms(sequential));
+  }
+});
