@@ -15,6 +15,7 @@ import type { BeforeCall } from '../processor/before-call.ts';
 import type { Processor } from '../processor/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
+import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { Config } from './config.ts';
 
@@ -35,6 +36,8 @@ export interface Start {
   readonly config: Config;
   readonly logger: Logger;
   readonly shutdown: Shutdown;
+  /** Tests set others. */
+  readonly callLimits?: Partial<CallLimits> | undefined;
 }
 
 export async function openDatabase(start: Start) {
@@ -241,7 +244,7 @@ function openRealProcessor(
 }
 
 function connectProcessor(
-  { config, logger, shutdown }: Start,
+  { config, logger, shutdown, callLimits = {} }: Start,
   metrics: Metrics,
   to: {
     readonly secretKey: string;
@@ -251,7 +254,7 @@ function connectProcessor(
   },
 ): Processor {
   const { maxInFlight } = config.processor;
-  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger });
+  const processor = createStripeProcessor({ ...to, maxInFlight, metrics, logger, limits: callLimits });
   shutdown.add('processor', closeTimeoutMs, async () => processor.close());
   return processor;
 }

@@ -23,6 +23,7 @@ import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
 import { processorOperations } from '../processor/operations.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import {
   closeTimeoutMs,
@@ -75,6 +76,8 @@ export interface TestSettings {
   readonly crashPoints?: CrashPoints;
   /** How long a request may take. */
   readonly requestDeadlineMs?: number;
+  /** How long a call to the processor may take. */
+  readonly callLimits?: Partial<CallLimits>;
 }
 
 /** The composition root: the only place that knows every part. If the start fails, nothing is left running. */
@@ -85,14 +88,18 @@ export async function startTill(
 ): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
-    return await start({ config, logger, shutdown }, testSettings);
+    const { callLimits, ...settings } = testSettings;
+    return await start({ config, logger, shutdown, callLimits }, settings);
   } catch (error) {
     await shutdown.run();
     throw error;
   }
 }
 
-async function start(from: Start, { crashPoints, ...limits }: TestSettings): Promise<Till> {
+async function start(
+  from: Start,
+  { crashPoints, ...limits }: Omit<TestSettings, 'callLimits'>,
+): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
   const { directUrl, database, ownerLock } = await openDatabase(from);

@@ -38,6 +38,8 @@ const limited = await startTill({
   requestsPerMinute: 1,
   mustNotLogErrors: true,
 });
+/** It does not wait for its turn. */
+const impatient = await startTill({ in: 'process', on: till, turnWaitMs: 1, mustNotLogErrors: true });
 const { sql, control, call } = till;
 
 const { operations, assertDocumented } = await loadOpenapi(till.url);
@@ -341,6 +343,17 @@ test('402, 409 and 410: a declined charge, what the state of things forbids, and
   const { paymentMethodId: bad } = declined;
   assert.equal(await send(pay, { id: unpaid.id, body: { paymentMethodId: bad } }), 402);
   const { paymentMethodId } = await saveCard(till, { id });
+  // Another process has the turn of the subscription.
+  await sql(
+    `insert into till.subscription_turns (subscription_id, writer_id, owner, leased_until)
+     values ($1, $2, 1, now() + interval '1 day')`,
+    [subscription.id, unknownId],
+  );
+  const setDefault = operation('PUT /api/v1/customers/{id}/default-payment-method');
+  assert.equal(await send(setDefault, { id, body: { paymentMethodId } }, impatient), 409);
+  const cancel = operation('DELETE /api/v1/subscriptions/{id}');
+  assert.equal(await send(cancel, { id: subscription.id }, impatient), 409);
+  await sql('delete from till.subscription_turns where subscription_id = $1', [subscription.id]);
   await call('PUT', `/customers/${id}/default-payment-method`, { paymentMethodId });
   const remove = operation('DELETE /api/v1/customers/{id}/payment-methods/{paymentMethodId}');
   assert.equal(await send(remove, { id, paymentMethodId }), 409);

@@ -55,11 +55,14 @@ export async function startFrame(
 
 /** Accepts the tests' key, and stored keys if there are any. 0 requests a minute turns the rate limit off. */
 export function createGuard(logger: Logger, requestsPerMinute: number, storedKeys?: KeyService): ApiGuard {
-  const cache = new MemoryCache(systemClock);
+  // One minute lasts for the whole test, however slow the machine is.
+  const startedAt = systemClock.now();
+  const clock = { now: () => startedAt };
+  const cache = new MemoryCache(clock);
   return new ApiGuard({
     keys: new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]),
     ...(storedKeys === undefined ? {} : { storedKeys }),
-    limiter: new RateLimiter({ shared: cache, fallback: cache, clock: systemClock, logger }),
+    limiter: new RateLimiter({ shared: cache, fallback: cache, clock, logger }),
     requestsPerMinute,
   });
 }
