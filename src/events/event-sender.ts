@@ -12,6 +12,11 @@ import { signatureOf } from './endpoint-secret.ts';
 
 /** For the whole exchange, from resolving the name to the end of the response. */
 const exchangeTimeoutMs = 10_000;
+interface SenderLimits {
+  /** Tests set another one. */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** As many idle connections as an endpoint has deliveries at a time. */
 const idleSocketsMax = 10;
 /** Shorter than servers usually keep an idle connection, so that few are closed while a request is sent. */
@@ -30,21 +35,21 @@ interface Message {
 /** Sends events to endpoints. It follows no redirect, and connects only to addresses that are allowed. */
 export class EventSender {
   readonly #addresses: AddressResolver;
-  readonly #timeoutMs: number;
+  readonly #limits: SenderLimits;
   readonly #agents = {
     http: new HttpAgent({ keepAlive: true, maxFreeSockets: idleSocketsMax, timeout: idleSocketMs }),
     https: new HttpsAgent({ keepAlive: true, maxFreeSockets: idleSocketsMax, timeout: idleSocketMs }),
   };
 
-  constructor(addresses: AddressResolver, timeoutMs = exchangeTimeoutMs) {
+  constructor(addresses: AddressResolver, limits: SenderLimits = {}) {
     this.#addresses = addresses;
-    this.#timeoutMs = timeoutMs;
+    this.#limits = limits;
   }
 
   /** Never rejects. Undefined if the signal ended it: then nothing is known about the attempt. */
   async send(message: Message, signal: AbortSignal): Promise<Outcome | undefined> {
     const startedAtMs = performance.now();
-    const exchange = new Exchange(signal, this.#timeoutMs);
+    const exchange = new Exchange(signal, this.#limits.timeoutMs ?? exchangeTimeoutMs);
     const url = new URL(message.url);
     if (this.#addresses.literalMistake(url) !== undefined) exchange.fail('ADDRESS_REFUSED');
     else this.#startSafely(url, message, exchange);

@@ -45,7 +45,7 @@ export function composeEndpoints(parts: EventParts) {
   const deliveries = new DeliveryStore();
   const events = new EventStore();
   const deliveryList = new DeliveryListStore();
-  const sender = new EventSender(addresses, settings.attemptTimeoutMs);
+  const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
   const dispatcher = new DeliveryDispatcher({
     ...parts,
     endpoints: store,

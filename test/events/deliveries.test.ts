@@ -21,7 +21,8 @@ const till = await startTill({
   for: { after },
   mustNotLogErrors: true,
   delivers: true,
-  events: { allowPrivate: true },
+  // No attempt of these tests ends because of the time.
+  events: { allowPrivate: true, attemptTimeoutMs: 600_000 },
 });
 const { call, sql } = till;
 const { dispatcher } = till.services;
