@@ -70,8 +70,8 @@ for (const count of requestsAtOnce)
         assert.equal((await met.read()).planId, to.id);
       });
 
-/** Different changes: of the plan, of the quantity, billed now or later. */
-function mixedChanges(count: number): readonly object[] {
+/** Different changes: of the plan, also with another interval, and of the quantity. */
+function unprorated(count: number): readonly object[] {
   const plans = [daily, dearer, monthly, free];
   return Array.from({ length: count }, (_, index) => ({
     ...(index % 3 === 0 ? { quantity: 1 + (index % 5) } : { planId: plans[index % plans.length]?.id }),
@@ -79,31 +79,45 @@ function mixedChanges(count: number): readonly object[] {
   }));
 }
 
-test('different changes at once are billed like the same changes one after the other', async () => {
-  for (const count of requestsAtOnce) {
-    const [met, sequential] = [await subscribe(daily), await subscribe(daily)];
-    const changes = mixedChanges(count);
-    const responses = await Promise.all(
-      changes.map((change, index) =>
-        (index % 2 === 0 ? first : second).call('PATCH', met.path, change, {
-          'x-request-id': `mixed-${index}`,
-        }),
-      ),
-    );
-    assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
-    // A change that had an effect wrote an event, in its turn.
-    const events = await first.get<EventPage>(`/events?objectId=${met.subscription.id}&limit=1000`);
-    const order = events.data.flatMap(({ cause: { requestId } }) => {
-      const index = /^mixed-(\d+)$/.exec(String(requestId))?.[1];
-      return index === undefined ? [] : [Number(index)];
+/** The same within a period, billed now, later or never. */
+function prorated(count: number): readonly object[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...(index % 3 === 0 ? { quantity: 1 + (index % 5) } : { planId: (index % 2 === 0 ? daily : dearer).id }),
+    proration: prorations[index % prorations.length],
+  }));
+}
+
+/** The indexes of the requests that had an effect, in the order of their turns: each wrote an event in its turn. */
+async function orderOf({ subscription: { id } }: Subscribed, name: string): Promise<readonly number[]> {
+  const { data } = await first.get<EventPage>(`/events?objectId=${id}&limit=1000`);
+  return data.flatMap(({ cause: { requestId } }) => {
+    const [prefix, index] = String(requestId).split('.');
+    return prefix === name ? [Number(index)] : [];
+  });
+}
+
+for (const changesOf of [unprorated, prorated])
+  for (const count of requestsAtOnce)
+    test(`${count} different ${changesOf.name} changes at once are billed like the same ones one after the other`, async () => {
+      const [met, sequential] = [await subscribe(daily), await subscribe(daily)];
+      const changes = await Promise.all(changesOf(count).map((change) => bodyOf(met, change)));
+      const name = `${changesOf.name}-${count}`;
+      const responses = await Promise.all(
+        changes.map((change, index) =>
+          (index % 2 === 0 ? first : second).call('PATCH', met.path, change, {
+            'x-request-id': `${name}.${index}`,
+          }),
+        ),
+      );
+      assert.deepEqual(new Set(responses.map(({ status }) => status)), new Set([200]));
+      const order = await orderOf(met, name);
+      assert.equal(new Set(order).size, order.length);
+      for (const index of order)
+        await sequential.changed(await bodyOf(sequential, changesOf(count)[index] ?? {}));
+      assert.deepEqual(
+        await billed(backend, met.subscription),
+        await billed(backend, sequential.subscription),
+      );
+      const [shown, expected] = [await met.read(), await sequential.read()];
+      assert.deepEqual([shown.planId, shown.quantity], [expected.planId, expected.quantity]);
     });
-    assert.equal(new Set(order).size, order.length);
-    for (const index of order) await sequential.changed(changes[index] ?? {});
-    assert.deepEqual(await billed(backend, met.subscription), await billed(backend, sequential.subscription));
-    const terms = async ({ read }: Subscribed) => {
-      const { planId, quantity } = await read();
-      return { planId, quantity };
-    };
-    assert.deepEqual(await terms(met), await terms(sequential));
-  }
-});
