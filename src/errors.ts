@@ -19,6 +19,7 @@ export const failureTitles = {
   already_subscribed: 'Already subscribed',
   nothing_to_pay: 'Nothing to pay',
   too_many_event_endpoints: 'Too many event endpoints',
+  too_many_event_secrets: 'Too many valid secrets',
   currency_mismatch: 'Currency differs',
   subscription_ended: 'Subscription ended',
   subscription_incomplete: 'Subscription incomplete',

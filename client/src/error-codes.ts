@@ -73,6 +73,7 @@ export type ErrorCode =
   | 'already_subscribed'
   | 'nothing_to_pay'
   | 'too_many_event_endpoints'
+  | 'too_many_event_secrets'
   | 'currency_mismatch'
   | 'subscription_ended'
   | 'subscription_incomplete'

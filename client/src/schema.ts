@@ -694,7 +694,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Replace the secret of an event endpoint
-         * @description For a day, events are signed with both secrets. Needs the scope `operate`.
+         * @description Each secret stays valid for a day after it was replaced: events are signed with every valid secret. An endpoint has at most 5 valid secrets. Needs the scope `operate`.
          */
         readonly post: operations["rotateEventEndpointSecret"];
         readonly delete?: never;

@@ -202,7 +202,7 @@ export class DeliveryDispatcher {
   /** Undefined if the secret cannot be decrypted. */
   #settingsOf(endpoint: EventEndpoint): LaneEndpoint | undefined {
     const { secrets, logger } = this.#parts;
-    const { id, secret, previousSecret, updatedAt } = endpoint;
+    const { id, secret, replacedSecrets, updatedAt } = endpoint;
     const current = secrets.open(secret, id);
     if (current === undefined) {
       if (this.#undecryptable.get(id) !== updatedAt.getTime())
@@ -213,7 +213,7 @@ export class DeliveryDispatcher {
       this.#undecryptable.set(id, updatedAt.getTime());
       return undefined;
     }
-    const previous = previousSecret === null ? undefined : secrets.open(previousSecret, id);
-    return { endpoint, secrets: previous === undefined ? [current] : [current, previous] };
+    const replaced = replacedSecrets.flatMap((one) => secrets.open(one.secret, id) ?? []);
+    return { endpoint, secrets: [current, ...replaced] };
   }
 }

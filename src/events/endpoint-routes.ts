@@ -12,7 +12,7 @@ import {
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import type { EventEndpoint } from './endpoint.ts';
+import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
   CreateBody,
   DeliveryListSchema,
@@ -136,7 +136,9 @@ function registerActions(fastify: FastifyInstance, endpoints: EndpointService): 
         tags,
         operationId: 'rotateEventEndpointSecret',
         summary: 'Replace the secret of an event endpoint',
-        description: 'For a day, events are signed with both secrets.',
+        description:
+          'Each secret stays valid for a day after it was replaced: events are signed with every valid secret. An ' +
+          `endpoint has at most ${validSecretsMax} valid secrets.`,
         params: IdParams,
         body: body(RotateBody, {}),
         response: {
@@ -145,7 +147,7 @@ function registerActions(fastify: FastifyInstance, endpoints: EndpointService): 
             EndpointWithSecretSchema,
             endpointWithSecretExample,
           ),
-          ...problems('not_found', ...bodyFailures, ...keyFailures),
+          ...problems('not_found', 'too_many_event_secrets', ...bodyFailures, ...keyFailures),
         },
       },
       preValidation: emptyIfAbsent,

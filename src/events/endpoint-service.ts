@@ -17,6 +17,8 @@ import {
   foundEndpoint,
   type NewEndpoint,
   tooManyEndpoints,
+  tooManySecrets,
+  validSecretsMax,
 } from './endpoint.ts';
 import { type AddressPolicy, urlMistake } from './endpoint-address.ts';
 import { EndpointOperation } from './endpoint-operation.ts';
@@ -96,10 +98,7 @@ export class EndpointService {
       name: 'event_endpoints.rotate',
       parentIdOf,
       check: async ({ endpointId }) => void (await this.read(endpointId)),
-      write: async (tx, _id, { endpointId }) => {
-        const sealed = parts.secrets.seal(newSecret(), endpointId);
-        return foundEndpoint(await parts.store.rotateSecret(tx, endpointId, sealed));
-      },
+      write: (tx, _id, { endpointId }) => this.#rotateSecret(tx, endpointId),
       read,
     });
     this.replaying = new EndpointOperation<ReplayRequest>({
@@ -200,6 +199,15 @@ export class EndpointService {
     if (changed === undefined) return endpoint;
     if (changed.startsAfresh) deliveries.makeDue(tx, endpointId, changed);
     return foundEndpoint(await store.update(tx, endpointId, changed));
+  }
+
+  async #rotateSecret(tx: Transaction, id: string): Promise<EventEndpoint> {
+    const { store, secrets } = this.#parts;
+    const { replacedSecrets } = foundEndpoint(await store.lock(tx, id));
+    const oldest = replacedSecrets.at(-1);
+    if (oldest !== undefined && replacedSecrets.length + 1 >= validSecretsMax)
+      throw tooManySecrets(new Date(oldest.validUntil));
+    return foundEndpoint(await store.rotateSecret(tx, id, secrets.seal(newSecret(), id)));
   }
 
   async #goBack(tx: Transaction, { endpointId, after }: ReplayRequest): Promise<EventEndpoint> {

@@ -10,9 +10,14 @@ export interface LeasableEndpoint extends EventEndpoint {
   readonly owner: number | null;
 }
 
+/** The replaced secrets that are still valid, newest first. */
+const validReplaced = `(select coalesce(jsonb_agg(one order by place), '[]')
+  from jsonb_array_elements(replaced_secrets) with ordinality as replaced (one, place)
+  where (one ->> 'validUntil')::timestamptz > now())`;
+
 const columns = `id, url, types, description, enabled, disabled_at as "disabledAt",
   disabled_reason as "disabledReason", failing_since as "failingSince", secret,
-  case when previous_secret_until > now() then previous_secret end as "previousSecret", position, revision,
+  ${validReplaced} as "replacedSecrets", position, revision,
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** All SQL for event endpoints and their leases. */
@@ -65,11 +70,11 @@ export class EndpointStore {
     return rows[0];
   }
 
-  /** The secret before it stays valid for a day. */
+  /** The secret before it stays valid for a day from now: later than the start of a transaction that waited for the lock. */
   async rotateSecret(tx: Transaction, id: string, secret: string): Promise<EventEndpoint | undefined> {
     const rows = await tx.query<EventEndpoint>(
-      `update till.event_endpoints set secret = $2, previous_secret = secret,
-         previous_secret_until = now() + interval '1 day', updated_at = now()
+      `update till.event_endpoints set secret = $2, updated_at = now(), replaced_secrets = jsonb_build_array(
+         jsonb_build_object('secret', secret, 'validUntil', clock_timestamp() + interval '1 day')) || ${validReplaced}
        where id = $1 returning ${columns}`,
       [id, secret],
     );

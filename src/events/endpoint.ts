@@ -5,6 +5,9 @@ import type { EventType } from './event.ts';
 /** Each endpoint costs a delivery of each event. An installation has a few applications. */
 export const endpointsMax = 50;
 
+/** Each valid secret costs a signature of each attempt. Four rotations a day are more than a mistake needs. */
+export const validSecretsMax = 5;
+
 /** `request`: a request turned it off. `failing`: nothing succeeded for three days. */
 export const disabledReasons = ['request', 'failing'] as const;
 
@@ -22,14 +25,21 @@ export interface EventEndpoint {
   readonly failingSince: Date | null;
   /** As stored. */
   readonly secret: string;
-  /** As stored. Null unless it is still valid after a rotation. */
-  readonly previousSecret: string | null;
+  /** Those that are still valid, newest first. */
+  readonly replacedSecrets: readonly ReplacedSecret[];
   /** Each event up to it is handled, or waits at this endpoint. */
   readonly position: number;
   /** Changes when the position goes back. */
   readonly revision: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
+}
+
+export interface ReplacedSecret {
+  /** As stored. */
+  readonly secret: string;
+  /** In ISO 8601: a day after it was replaced. */
+  readonly validUntil: string;
 }
 
 export interface NewEndpoint {
@@ -72,5 +82,13 @@ export function tooManyEndpoints(): Failure {
   return new Failure(
     'too_many_event_endpoints',
     `There are ${endpointsMax} event endpoints, which is the maximum. Delete one that is not needed.`,
+  );
+}
+
+export function tooManySecrets(nextEnd: Date): Failure {
+  return new Failure(
+    'too_many_event_secrets',
+    `The endpoint has ${validSecretsMax} valid secrets, which is the maximum. Each one stays valid for a day after it was ` +
+      `replaced. Rotate again after ${nextEnd.toISOString()}.`,
   );
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
-import { endpointsMax } from '../../src/events/endpoint.ts';
+import { endpointsMax, validSecretsMax } from '../../src/events/endpoint.ts';
 import { eventTypes } from '../../src/events/event.ts';
 import { eventId } from '../../src/events/event-id.ts';
 import { readJson } from '../support/client.ts';
@@ -163,6 +163,37 @@ test('a key makes each write happen once, and its repetition shows the same with
   assert.deepEqual(await sql('select revision from till.event_endpoints'), [{ revision: 1 }]);
 });
 
+test(`409: more than ${validSecretsMax} valid secrets, also if the rotations come at once`, async () => {
+  const { id } = await create();
+  const rotate = (key?: string) => till.tryPost(`${path}/${id}/rotate-secret`, {}, key);
+  const keys = Array.from({ length: validSecretsMax + 3 }, (_, index) => `rotation-${index}`);
+  const rotated = await Promise.all(keys.map((key) => rotate(key)));
+  const done = rotated.filter(({ status }) => status === 200);
+  assert.equal(done.length, validSecretsMax - 1);
+  assert.equal(new Set(done.map(({ body }) => body['secret'])).size, validSecretsMax - 1);
+  for (const { status, body } of rotated.filter((one) => !done.includes(one)))
+    assert.deepEqual([status, body['code']], [409, 'too_many_event_secrets']);
+  const [endpoint] = await sql<{ count: number }>(
+    'select jsonb_array_length(replaced_secrets) as count from till.event_endpoints',
+  );
+  assert.equal(endpoint?.count, validSecretsMax - 1, 'each replaced secret is kept');
+
+  const { body: refused } = await rotate();
+  const until = String(refused['detail']).match(/\d{4}-\d\d-\d\dT[\d:.]+Z/)?.[0];
+  const hours = (Date.parse(String(until)) - Date.now()) / 3_600_000;
+  assert.ok(hours > 23 && hours <= 24, `the next rotation is possible in ${hours} hours`);
+
+  // The oldest one has ended. A key that was refused is free, and a key that was used repeats its rotation.
+  await sql(
+    `update till.event_endpoints set replaced_secrets = jsonb_set(replaced_secrets, '{-1,validUntil}', to_jsonb(now()))`,
+  );
+  const [free] = keys.filter((_, index) => rotated[index]?.status === 409);
+  const [used] = keys.filter((_, index) => rotated[index]?.status === 200);
+  const repeated = await rotate(used);
+  assert.deepEqual([repeated.status, repeated.replayed, repeated.body['secret']], [200, true, null]);
+  assert.deepEqual([(await rotate(free)).status, (await rotate()).status], [200, 409]);
+});
+
 test('a secret is found in no table and no log, and neither is the query of a URL in a log', async () => {
   const { id, secret = '' } = await create();
   const { secret: rotated = '' } = await readJson<EndpointBody>(
@@ -176,8 +207,8 @@ test('a secret is found in no table and no log, and neither is the query of a UR
     assert.ok(!log.includes(text));
   }
   assert.ok(!log.includes('querysecret'));
-  const stored = await sql<{ secret: string; previous_secret: string }>(
-    'select secret, previous_secret from till.event_endpoints',
+  const stored = await sql<{ secret: string; replaced: string }>(
+    `select secret, replaced_secrets #>> '{0,secret}' as replaced from till.event_endpoints`,
   );
   for (const text of Object.values(stored[0] ?? {})) assert.match(text, /^aes:/);
 });

@@ -41,7 +41,11 @@ export const endpointCases: readonly EndpointCase[] = [
     path: (prerequisites) => `/event-endpoints/${ids.rotated(prerequisites)}/rotate-secret`,
     body: () => ({}),
     countRows: (backend, prerequisites) =>
-      count(backend, `id = $1 and previous_secret = 'plain:first'`, ids.rotated(prerequisites)),
+      count(
+        backend,
+        `id = $1 and jsonb_path_query_array(replaced_secrets, '$.secret') = '["plain:first"]'`,
+        ids.rotated(prerequisites),
+      ),
   },
   {
     operation: 'event_endpoints.replay',

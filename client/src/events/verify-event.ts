@@ -2,7 +2,7 @@ import type { TillEvent } from './event-types.ts';
 
 /** The tolerance that Standard Webhooks recommends. */
 const toleranceSecondsDefault = 300;
-/** Till sends one signature for each valid secret: two while a secret is rotated. */
+/** Till sends one signature for each valid secret: up to five, if the secret was rotated several times within a day. */
 const signaturesMax = 10;
 /** A base64 text of a SHA-256 code has 44 characters. */
 const signatureLength = 44;

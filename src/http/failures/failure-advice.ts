@@ -77,6 +77,10 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
     when: 'There are as many event endpoints as allowed.',
     advice: 'Delete endpoints that are no longer used.',
   },
+  too_many_event_secrets: {
+    when: 'The event endpoint has as many valid secrets as allowed, because it was rotated several times within a day.',
+    advice: 'Rotate again after the time that `detail` names.',
+  },
   currency_mismatch: {
     when: 'The plan has another currency than the subscription.',
     advice: 'Choose a plan in the same currency, or create a new subscription.',

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
-import { tooManyEndpoints } from '../../events/endpoint.ts';
+import { tooManyEndpoints, tooManySecrets } from '../../events/endpoint.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';
@@ -25,6 +25,7 @@ export const failureStatus: Readonly<Record<FailureCode, number>> = {
   already_subscribed: 409,
   nothing_to_pay: 409,
   too_many_event_endpoints: 409,
+  too_many_event_secrets: 409,
   currency_mismatch: 409,
   subscription_ended: 409,
   subscription_incomplete: 409,
@@ -196,6 +197,7 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
   nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
   too_many_event_endpoints: tooManyEndpoints().message,
+  too_many_event_secrets: tooManySecrets(new Date('2026-11-16T09:30:00.000Z')).message,
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',
   payment_not_capturable: 'The payment is succeeded. You can only capture a payment that is authorised.',
   capture_exceeds_authorized: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
