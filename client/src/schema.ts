@@ -1266,7 +1266,7 @@ export interface components {
             readonly status: "pending" | "succeeded" | "failed";
             /** @description The HTTP status of the last attempt. Null if there was no response. */
             readonly responseStatus: number | null;
-            /** @description The first kilobyte of the response to the last attempt. */
+            /** @description The first kilobyte of the response to the last attempt. If Till sent nothing, because it must not connect to the URL, this says why. */
             readonly responseBody: string | null;
             /** @description Of the last attempt. */
             readonly durationMs: number | null;

@@ -2,10 +2,23 @@ import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
 import { withDeadline } from '../platform/deadline.ts';
-import { type AddressPolicy, addressMistake, literalAddress } from './endpoint-address.ts';
+import { type AddressPolicy, addressMistake, literalAddress, urlMistake } from './endpoint-address.ts';
 
 /** Resolves a name to addresses. It rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
+
+/** Why nothing was sent, as the list of deliveries shows it. It does not say which address a name has. */
+export const refusalTexts = {
+  URL_REFUSED: 'Not sent: the URL must begin with https://, unless EVENT_ENDPOINTS_ALLOW_PRIVATE is true.',
+  ADDRESS_REFUSED:
+    'Not sent: the host of the URL has an address that is not public, and EVENT_ENDPOINTS_ALLOW_PRIVATE is not true.',
+} as const;
+
+type Refusal = keyof typeof refusalTexts;
+
+export function isRefusal(error: string | null): error is Refusal {
+  return error !== null && Object.hasOwn(refusalTexts, error);
+}
 
 /** Each of two tries. A name server that does not respond by then rarely does. */
 const queryTimeoutMs = 2_000;
@@ -44,7 +57,7 @@ export class AddressResolver {
 
   /** Why Till must not connect to the host of this URL now, as the end of a sentence. */
   async mistakeOf(url: URL): Promise<string | undefined> {
-    const literal = this.literalMistake(url);
+    const literal = this.#literalMistake(url);
     if (literal !== undefined || literalAddress(url) !== undefined) return literal;
     try {
       await withDeadline(this.#allowed(url.hostname), checkTimeoutMs, 'resolving the host');
@@ -56,11 +69,13 @@ export class AddressResolver {
     }
   }
 
-  /** The same for a host that is an address: then no name is resolved, and so `lookup` is not called. */
-  literalMistake(url: URL): string | undefined {
-    const literal = literalAddress(url);
-    const mistake = literal === undefined ? undefined : addressMistake(literal, this.#policy);
-    return mistake && `has a host that Till must not connect to: ${mistake}`;
+  /**
+   * Why Till sends nothing to this URL, before any name is resolved: the policy may be stricter than when the endpoint was
+   * created, and `lookup` is not called for a host that is an address.
+   */
+  refusalOf(url: URL): Refusal | undefined {
+    if (urlMistake(url.href, this.#policy) !== undefined) return 'URL_REFUSED';
+    return this.#literalMistake(url) === undefined ? undefined : 'ADDRESS_REFUSED';
   }
 
   /**
@@ -78,6 +93,13 @@ export class AddressResolver {
       (error: NodeJS.ErrnoException) => done(error, []),
     );
   };
+
+  /** As `mistakeOf`, for a host that is an address. */
+  #literalMistake(url: URL): string | undefined {
+    const literal = literalAddress(url);
+    const mistake = literal === undefined ? undefined : addressMistake(literal, this.#policy);
+    return mistake && `has a host that Till must not connect to: ${mistake}`;
+  }
 
   async #allowed(host: string): Promise<readonly string[]> {
     const running = this.#running.get(host) ?? this.#start(host);
@@ -98,5 +120,5 @@ export class AddressResolver {
 
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress';
-  readonly code = 'ADDRESS_REFUSED';
+  readonly code: Refusal = 'ADDRESS_REFUSED';
 }

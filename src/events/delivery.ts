@@ -20,6 +20,7 @@ export interface Delivery {
 export interface Outcome {
   readonly succeeded: boolean;
   readonly responseStatus: number | null;
+  /** Also why nothing was sent. */
   readonly responseBody: string | null;
   readonly durationMs: number;
   /** Why there was no complete response, for the log. */

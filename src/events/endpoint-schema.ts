@@ -85,7 +85,11 @@ const DeliverySchema = component('EventDelivery', {
     Type.Integer({ description: 'The HTTP status of the last attempt. Null if there was no response.' }),
   ),
   responseBody: nullable(
-    Type.String({ description: 'The first kilobyte of the response to the last attempt.' }),
+    Type.String({
+      description:
+        'The first kilobyte of the response to the last attempt. If Till sent nothing, because it must not connect to ' +
+        'the URL, this says why.',
+    }),
   ),
   durationMs: nullable(Type.Integer({ description: 'Of the last attempt.' })),
   createdAt: DateTime,

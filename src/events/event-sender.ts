@@ -6,7 +6,7 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { AddressResolver } from './address-resolver.ts';
+import { type AddressResolver, isRefusal, refusalTexts } from './address-resolver.ts';
 import { type Outcome, responseBytesMax, responseText } from './delivery.ts';
 import { signatureOf } from './endpoint-secret.ts';
 
@@ -51,14 +51,15 @@ export class EventSender {
     const startedAtMs = performance.now();
     const exchange = new Exchange(signal, this.#limits.timeoutMs ?? exchangeTimeoutMs);
     const url = new URL(message.url);
-    if (this.#addresses.literalMistake(url) !== undefined) exchange.fail('ADDRESS_REFUSED');
+    const refusal = this.#addresses.refusalOf(url);
+    if (refusal !== undefined) exchange.fail(refusal);
     else this.#startSafely(url, message, exchange);
     const { status, body, error } = await exchange.ended;
     if (signal.aborted && error !== null) return undefined;
     return {
       succeeded: error === null && status !== null && status >= 200 && status < 300,
       responseStatus: status,
-      responseBody: responseText(body),
+      responseBody: isRefusal(error) ? refusalTexts[error] : responseText(body),
       durationMs: Math.round(performance.now() - startedAtMs),
       error,
     };

@@ -262,6 +262,26 @@ test('a changed URL and changed types apply to the next event', async () => {
   assert.deepEqual(endpoint.sink.received, []);
 });
 
+test('an http endpoint gets nothing once private networks are no longer allowed, and its delivery says why', async (t) => {
+  const strict = await startTill({ in: 'process', for: t, mustNotLogErrors: true, delivers: true });
+  const endpoint = { id: randomUUID() };
+  const sink = await startEventSink(life);
+  await strict.sql(
+    `insert into till.event_endpoints (id, url, secret, position, created_at, updated_at)
+     values ($1, $2, 'plain:whsec_c2VlZA==', till.event_horizon(), now(), now())`,
+    [endpoint.id, sink.url],
+  );
+  await strict.services.dispatcher.endpointsChanged();
+  const calls = deliveryCalls(strict);
+  await calls.append({});
+  await calls.recorded(endpoint, 'pending', 1);
+  await until(async () => (await calls.deliveriesOf(endpoint)).some(({ attempt }) => attempt === 1));
+  const [delivery] = await calls.deliveriesOf(endpoint);
+  assert.match(String(delivery?.responseBody), /^Not sent: the URL must begin with https/);
+  assert.equal(delivery?.responseStatus, null);
+  assert.deepEqual(sink.received, []);
+});
+
 test('a replay sends the events after a place again, under the same ids', async () => {
   const endpoint = await connect();
   const objectId = randomUUID();

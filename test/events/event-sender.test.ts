@@ -163,9 +163,25 @@ test('an address that is not public is not connected to, in any spelling, by nam
     ['64:ff9b::7f00:1'],
   ]) {
     const named = startSender(t, { allowPrivate: false, resolve: async () => addresses });
-    assert.equal((await named(`https://name.example.com:${target.port}/`)).error, 'ADDRESS_REFUSED');
+    const { error, responseBody } = await named(`https://name.example.com:${target.port}/`);
+    assert.equal(error, 'ADDRESS_REFUSED');
+    assert.match(String(responseBody), /^Not sent: .* not public/);
+    for (const address of addresses) assert.ok(!responseBody?.includes(address), 'the address is not shown');
   }
   assert.equal(target.connections(), 0);
+});
+
+test('an http URL from a time when private networks were allowed gets nothing, and the outcome says why', async (t) => {
+  const target = await startScriptedServer(t, (response) => answer(response, 200, 'ok'));
+  for (const url of [target.url.href, 'http://93.184.215.14/', 'http://public.example.com/']) {
+    const { error, succeeded, responseStatus, responseBody } = await startSender(t, { allowPrivate: false })(
+      url,
+    );
+    assert.deepEqual([succeeded, error, responseStatus], [false, 'URL_REFUSED', null], url);
+    assert.match(String(responseBody), /^Not sent: .*https:\/\/.*EVENT_ENDPOINTS_ALLOW_PRIVATE/);
+  }
+  assert.equal((await startSender(t)(target.url.href)).responseBody, 'ok');
+  assert.equal(target.seen.length, 1);
 });
 
 test('a connection is used again, a closed one is replaced, and names are resolved once for those that begin together', async (t) => {
