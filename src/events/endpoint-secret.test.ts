@@ -33,3 +33,17 @@ test('a stored secret is encrypted if there is a key, and only for its own endpo
   assert.equal(new SecretBox([]).open(sealed, 'a'), undefined);
   assert.equal(box.open('aes:AAAA', 'a'), undefined);
 });
+
+test('a stored secret is current only if the first key encrypted it, or if there is neither a key nor an encryption', () => {
+  const [none, first, both] = [[], ['first key'], ['second key', 'first key']].map(
+    (keys) => new SecretBox(keys),
+  );
+  assert(none !== undefined && first !== undefined && both !== undefined);
+  const secret = newSecret();
+  const boxes = [none, first, both];
+  const isCurrent = (sealed: string) => boxes.map((box) => box.isCurrent(sealed, 'a'));
+  assert.deepEqual(isCurrent(none.seal(secret, 'a')), [true, false, false]);
+  assert.deepEqual(isCurrent(first.seal(secret, 'a')), [false, true, false]);
+  assert.deepEqual(isCurrent(both.seal(secret, 'a')), [false, false, true]);
+  assert.deepEqual(isCurrent(both.seal(secret, 'b')), [false, false, false]);
+});

@@ -51,25 +51,34 @@ export class SecretBox {
     return scheme.encrypted + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64');
   }
 
+  /** Whether a stored secret is protected as `seal` does it now. False if it is plain, or encrypted with another key. */
+  isCurrent(sealed: string, endpointId: string): boolean {
+    const isPlain = sealed.startsWith(scheme.plain);
+    const [first] = this.#keys;
+    if (first === undefined || isPlain) return first === undefined && isPlain;
+    return open([first], sealed, endpointId) !== undefined;
+  }
+
   /** Undefined if no key decrypts it. */
   open(sealed: string, endpointId: string): string | undefined {
     if (sealed.startsWith(scheme.plain)) return sealed.slice(scheme.plain.length);
-    const bytes = Buffer.from(sealed.slice(scheme.encrypted.length), 'base64');
-    const nonce = bytes.subarray(0, nonceBytes);
-    const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes);
-    for (const key of this.#keys) {
-      try {
-        const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
-        decipher.setAAD(Buffer.from(endpointId)).setAuthTag(tag);
-        const text = Buffer.concat([
-          decipher.update(bytes.subarray(nonceBytes + tagBytes)),
-          decipher.final(),
-        ]);
-        return text.toString('utf8');
-      } catch {
-        // Another key may have encrypted it.
-      }
-    }
-    return undefined;
+    return open(this.#keys, sealed, endpointId);
   }
+}
+
+function open(keys: readonly Buffer[], sealed: string, endpointId: string): string | undefined {
+  const bytes = Buffer.from(sealed.slice(scheme.encrypted.length), 'base64');
+  const nonce = bytes.subarray(0, nonceBytes);
+  const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes);
+  for (const key of keys) {
+    try {
+      const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes });
+      decipher.setAAD(Buffer.from(endpointId)).setAuthTag(tag);
+      const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
+      return text.toString('utf8');
+    } catch {
+      // Another key may have encrypted it.
+    }
+  }
+  return undefined;
 }

@@ -81,6 +81,25 @@ export class EndpointStore {
     return rows[0];
   }
 
+  /** The same secrets, protected in another way. The API shows nothing of it. */
+  async writeSecrets(
+    tx: Transaction,
+    id: string,
+    { secret, replacedSecrets }: Pick<EventEndpoint, 'secret' | 'replacedSecrets'>,
+  ): Promise<void> {
+    await tx.query('update till.event_endpoints set secret = $2, replaced_secrets = $3 where id = $1', [
+      id,
+      secret,
+      JSON.stringify(replacedSecrets),
+    ]);
+  }
+
+  async dropExpiredSecrets(db: Queryable): Promise<void> {
+    await db.query(
+      `update till.event_endpoints set replaced_secrets = ${validReplaced} where replaced_secrets <> ${validReplaced}`,
+    );
+  }
+
   /** Goes back to a position. An endpoint that has not reached it stays where it is. */
   async goBack(tx: Transaction, id: string, position: number): Promise<EventEndpoint | undefined> {
     const rows = await tx.query<EventEndpoint>(

@@ -7,6 +7,7 @@ import { EndpointService } from '../events/endpoint-service.ts';
 import { EndpointStore } from '../events/endpoint-store.ts';
 import { EventSender } from '../events/event-sender.ts';
 import { EventStore } from '../events/event-store.ts';
+import { SecretUpkeep } from '../events/secret-upkeep.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -68,5 +69,6 @@ export function composeEndpoints(parts: EventParts) {
   });
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
-  return { endpoints, dispatcher, measureDeliveries };
+  const secretUpkeep = new SecretUpkeep({ ...parts, store, secrets });
+  return { endpoints, dispatcher, secretUpkeep, measureDeliveries };
 }

@@ -55,6 +55,8 @@ const indexDelayMs = 3_600_000;
 const dueEventsDelayMs = 20_000;
 /** Objects that are older than events are exist only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
+/** Secrets need it only after EVENT_SECRET_KEYS changed. A process with the earlier keys may write some a little later. */
+const secretsDelayMs = 3_600_000;
 /** Requests count the newest events themselves. This keeps their number small. */
 const overviewDelayMs = 10_000;
 export const metricLabels = {
@@ -148,8 +150,8 @@ function composeBackgroundWork(
   services: Services,
   { account, directUrl }: { readonly account: AccountGuard; readonly directUrl: string },
 ): () => void {
-  const { worker, sweeper, recovery, retention, erasure, eventUpkeep, dispatcher, overviewFollower } =
-    services;
+  const { worker, sweeper, recovery, retention, erasure, dispatcher } = services;
+  const { eventUpkeep, secretUpkeep, overviewFollower } = services;
   const processorRepeaters = [
     new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
     new Repeater({
@@ -177,6 +179,12 @@ function composeBackgroundWork(
       name: 'older objects',
       delayMs: olderObjectsDelayMs,
       work: (signal) => eventUpkeep.recordOlder(signal),
+      logger,
+    }),
+    new Repeater({
+      name: 'secrets',
+      delayMs: secretsDelayMs,
+      work: (signal) => secretUpkeep.run(signal),
       logger,
     }),
     new Repeater({

@@ -141,7 +141,7 @@ export const settings = {
   EVENT_SECRET_KEYS: {
     isSecret: true,
     about:
-      'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database; the first encrypts, all decrypt',
+      'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database, also those that are stored already; the first encrypts, all decrypt',
   },
   CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
   STOP_DELAY_SECONDS: {

@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
+import { SecretBox } from '../../src/events/endpoint-secret.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { connectProcessor } from '../support/backend.ts';
 import { redisVariable } from '../support/redis-server.ts';
@@ -13,6 +14,7 @@ import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 const database = await createTestDatabase();
 after(() => database.drop());
 
+const endpointIds = ['018f0000-0000-7000-8000-000000000001', '018f0000-0000-7000-8000-000000000002'];
 const url = 'https://billing.example.com/webhooks/processor';
 
 async function useSettings(t: TestContext) {
@@ -80,6 +82,36 @@ test('the account of the database is compared with that of the key', async (t) =
     of('processor').find(({ state }) => state === 'problem')?.text ?? '',
     /acct_other in test mode/,
   );
+});
+
+test('secrets of event endpoints that are not encrypted with the first key are counted', async (t) => {
+  const { environment } = await useSettings(t);
+  const keys = ['a', 'b'].map((letter) => `${letter.repeat(31)}-hidden5`);
+  const [, sealed] = keys.map((key, index) =>
+    new SecretBox([key]).seal('whsec_hidden6', endpointIds[index] ?? ''),
+  );
+  await runOnServer(
+    database.url,
+    `insert into till.event_endpoints (id, url, secret, replaced_secrets, position, created_at, updated_at) values
+     ('${endpointIds[0]}', 'https://a.example.com/', 'plain:whsec_hidden6', jsonb_build_array(
+       jsonb_build_object('secret', 'plain:whsec_hidden6', 'validUntil', now() + interval '1 hour'),
+       jsonb_build_object('secret', 'plain:whsec_hidden6', 'validUntil', now() - interval '1 hour')), 0, now(), now()),
+     ('${endpointIds[1]}', 'https://a.example.com/', '${sealed}', '[]', 0, now(), now())`,
+  );
+  t.after(() => runOnServer(database.url, 'delete from till.event_endpoints'));
+  const textsOf = async (secretKeys: string) => {
+    const { of } = await examine({ ...environment, EVENT_SECRET_KEYS: secretKeys });
+    return of('database').flatMap(({ state, text }) =>
+      text.includes('Secrets of') ? [`${state}: ${text}`] : [],
+    );
+  };
+  const yet = 'Secrets of event endpoints that are not encrypted with the first key of EVENT_SECRET_KEYS yet';
+  assert.deepEqual(await textsOf(String(keys[1])), [`warning: ${yet}: 2.`]);
+  assert.deepEqual(await textsOf(keys.join(',')), [`warning: ${yet}: 3.`]);
+  assert.deepEqual(await textsOf(String(keys[0])), [
+    'problem: Secrets of event endpoints that no key of EVENT_SECRET_KEYS decrypts: 1.',
+    `warning: ${yet}: 2.`,
+  ]);
 });
 
 test('everything is checked although half of it is down or silent, and each part is one problem', async (t) => {

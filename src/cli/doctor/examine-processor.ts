@@ -1,4 +1,5 @@
 import { Failure } from '../../errors.ts';
+import type { SecretCounts } from '../../events/secret-upkeep.ts';
 import type { ProcessorAccount } from '../../processor/account/account.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { Processor } from '../../processor/processor.ts';
@@ -18,11 +19,13 @@ const dayMs = 86_400_000;
 /** The processor retries a failed delivery after minutes, and one in progress is no problem. */
 const deliveryTimeMs = 300_000;
 
-/** What the database knows about the processor. */
+/** What the database holds. */
 export interface Remembered {
   readonly account: ProcessorAccount | undefined;
   /** When the newest webhook event came. Null if there is none. */
   readonly lastReceivedAt: Date | null;
+  /** Undefined if they cannot be read. */
+  readonly secrets: SecretCounts | undefined;
 }
 
 interface Examination {

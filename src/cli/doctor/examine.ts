@@ -6,7 +6,7 @@ import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
 import { type Finding, Findings } from './finding.ts';
 import { checkTimeoutMs, guarded } from './guarded.ts';
-import { judgeDatabase, judgePooler, judgeRedis } from './judge-database.ts';
+import { judgeDatabase, judgePooler, judgeRedis, judgeSecrets } from './judge-database.ts';
 import { judgeSettings } from './judge-settings.ts';
 
 /** Carries out every check at the same time. None of them can fail or hang the others. */
@@ -43,7 +43,10 @@ export async function examine(
       isWrong('PROCESSOR_SECRET_KEY') || isWrong('PROCESSOR_API_BASE')
         ? []
         : examineProcessor(start, { url, remembered });
-    const found = await Promise.all([database, cache, processor]);
+    const secrets = isWrong('EVENT_SECRET_KEYS')
+      ? []
+      : remembered.then((found) => examineSecrets(start, found));
+    const found = await Promise.all([database, secrets, cache, processor]);
     return [...judgeSettings(settings, processorKeyWarnings(settings.config)), ...found.flat()];
   });
 }
@@ -79,6 +82,11 @@ async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Fi
   return judgeDatabase({ ...facts, isSuperuser: false }, config.dataDir);
 }
 
+/** Without the database, or before its migrations, nothing is known about them. */
+function examineSecrets({ config }: Start, found: Remembered | undefined): readonly Finding[] {
+  return found?.secrets === undefined ? [] : judgeSecrets(found.secrets, config.events.secretKeys.length > 0);
+}
+
 async function examineCache({ config }: Start): Promise<readonly Finding[]> {
   if (config.redisUrl === undefined) {
     const findings = new Findings('cache');
@@ -96,5 +104,7 @@ async function readRemembered(start: Start): Promise<Remembered> {
   const { services, database } = await joinServices(start);
   const account = await new AccountStore().read(database);
   const { data } = await services.webhookEvents.list(everyEvent, { page: 1, limit: 1 });
-  return { account, lastReceivedAt: data[0]?.receivedAt ?? null };
+  // The schema may be older than this release.
+  const secrets = await services.secretUpkeep.count().catch(() => undefined);
+  return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets };
 }

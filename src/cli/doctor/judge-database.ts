@@ -1,3 +1,4 @@
+import type { SecretCounts } from '../../events/secret-upkeep.ts';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import type { RedisFacts } from '../../platform/inspect-redis.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';
@@ -63,6 +64,27 @@ function judgeRole({ role, isSuperuser, mayMigrate, closedTables }: DatabaseFact
       `The role may not read and write: ${closedTables.join(', ')}.`,
       'Repeat the grants of docs/security.md as the owner of the schema.',
     );
+}
+
+/** The secrets of event endpoints, and how the database holds them. */
+export function judgeSecrets(
+  { readable, outdated, unreadable }: SecretCounts,
+  hasKeys: boolean,
+): readonly Finding[] {
+  const findings = new Findings('database');
+  if (unreadable > 0)
+    findings.problem(
+      `Secrets of event endpoints that no key of EVENT_SECRET_KEYS decrypts: ${unreadable}.`,
+      'Add the key that encrypted them to EVENT_SECRET_KEYS, or rotate the secrets of these endpoints.',
+    );
+  if (outdated > 0)
+    findings.warning(
+      `Secrets of event endpoints that are not encrypted with the first key of EVENT_SECRET_KEYS yet: ${outdated}.`,
+      'Start the service, which encrypts them in the background. Until then, remove no key.',
+    );
+  else if (hasKeys && readable > 0)
+    findings.ok('All secrets of event endpoints are encrypted with the first key of EVENT_SECRET_KEYS.');
+  return findings.all;
 }
 
 const poolModes: Readonly<Record<PoolerFindings['mode'], string>> = {

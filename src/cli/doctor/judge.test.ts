@@ -6,7 +6,7 @@ import { eventTypes } from '../../processor/event-types.ts';
 import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
 import { inspectConfig } from '../../till/config.ts';
 import type { Finding } from './finding.ts';
-import { judgeDatabase, judgePooler, judgeRedis } from './judge-database.ts';
+import { judgeDatabase, judgePooler, judgeRedis, judgeSecrets } from './judge-database.ts';
 import { judgeAccount, judgeClock, judgeDeliveries, judgeEndpoints } from './judge-processor.ts';
 import { judgeSettings } from './judge-settings.ts';
 
@@ -47,6 +47,21 @@ describe('the database', () => {
     assertOne(judge(forbidden), 'problem', /may not apply/, /role that owns/);
     assertOne(judge(schema({ newer: ['0099_x.sql'] })), 'warning', /newer/, /newest release/);
     assertOne(judge(schema({ changed: ['0001_x.sql'] })), 'problem', /changed/, /Restore/);
+  });
+
+  test('is judged by the secrets that are not encrypted with the first key, and those that no key decrypts', () => {
+    const none = { readable: 0, outdated: 0, unreadable: 0 };
+    assert.deepEqual(judgeSecrets(none, false), []);
+    assert.deepEqual(judgeSecrets({ ...none, readable: 2 }, false), []);
+    assert.deepEqual(judgeSecrets(none, true), []);
+    assert.deepEqual(states(judgeSecrets({ ...none, readable: 2 }, true)), ['ok']);
+    assertOne(
+      judgeSecrets({ ...none, readable: 9, outdated: 7 }, true),
+      'warning',
+      /yet: 7\.$/,
+      /background/,
+    );
+    assertOne(judgeSecrets({ ...none, unreadable: 3 }, false), 'problem', /decrypts: 3\.$/, /Add the key/);
   });
 
   test('is judged by its pooler, and the cache by its version', () => {
