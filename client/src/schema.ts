@@ -21,6 +21,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/health/ready": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Check whether the process can serve requests
+         * @description For load balancers and readiness probes. The cache does not count, because requests are served without it.
+         */
+        readonly get: operations["getReadiness"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/health/live": {
         readonly parameters: {
             readonly query?: never;
@@ -2079,6 +2099,11 @@ export interface components {
             /** @description The beginning of links to the processor's dashboard: append `/payments/` and a `processorPaymentIntentId`, for example. Null in a sandbox, which has none. */
             readonly dashboardUrl: string | null;
         };
+        /** Readiness */
+        readonly Readiness: {
+            /** @description `ok` if the process can serve requests, otherwise `error`. */
+            readonly status: string;
+        };
         /** ReceivedWebhook */
         readonly ReceivedWebhook: {
             readonly received: boolean;
@@ -2549,6 +2574,26 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    readonly getReadiness: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The database can be reached. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Readiness"];
                 };
             };
         };

@@ -12,7 +12,15 @@ import { ApiKeys, Resyncs, WebhookEvents } from './resources/operators.ts';
 import { Payments, Refunds } from './resources/payments.ts';
 import { Plans } from './resources/plans.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
-import type { Entitlements, Health, Liveness, Overview, OverviewQuery, SearchResult } from './types.ts';
+import type {
+  Entitlements,
+  Health,
+  Liveness,
+  Overview,
+  OverviewQuery,
+  Readiness,
+  SearchResult,
+} from './types.ts';
 
 /**
  * A client of one Till. It keeps no connection open, so it needs no closing. Create one for the whole process:
@@ -76,13 +84,14 @@ export class Till {
   }
 
   /** Whether the database and the cache are up. Does not reject if they are down: `status` says so. */
-  async health(options?: RequestOptions): Promise<Health> {
-    const call = { method: 'GET', path: '/health', accepted: [503] } as const;
-    const { answer, facts } = await this.#api.connection.send(call, options);
-    const body = readBody(answer, facts);
-    if (!isHealth(body)) requireSuccess(answer, facts);
+  health(options?: RequestOptions): Promise<Health> {
     // The OpenAPI document describes the body.
-    return body as Health;
+    return this.#readState('/health', options) as Promise<Health>;
+  }
+
+  /** Whether the process can serve requests. Does not reject if it cannot: `status` says so. */
+  readiness(options?: RequestOptions): Promise<Readiness> {
+    return this.#readState('/health/ready', options) as Promise<Readiness>;
   }
 
   /** Resolves if the process is alive. */
@@ -95,9 +104,18 @@ export class Till {
     const call = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' } } as const;
     return (await this.#api.connection.send(call, options)).answer.text;
   }
+  async #readState(path: '/health' | '/health/ready', options: RequestOptions | undefined): Promise<unknown> {
+    const { answer, facts } = await this.#api.connection.send(
+      { method: 'GET', path, accepted: [503] },
+      options,
+    );
+    const body = readBody(answer, facts);
+    if (!isState(body)) requireSuccess(answer, facts);
+    return body;
+  }
 }
 
-/** A service that is overloaded answers with a problem, and the status of one that is not healthy. */
-function isHealth(body: unknown): boolean {
-  return typeof body === 'object' && body !== null && 'details' in body;
+/** A proxy answers with a problem, or with anything, and the status of a service that is not healthy. */
+function isState(body: unknown): boolean {
+  return typeof body === 'object' && body !== null && 'status' in body && typeof body.status === 'string';
 }

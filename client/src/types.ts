@@ -85,3 +85,4 @@ export type OverviewQuery = QueryOf<'/api/v1/overview'>;
 export type SearchResult = Schemas['SearchResult'];
 export type Health = Schemas['Health'];
 export type Liveness = Schemas['Liveness'];
+export type Readiness = Schemas['Readiness'];

@@ -146,8 +146,14 @@ export class Database implements Queryable {
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */
   async ping(): Promise<void> {
-    await withDeadline(this.#checkWritable(), healthTimeoutMs, 'the database check');
+    const isWritable = await withDeadline(this.#isWritable(), healthTimeoutMs, 'the database check');
+    if (!isWritable) throw new Error('the database can only be read');
     if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
+  }
+
+  /** Rejects unless the database responds. */
+  async reach(): Promise<void> {
+    await withDeadline(this.#isWritable(), healthTimeoutMs, 'the database check');
   }
 
   async close(): Promise<void> {
@@ -200,7 +206,7 @@ export class Database implements Queryable {
   }
 
   /** Drops an unusable connection, so that the next one connects to wherever the address points by then. */
-  async #checkWritable(): Promise<void> {
+  async #isWritable(): Promise<boolean> {
     const client = await this.#pool.connect();
     let isWritable = false;
     try {
@@ -214,7 +220,7 @@ export class Database implements Queryable {
     } finally {
       client.release(!isWritable);
     }
-    if (!isWritable) throw new Error('the database can only be read');
+    return isWritable;
   }
 
   #translate(error: unknown): unknown {

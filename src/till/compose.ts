@@ -240,7 +240,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
       requestsPerMinute: config.rateLimitPerMinute,
     }),
     dependencies: [
-      { name: 'database', check: () => database.ping() },
+      { name: 'database', check: () => database.ping(), reach: () => database.reach() },
       { name: 'cache', check: () => cache.ping() },
     ],
     trustProxy: config.trustProxy,

@@ -35,7 +35,7 @@ export interface Config {
   /** Whether /console is served. */
   readonly hasConsole: boolean;
   /**
-   * How long requests are still accepted after a stop signal, while /health makes load balancers send them elsewhere.
+   * How long requests are still accepted after a stop signal, while /health/ready makes load balancers send them elsewhere.
    */
   readonly stopDelaySeconds: number;
 }

@@ -150,7 +150,8 @@ export const settings = {
     productionDefault: 5,
     min: 0,
     max: 60,
-    about: 'how long requests are accepted after a stop signal, while `/health` already returns 503',
+    about:
+      'how long requests are accepted after a stop signal, while `/health` and `/health/ready` already return 503',
   },
   ROLE: {
     default: 'all',

@@ -108,6 +108,52 @@ test('503 and 200 again: Redis is killed, frozen and back', { skip: skipWithoutR
   assert.equal((await fetch(`${url}/health`)).status, 200);
 });
 
+test('ready: while the database can be reached and the process is not stopping, whatever the cache does', async (t) => {
+  const server = await createTestDatabase();
+  const database = new Database({ url: server.url, poolSize: 1, logger });
+  const absent = new Database({ url: `postgres://x:y@127.0.0.1:${await freePort()}/x`, poolSize: 1, logger });
+  t.after(async () => {
+    await Promise.all([database.close(), absent.close()]);
+    await server.drop();
+  });
+  const cache = {
+    name: 'cache',
+    check: async () => {
+      throw new Error('down');
+    },
+  };
+  const readinessOf = async (used: Database, isStopping = false) => {
+    const { url, call } = await startFrame(t, undefined, {
+      dependencies: [{ name: 'database', check: () => used.ping(), reach: () => used.reach() }, cache],
+      isStopping: () => isStopping,
+      servesApi: false,
+      requestsPerMinute: 1,
+    });
+    assert.equal((await call('/health')).status, 503);
+    const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${url}/health/ready`)));
+    const texts = await Promise.all(answers.map(async (answer) => `${answer.status} ${await answer.text()}`));
+    return [...new Set(texts)];
+  };
+  assert.deepEqual(await readinessOf(database), ['200 {"status":"ok"}']);
+  assert.deepEqual(await readinessOf(database, true), ['503 {"status":"error"}']);
+  assert.deepEqual(await readinessOf(absent), ['503 {"status":"error"}']);
+});
+
+test('ready: a database that can only be read is reachable, and /health says that it is not well', async (t) => {
+  const server = await createTestDatabase();
+  const readOnly = `${server.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`;
+  const database = new Database({ url: readOnly, poolSize: 1, logger });
+  t.after(async () => {
+    await database.close();
+    await server.drop();
+  });
+  const { url } = await startFrame(t, undefined, {
+    dependencies: [{ name: 'database', check: () => database.ping(), reach: () => database.reach() }],
+  });
+  const [health, ready] = await Promise.all([fetch(`${url}/health`), fetch(`${url}/health/ready`)]);
+  assert.deepEqual([health.status, ready.status], [503, 200]);
+});
+
 test('those who ask at the same time share one look', async (t) => {
   const gate = Promise.withResolvers<void>();
   let looks = 0;
@@ -115,16 +161,19 @@ test('those who ask at the same time share one look', async (t) => {
     looks += 1;
     return gate.promise;
   };
-  const { url, app } = await startFrame(t, undefined, { dependencies: [{ name: 'database', check }] });
+  const { url, app } = await startFrame(t, undefined, {
+    dependencies: [{ name: 'database', check, reach: check }],
+  });
   const arrived = Promise.withResolvers<void>();
   let requests = 0;
   app.server.on('request', () => {
     requests += 1;
     if (requests === 20) setImmediate(arrived.resolve);
   });
-  const answers = Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/health`)));
+  const paths = ['/health', '/health/ready'];
+  const answers = Promise.all(Array.from({ length: 20 }, (_, index) => fetch(`${url}${paths[index % 2]}`)));
   await arrived.promise;
   gate.resolve();
   assert.ok((await answers).every((answer) => answer.status === 200));
-  assert.equal(looks, 1);
+  assert.equal(looks, 2, 'one for each path');
 });

@@ -60,7 +60,7 @@ test('with too many requests under way webhooks are shed first, the API later, h
   const shedRead = await fetch(`${url}/api/v1/things`);
   assert.equal(shedRead.headers.get('retry-after'), '1');
   await readProblem(shedRead, 503, 'overloaded');
-  for (const path of ['/health', '/health/live', '/metrics'])
+  for (const path of ['/health', '/health/live', '/health/ready', '/metrics'])
     assert.equal(await statusOf(call(path)), 200, path);
   const metrics = await (await fetch(`${url}/metrics`)).text();
   assert.match(metrics, /^http_requests_shed_total\{kind="webhooks"\} 1$/m);

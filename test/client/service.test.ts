@@ -185,6 +185,7 @@ test('operators: keys, resyncs, replays, the overview and health', async () => {
   assert.equal((await till.webhookEvents.replayFailed()).replayed, 0);
   assert.ok((await till.overview()).currencies.length >= 0);
   assert.equal((await till.health()).status, 'ok');
+  assert.deepEqual(await till.readiness(), { status: 'ok' });
   assert.match(await till.metrics(), /^payments_succeeded_total /m);
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { EventEmitter, once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -8,9 +9,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
-import { freePort } from '../support/redis-server.ts';
+import { startBackend } from '../support/backend.ts';
+import { createClient } from '../support/client.ts';
+import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { skipWithoutProgram } from '../support/require-program.ts';
-import { projectFolder } from '../support/till-in-child.ts';
+import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { startWholeTill } from '../support/whole-till.ts';
 
 const skip = skipWithoutProgram('haproxy');
 
@@ -29,7 +33,7 @@ async function startStandIn(t: TestContext): Promise<StandIn> {
   let left = 0;
   let resolve = () => {};
   const server: Server = createServer((request, response) => {
-    if (request.url === '/health') {
+    if (request.url === '/health/ready') {
       response.writeHead(self.isHealthy ? 200 : 503).end();
       left -= 1;
       if (left === 0) resolve();
@@ -61,7 +65,10 @@ async function startStandIn(t: TestContext): Promise<StandIn> {
 }
 
 /** HAProxy with the file of this project, in which only the addresses are others. */
-async function startProxy(t: TestContext, servers: readonly StandIn[]): Promise<string> {
+async function startProxy(
+  t: TestContext,
+  servers: readonly { readonly port: number | string }[],
+): Promise<string> {
   const port = await freePort();
   let settings = await readFile(join(projectFolder, 'deploy/haproxy.cfg'), 'utf8');
   settings = settings.replace('bind :8080', `bind 127.0.0.1:${port}`);
@@ -124,3 +131,54 @@ test('the proxy sends requests only to healthy processes, and repeats none that 
   await first.checked(2);
   assert.equal((await fetch(url)).status, 200);
 });
+
+test('without Redis the API goes on behind the proxy, although /health says that the cache is down', {
+  skip: skip || skipWithoutRedis(),
+}, async (t) => {
+  const redis = await startOwnRedis();
+  assert.ok(redis);
+  t.after(() => redis.stop());
+  const environment = { ...backendEnvironment(await startBackend(t)), REDIS_URL: redis.url };
+  const tills = [await startWholeTill(environment), await startWholeTill(environment)];
+  for (const till of tills) t.after(() => till.stop());
+  const ports = tills.map(({ url }) => new URL(url).port);
+  const watch = watchChecks(t, ports);
+  const url = await startProxy(
+    t,
+    ports.map((port) => ({ port })),
+  );
+  const { tryPost } = createClient({ url });
+  await watch.each(2);
+  assert.equal((await tryPost('/customers', { email: 'a@example.com' })).status, 201);
+
+  await redis.stop();
+  // The check after two that could have failed.
+  await watch.each(3);
+  for (const till of tills) assert.equal((await fetch(`${till.url}/health`)).status, 503);
+  const ready = await fetch(`${url}/health/ready`);
+  assert.deepEqual([ready.status, await ready.json()], [200, { status: 'ok' }]);
+  assert.equal((await tryPost('/customers', { email: 'b@example.com' })).status, 201);
+});
+
+/** Counts the health checks at servers of this process. */
+function watchChecks(t: TestContext, ports: readonly string[]) {
+  const counts = new Map(ports.map((port) => [port, 0]));
+  const counted = new EventEmitter();
+  const count = (message: unknown) => {
+    const { request } = message as { readonly request: IncomingMessage };
+    const port = String(request.socket.localPort);
+    // Requests of the proxy itself, not those that it forwards.
+    if (request.headers.host !== 'till') return;
+    counts.set(port, (counts.get(port) ?? 0) + 1);
+    counted.emit('check');
+  };
+  subscribe('http.server.request.start', count);
+  t.after(() => unsubscribe('http.server.request.start', count));
+  return {
+    /** Resolves when each server got so many more checks. */
+    each: async (more: number) => {
+      const wanted = ports.map((port) => [port, (counts.get(port) ?? 0) + more] as const);
+      while (wanted.some(([port, enough]) => (counts.get(port) ?? 0) < enough)) await once(counted, 'check');
+    },
+  };
+}

@@ -269,6 +269,7 @@ test('a server that can only be read is an outage to those who write, and not re
     isOutage,
   );
   await assert.rejects(standby.ping());
+  await standby.reach();
   assert.deepEqual(await standby.query('select 1 as one'), [{ one: 1 }], 'what is read is read');
   await standby.close();
 });

@@ -60,6 +60,7 @@ test('no origin but our own may read an answer, and no page may embed or run any
     ['GET', '/api/v1/things'],
     ['OPTIONS', '/api/v1/things'],
     ['GET', '/health'],
+    ['GET', '/health/ready'],
     ['GET', '/metrics'],
     ['GET', '/nowhere'],
   ] as const) {

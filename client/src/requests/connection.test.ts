@@ -218,6 +218,9 @@ test('health is an answer also if something is down, and a problem of the servic
   );
   assert.deepEqual(await till.health(), down);
   assert.ok(isTillError(await failureOf(till.health()), 'overloaded'));
+  assert.ok(isTillError(await failureOf(till.readiness()), 'overloaded'));
+  const { till: stopping } = await start(t, (response) => answer(response, 503, { status: 'error' }));
+  assert.deepEqual(await stopping.readiness(), { status: 'error' });
 });
 
 test('a deletion whose first response was lost succeeds if the retry finds nothing', async (t) => {

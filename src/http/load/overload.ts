@@ -36,7 +36,7 @@ const reportDelayMs = 1_000;
 const retryAfterSeconds = 1;
 
 /** Operators must see what happens, above all during an overload. */
-const neverShed: ReadonlySet<string> = new Set(['/health', '/health/live', '/metrics']);
+const neverShed: ReadonlySet<string> = new Set(['/health', '/health/live', '/health/ready', '/metrics']);
 /** The processor retries its events for three days, and recovery finds them as well: nothing is lost. */
 const webhookRoute = '/webhooks/processor';
 

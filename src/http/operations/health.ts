@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { malformedRequest } from '../docs/api-schema.ts';
 import { component } from '../docs/components.ts';
 
@@ -7,6 +7,8 @@ export interface Dependency {
   readonly name: string;
   /** Rejects, within about a second, when the dependency is down. */
   readonly check: () => Promise<void>;
+  /** The same when it cannot be reached at all. Only of a dependency without which no request is served. */
+  readonly reach?: () => Promise<void>;
 }
 
 const DependencyHealth = Type.Object(
@@ -54,11 +56,11 @@ export function registerHealth(
         summary: 'Check whether the database and the cache are ready',
         security: [],
         response: {
-          200: jsonResponse('Every dependency is up.', healthyExample),
-          503: jsonResponse(
-            'A dependency is down, or the service is stopping. `error` lists the causes.',
-            unhealthyExample,
-          ),
+          200: jsonResponse('Every dependency is up.', { schema: HealthSchema, example: healthyExample }),
+          503: jsonResponse('A dependency is down, or the service is stopping. `error` lists the causes.', {
+            schema: HealthSchema,
+            example: unhealthyExample,
+          }),
           ...malformedRequest,
         },
       },
@@ -68,6 +70,7 @@ export function registerHealth(
       return reply.code(health.status === 'ok' ? 200 : 503).send(health);
     },
   );
+  registerReadiness(app, dependencies, isStopping);
   app.get(
     '/health/live',
     {
@@ -91,6 +94,47 @@ export function registerHealth(
       },
     },
     async () => ({ status: 'ok' }),
+  );
+}
+
+function registerReadiness(
+  app: FastifyInstance,
+  dependencies: readonly Dependency[],
+  isStopping: () => boolean,
+): void {
+  const schema = component('Readiness', {
+    status: Type.String({ description: '`ok` if the process can serve requests, otherwise `error`.' }),
+  });
+  const reachAll = shareConcurrent(() => Promise.all(dependencies.map(({ reach }) => reach?.())));
+  const isReady = () =>
+    reachAll().then(
+      () => true,
+      () => false,
+    );
+  app.get(
+    '/health/ready',
+    {
+      schema: {
+        tags: ['operations'],
+        operationId: 'getReadiness',
+        summary: 'Check whether the process can serve requests',
+        description:
+          'For load balancers and readiness probes. The cache does not count, because requests are served without it.',
+        security: [],
+        response: {
+          200: jsonResponse('The database can be reached.', { schema, example: { status: 'ok' } }),
+          503: jsonResponse('The database cannot be reached, or the service is stopping.', {
+            schema,
+            example: { status: 'error' },
+          }),
+          ...malformedRequest,
+        },
+      },
+    },
+    async (_request, reply) => {
+      const isOk = !isStopping() && (await isReady());
+      return reply.code(isOk ? 200 : 503).send({ status: isOk ? 'ok' : 'error' });
+    },
   );
 }
 
@@ -131,11 +175,10 @@ function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
-function jsonResponse(description: string, example: Health) {
-  return {
-    description,
-    content: {
-      'application/json': { schema: HealthSchema, examples: { [example.status]: { value: example } } },
-    },
-  };
+function jsonResponse<Body extends { readonly status: string }>(
+  description: string,
+  { schema, example }: { readonly schema: TSchema; readonly example: Body },
+) {
+  const examples = { [example.status]: { value: example } };
+  return { description, content: { 'application/json': { schema, examples } } };
 }
