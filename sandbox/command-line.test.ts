@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCommand, UsageError } from './command-line.ts';
 
-const defaults = { port: 3001, host: undefined, dataDir: './.till', webhook: undefined };
+const defaults = { port: 3001, host: undefined, dataDir: './.till', webhook: undefined, allowedHosts: [] };
 
 test('options win over variables, and both over the defaults', () => {
   assert.deepEqual(parseCommand([], {}), defaults);
@@ -21,6 +21,8 @@ test('options win over variables, and both over the defaults', () => {
   });
   const webhook = { WEBHOOK_URL: 'http://127.0.0.1:1', WEBHOOK_SECRET: 'whsec_x' };
   assert.deepEqual(parseCommand([], webhook)?.webhook, { url: 'http://127.0.0.1:1', secret: 'whsec_x' });
+  const hosts = { SANDBOX_ALLOWED_HOSTS: ' sandbox, tests.example,' };
+  assert.deepEqual(parseCommand([], hosts)?.allowedHosts, ['sandbox', 'tests.example']);
   assert.equal(parseCommand(['--help'], {}), null);
 });
 
@@ -32,6 +34,7 @@ test('wrong options are errors that say what to do', () => {
     [[], { SANDBOX_PORT: '1.5' }, /SANDBOX_PORT must be a port number/],
     [['--memory', '--data-dir', 'x'], {}, /either --memory or --data-dir/],
     [['--memori'], {}, /--memori/],
+    [[], { SANDBOX_ALLOWED_HOSTS: 'a,http://b' }, /SANDBOX_ALLOWED_HOSTS must be host names.*"http:\/\/b"/],
     [['stray'], {}, /stray/],
     [[], { WEBHOOK_URL: 'http://127.0.0.1:1' }, /both WEBHOOK_URL and WEBHOOK_SECRET/],
   ] as const)

@@ -6,6 +6,7 @@ export interface Command {
   /** Without it, the state is only in memory. */
   readonly dataDir: string | undefined;
   readonly webhook: { readonly url: string; readonly secret: string } | undefined;
+  readonly allowedHosts: readonly string[];
 }
 
 /** Wrong options or variables. The message says what to do. */
@@ -24,7 +25,8 @@ export const usage = `Usage: till-sandbox [--port PORT] [--host HOST] [--memory 
   --data-dir FOLDER  the folder for the state (DATA_DIR; default ${dataDirDefault})
   --help             show this text
 
-WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event of the default world.
+WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event of the default world. SANDBOX_ALLOWED_HOSTS
+has the names under which the controls may be called, besides localhost and IP addresses, separated by commas.
 `;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -43,6 +45,7 @@ export function parseCommand(args: readonly string[], environment: Environment):
     host: options.host,
     dataDir: options.memory ? undefined : (options['data-dir'] ?? DATA_DIR ?? dataDirDefault),
     webhook: url === undefined || secret === undefined ? undefined : { url, secret },
+    allowedHosts: hostsOf(environment['SANDBOX_ALLOWED_HOSTS']),
   };
 }
 
@@ -68,4 +71,12 @@ function portOf(text: string | undefined, name: string): number {
   if (text === '' || !Number.isInteger(port) || port < 0 || port > 65_535)
     throw new UsageError(`${name} must be a port number, not "${text}".`);
   return port;
+}
+
+function hostsOf(text = ''): readonly string[] {
+  const hosts = text.split(',').map((host) => host.trim());
+  const wrong = hosts.find((host) => !/^[\w.-]*$/.test(host));
+  if (wrong !== undefined)
+    throw new UsageError(`SANDBOX_ALLOWED_HOSTS must be host names, separated by commas, not "${wrong}".`);
+  return hosts.filter((host) => host !== '');
 }

@@ -28,6 +28,8 @@ export interface SandboxOptions {
   /** An endpoint that receives every event of the default world, besides those registered through the API. */
   readonly webhook?: { readonly url: string; readonly secret: string };
   readonly log?: SandboxLog;
+  /** Names under which the control API may be called, besides `host`, localhost and addresses. */
+  readonly allowedHosts?: readonly string[];
   /** The account of the default world. */
   readonly accountId?: string;
   /** How many obsolete entries a world keeps, such as delivered events. */
@@ -53,7 +55,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   });
   await worlds.load();
   const api = new Api({ worlds, operations, logError });
-  const control = createControl(worlds, operations);
+  const control = createControl(worlds, operations, [host, ...(options.allowedHosts ?? [])]);
   const server = createWireServer(api, control, logError);
   try {
     server.listen(options.port, host);

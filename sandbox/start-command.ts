@@ -6,9 +6,10 @@ const log: SandboxLog = (level, fields, message) => {
   if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
 };
 
-export function startCommand({ port, host, dataDir, webhook }: Command): Promise<Sandbox> {
+export function startCommand({ port, host, dataDir, webhook, allowedHosts }: Command): Promise<Sandbox> {
   return startSandbox({
     port,
+    allowedHosts,
     ...(host === undefined ? {} : { host }),
     ...(dataDir === undefined ? {} : { dataDir }),
     ...(webhook === undefined ? {} : { webhook }),

@@ -23,6 +23,7 @@ export async function slowDown(lab: Lab, latencyMs: number, times: number): Prom
   const fault = { operation: 'payment_intents.create', kind: 'latency', latencyMs, times };
   const response = await fetch(`${lab.sandboxUrl}/sandbox/faults`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify(fault),
   });
   if (!response.ok) throw new Error(`the sandbox was not slowed down: ${await response.text()}`);

@@ -19,6 +19,7 @@ import {
 } from './control-input.ts';
 import { confirmAsCustomer } from './customer.ts';
 import { loadFixtures } from './fixtures.ts';
+import { normalName, refuseForeign } from './foreign-request.ts';
 import type { Handler, Handlers } from './handler.ts';
 
 const ok = (body: object): ControlResponse => ({ status: 200, body });
@@ -29,19 +30,30 @@ const notFound = (method: string, path: string): ControlResponse => ({
 
 /**
  * The control API: JSON over HTTP for the clock, webhooks and faults of a world, and the pages for cardholders. The key
- * in the request selects the world. Links to pages name it in their path, because browsers send no key.
+ * in the request selects the world. Links to pages name it in their path, because browsers send no key. `allowedHosts`
+ * are the names under which the control API may be called, besides addresses and localhost.
  */
-export function createControl(worlds: Worlds, operations: readonly Operation[]): Control {
-  const handlers: Handlers = { ...handlersOf(operations), ...pageHandlers };
-  return async ({ method, path, query, body, authorization }) => {
+export function createControl(
+  worlds: Worlds,
+  operations: readonly Operation[],
+  allowedHosts: readonly string[],
+): Control {
+  const controls = handlersOf(operations);
+  const names = new Set(['localhost', ...allowedHosts].map(normalName));
+  return async ({ method, path, query, body, authorization, ...from }) => {
     try {
       const [, linked, local = path] = /^\/worlds\/([^/]+)(\/sandbox.*)$/.exec(path) ?? [];
-      const name = linked ?? authenticateControl(authorization);
-      if (method === 'DELETE' && local === '/sandbox/world') return await removeWorld(worlds, name);
       const parts = local.split('/').slice(2);
       const [area, id = '', ...rest] = parts;
-      const handler =
+      const find = (handlers: Handlers) =>
         handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
+      const page = find(pageHandlers);
+      // Pages have forms, and nobody can guess their addresses.
+      const refused = page === undefined ? refuseForeign({ ...from, body }, names) : undefined;
+      if (refused !== undefined) return refused;
+      const name = linked ?? authenticateControl(authorization);
+      if (method === 'DELETE' && local === '/sandbox/world') return await removeWorld(worlds, name);
+      const handler = page ?? find(controls);
       if (handler === undefined) return notFound(method, path);
       // Opening a link must not create a world.
       const world =

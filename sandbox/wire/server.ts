@@ -16,6 +16,9 @@ export type Control = (request: {
   query: string;
   body: string;
   authorization: string | undefined;
+  host: string | undefined;
+  origin: string | undefined;
+  contentType: string | undefined;
 }) => Promise<ControlResponse>;
 
 /** The same limit as in Till. The largest valid request has some tens of kilobytes. */
@@ -50,15 +53,16 @@ async function serve(
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const query = question < 0 ? '' : target.slice(question + 1);
-  if (method === 'OPTIONS') return send(response, 204, '', corsHeaders(request));
+  const isControl = path === '/sandbox' || path.startsWith('/sandbox/') || path.startsWith('/worlds/');
+  if (method === 'OPTIONS' && !isControl) return send(response, 204, '', corsHeaders(request));
 
   const body = await readBody(request);
   if (body === null)
     return send(response, 413, tooLarge, { 'content-type': 'application/json', connection: 'close' });
 
-  const { authorization } = request.headers;
-  if (path === '/sandbox' || path.startsWith('/sandbox/') || path.startsWith('/worlds/')) {
-    const controlled = await control({ method, path, query, body, authorization });
+  const { authorization, host, origin, 'content-type': contentType } = request.headers;
+  if (isControl) {
+    const controlled = await control({ method, path, query, body, authorization, host, origin, contentType });
     const isPage = typeof controlled.body === 'string';
     return send(
       response,

@@ -146,6 +146,15 @@ export class EnvironmentReader {
     );
   }
 
+  hosts(name: string): readonly string[] {
+    const text = this.text(name);
+    if (text === undefined) return [];
+    const hosts = text.split(',').map((host) => host.trim());
+    // Names of containers may have an underscore.
+    if (hosts.every((host) => /^[\w.-]{1,253}$/.test(host))) return hosts;
+    return this.#refuse(name, quoted(text), 'host names separated by commas', []);
+  }
+
   #refuse<T>(name: string, seen: string, allowed: string, fallback: T): T {
     this.mistakes.push(`${name} is ${seen}; allowed: ${allowed}`);
     return fallback;

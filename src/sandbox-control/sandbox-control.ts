@@ -55,7 +55,10 @@ export class SandboxControl {
     try {
       const response = await fetch(`${this.url}/sandbox${path}`, {
         method,
-        headers: { authorization: `Bearer ${this.#secretKey}` },
+        headers: {
+          authorization: `Bearer ${this.#secretKey}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         redirect: 'error',
         signal: AbortSignal.timeout(this.#timeoutMs),

@@ -172,6 +172,7 @@ export async function openProcessor(
   const [secret = generated, ...older] = config.processor.webhookSecrets;
   const sandbox = await startSandbox({
     port: config.processor.sandboxPort,
+    allowedHosts: config.processor.sandboxHosts,
     dataDir: config.dataDir,
     webhook: {
       // Known only once the service listens, which happens after the processor has started.

@@ -40,6 +40,7 @@ test('an empty environment gives the documented defaults', () => {
       webhookSecrets: [],
       maxInFlight: 200,
       sandboxPort: 3001,
+      sandboxHosts: [],
     },
     logLevel: 'info',
     logFormat: undefined,
@@ -111,6 +112,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     EVENT_RETENTION_DAYS: '6',
     ENTITLEMENT_GRACE_DAYS: '1.5',
     TRUST_PROXY: '10.0.0.0/33',
+    SANDBOX_ALLOWED_HOSTS: 'sandbox,http://x',
     PROCESSOR_API_BASE: 'https://example.test/v1',
     PROCESSOR_SECRET_KEY: 'sk_test_abc',
     PROCESSOR_WEBHOOK_SECRET: 'a,,b',
@@ -126,6 +128,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     'PROCESSOR_WEBHOOK_SECRET',
     'RATE_LIMIT_PER_MINUTE',
     'ROLE',
+    'SANDBOX_ALLOWED_HOSTS',
     'TRUST_PROXY',
     'WEBHOOK_RETENTION_DAYS',
   ]);

@@ -58,6 +58,8 @@ interface ProcessorConfig {
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
   readonly sandboxPort: number;
+  /** Names under which the controls of the sandbox may be called. */
+  readonly sandboxHosts: readonly string[];
 }
 
 /**
@@ -191,6 +193,7 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
     webhookSecrets,
     maxInFlight: integer(env, 'PROCESSOR_MAX_IN_FLIGHT'),
     sandboxPort: integer(env, 'SANDBOX_PORT'),
+    sandboxHosts: env.hosts('SANDBOX_ALLOWED_HOSTS'),
   };
 }
 

@@ -97,6 +97,10 @@ export const settings = {
     max: 65_535,
     about: 'where the sandbox listens on 127.0.0.1, also with its pages',
   },
+  SANDBOX_ALLOWED_HOSTS: {
+    about:
+      'comma-separated host names under which the controls of the sandbox may be called, besides `localhost`',
+  },
   LOG_LEVEL: { default: 'info', choices: logLevels, about: 'what is logged: this level and those above it' },
   LOG_FORMAT: {
     unset: '`json`; on a terminal outside production `pretty`',

@@ -102,7 +102,11 @@ async function onDashboard(path: string, fields: Readonly<Record<string, string>
 
 async function letTimePass(advanceSeconds: number): Promise<void> {
   const body = JSON.stringify({ advanceSeconds });
-  const answer = await fetch(`${processorUrl}/sandbox/clock`, { method: 'POST', body });
+  const answer = await fetch(`${processorUrl}/sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   assert.equal(answer.status, 200, await answer.text());
 }
 

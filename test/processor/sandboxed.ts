@@ -32,6 +32,7 @@ export async function startSandboxed(
     control: async (path, body = {}) => {
       const response = await fetch(`${sandbox.url}/sandbox/${path}`, {
         method: 'POST',
+        headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),
       });
       if (!response.ok) throw new Error(`the sandbox refused ${path}: ${await response.text()}`);

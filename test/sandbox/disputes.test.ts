@@ -179,7 +179,11 @@ test('a dispute and its deadline survive a restart', async (t) => {
   const stripe = clientOf(after.port);
   assert.equal((await stripe.disputes.list()).data[0]?.status, 'needs_response');
   const body = JSON.stringify({ advanceSeconds: 20 * 86_400 });
-  await fetch(`${after.url}/sandbox/clock`, { method: 'POST', body });
+  await fetch(`${after.url}/sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   assert.equal((await stripe.disputes.list()).data[0]?.status, 'lost');
 });
 

@@ -34,6 +34,7 @@ test('a restart keeps objects, events, remembered answers, the clock and the sch
   );
   await fetch(`${before.url}/sandbox/clock`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ advanceSeconds: 20 * 86_400 }),
   });
   const events = await eventTypes(first);
@@ -161,7 +162,11 @@ test('undelivered webhooks are delivered after a restart', async (t) => {
   const receiver = await useReceiver(t);
   const webhook = { url: receiver.url, secret: 'whsec_x' };
   const before = await startSandbox({ port: 0, dataDir, webhook });
-  await fetch(`${before.url}/sandbox/delivery`, { method: 'POST', body: '{"mode":"paused"}' });
+  await fetch(`${before.url}/sandbox/delivery`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"mode":"paused"}',
+  });
   await clientOf(before.port).customers.create({});
   await before.close();
   assert.equal(receiver.received.length, 0);

@@ -122,7 +122,11 @@ test('the control API refuses what it does not understand, and says why', async 
     assert.equal(answer.status, 400, JSON.stringify(body));
     assert.equal(typeof (answer.body as { error: unknown }).error, 'string');
   }
-  const notJson = await fetch(`${sandbox.url}/sandbox/clock`, { method: 'POST', body: '{' });
+  const notJson = await fetch(`${sandbox.url}/sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{',
+  });
   assert.equal(notJson.status, 400);
   assert.equal((await control('GET', 'nothing')).status, 404);
   assert.equal(

@@ -191,7 +191,11 @@ for (const [name, input, message] of wrong)
       input === undefined
         ? 'not JSON'
         : JSON.stringify(Array.isArray(input) ? input : { ...valid, ...(input as object) });
-    const response = await fetch(`${sandbox.url}/sandbox/fixtures`, { method: 'POST', body });
+    const response = await fetch(`${sandbox.url}/sandbox/fixtures`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     const { error } = (await response.json()) as { error: string };
     assert.equal(response.status, 400);
     assert.match(error, message);

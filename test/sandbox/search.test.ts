@@ -94,7 +94,11 @@ test('the lag of search survives a restart', async (t) => {
   t.after(() => rm(dataDir, { recursive: true }));
   const before = await startSandbox({ port: 0, dataDir });
   t.after(() => before.close());
-  await fetch(`${before.url}/sandbox/search`, { method: 'POST', body: '{"lagSeconds":60}' });
+  await fetch(`${before.url}/sandbox/search`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"lagSeconds":60}',
+  });
   await before.close();
   const after = await startSandbox({ port: 0, dataDir });
   t.after(() => after.close());

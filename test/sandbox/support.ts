@@ -65,7 +65,7 @@ export async function callControl(
 ): Promise<{ status: number; body: unknown }> {
   const response = await fetch(`${url}/sandbox/${path}`, {
     method,
-    headers,
+    headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return { status: response.status, body: await response.json() };

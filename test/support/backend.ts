@@ -118,7 +118,8 @@ export async function startBackend(life: Lifetime, options: BackendOptions = {})
 export function connectProcessor(processorUrl: string, maxNetworkRetries = 0): TestProcessor {
   const { hostname, port } = new URL(processorUrl);
   const control: TestProcessor['control'] = async (path, body = {}, method = 'POST') => {
-    const init = { method, ...(method === 'POST' ? { body: JSON.stringify(body) } : {}) };
+    const sent = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const init = { method, ...(method === 'POST' ? sent : {}) };
     return readSuccess(await fetch(`${processorUrl}/sandbox/${path}`, init));
   };
   return {

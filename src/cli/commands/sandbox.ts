@@ -18,8 +18,8 @@ export const sandbox = defineCommand({
       about: 'the folder for the state (DATA_DIR; without both, it is kept in memory)',
     },
   },
-  details: `WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event. See sandbox/README.md for test cards and
-controls.`,
+  details: `WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event. SANDBOX_ALLOWED_HOSTS has the names under
+which the controls may be called, besides localhost and IP addresses. See sandbox/README.md for test cards and controls.`,
   run: async ({ values, environment, output, signal }) => {
     const { startSandboxCommand } = await import('../../till/compose-sandbox.ts');
     const started = await startSandboxCommand(values, environment);
