@@ -6,6 +6,7 @@ import { component } from '../http/docs/components.ts';
 import { sendProblem } from '../http/failures/answer-failure.ts';
 import { asksFor } from '../http/input/accept.ts';
 import { comparedWithIds } from '../http/input/validator.ts';
+import { OpenReaders } from '../http/load/open-readers.ts';
 import { typed } from '../http/typed-app.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
@@ -14,7 +15,6 @@ import type { EventFeed, FeedPage } from './event-feed.ts';
 import { eventId } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
-import { OpenReaders } from './open-readers.ts';
 
 /** The contract's. A page of a thousand events is about a megabyte. */
 const limitMax = 1_000;
@@ -101,8 +101,9 @@ interface EventRouteParts {
 
 export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteParts): void {
   const { feed, metrics } = parts;
-  const streams = new EventStreams({ ...parts, limits: { ...streamLimits, ...parts.limits } });
-  const waiting = new OpenReaders(waitingMax);
+  const limits = { ...streamLimits, ...parts.limits };
+  const streams = new EventStreams({ ...parts, limits });
+  const waiting = new OpenReaders({ max: waitingMax, keyCheckMs: limits.keyCheckMs });
   fastify.addHook('preClose', async () => {
     streams.end();
     waiting.end();
@@ -131,16 +132,16 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
       const selection = { types: readTypes(types), objectId, customerId };
       const isStream = wantsStream(request);
       const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
-      if (isStream) {
-        const isAllowed = () => request.caller?.isValid() === true;
-        return streams.open({ request, reply, isAllowed }, after, selection) ? reply : shed(request, reply);
-      }
+      if (isStream) return streams.open(request, reply, after, selection) ? reply : shed(request, reply);
       const page = await feed.page(after, selection, limit);
       if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
-      const reader = waiting.admit(reply.raw);
+      const reader = waiting.admit(request, reply);
       if (reader === undefined) return shed(request, reply);
       request.server.openRequests.leave(reply);
-      return sendPage(reply, await waitForPage(feed, page, { selection, limit, waitSeconds, reader }));
+      return sendPage(
+        reply,
+        await waitForPage(feed, page, { selection, limit, waitSeconds, reader: reader.controller }),
+      );
     },
   );
 }

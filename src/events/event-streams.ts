@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { endWithKey, keyEnded, OpenReaders, type Reader } from '../http/load/open-readers.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { EventSelection } from './event.ts';
 import type { EventFeed, FeedBatch } from './event-feed.ts';
 import { eventId } from './event-id.ts';
-import { OpenReaders } from './open-readers.ts';
 
 /** The limits of streams. Tests set lower ones. */
 export const streamLimits = {
@@ -13,15 +13,16 @@ export const streamLimits = {
   streamsMax: 1_000,
   /** The contract's. Proxies usually close a connection that is silent for a minute. */
   heartbeatMs: 15_000,
-  /** A revoked key works no longer than five seconds, most of which other processes need to notice. */
-  keyCheckMs: 1_000,
   /** What is written and not yet read is at most one batch: a few hundred kilobytes with large metadata. */
   batchMax: 100,
   /** A reader that does not take a batch in this time is disconnected. It can resume where it was. */
   slowReaderMs: 30_000,
 };
 
-export type StreamLimits = typeof streamLimits;
+export type StreamLimits = typeof streamLimits & {
+  /** How often the API keys of readers are checked. Tests set less. */
+  readonly keyCheckMs?: number;
+};
 
 /** How long a reader waits before it reconnects. Enough for a restart behind a load balancer. */
 const retryMs = 1_000;
@@ -30,8 +31,7 @@ const endTimeoutMs = 1_000;
 
 interface Stream {
   readonly response: ServerResponse;
-  readonly reader: AbortController;
-  readonly isAllowed: () => boolean;
+  readonly reader: Reader;
   /** The id of a place that the reader has passed without getting an event there. */
   passedId: string | undefined;
 }
@@ -48,25 +48,18 @@ export class EventStreams {
   readonly #parts: StreamsParts;
   readonly #readers: OpenReaders;
   readonly #streams = new Set<Stream>();
-  readonly #timers: readonly NodeJS.Timeout[];
+  readonly #heartbeat: NodeJS.Timeout;
 
   constructor(parts: StreamsParts) {
     this.#parts = parts;
-    this.#readers = new OpenReaders(parts.limits.streamsMax);
-    this.#timers = [
-      setInterval(() => this.#beat(), parts.limits.heartbeatMs).unref(),
-      setInterval(() => this.#checkKeys(), parts.limits.keyCheckMs).unref(),
-    ];
+    this.#readers = new OpenReaders({ max: parts.limits.streamsMax, keyCheckMs: parts.limits.keyCheckMs });
+    this.#heartbeat = setInterval(() => this.#beat(), parts.limits.heartbeatMs).unref();
   }
 
-  /** False if there are too many streams: nothing was sent. */
-  open(
-    { request, reply, isAllowed }: { request: FastifyRequest; reply: FastifyReply; isAllowed: () => boolean },
-    after: number,
-    selection: EventSelection,
-  ): boolean {
+  /** False if this process has too many streams: nothing was sent. Fails if the caller has too many. */
+  open(request: FastifyRequest, reply: FastifyReply, after: number, selection: EventSelection): boolean {
     const response = reply.raw;
-    const reader = this.#readers.admit(response);
+    const reader = this.#readers.admit(request, reply);
     if (reader === undefined) return false;
     request.isStream = true;
     request.server.openRequests.leave(reply);
@@ -81,7 +74,7 @@ export class EventStreams {
       connection: 'close',
     });
     response.write(`retry: ${retryMs}\n\n`);
-    const stream: Stream = { response, reader, isAllowed, passedId: undefined };
+    const stream: Stream = { response, reader, passedId: undefined };
     this.#streams.add(stream);
     this.#parts.metrics.eventStreams.set(this.#streams.size);
     response.on('close', () => {
@@ -95,15 +88,16 @@ export class EventStreams {
 
   /** Ends all streams, and opens no more. */
   end(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+    clearInterval(this.#heartbeat);
     this.#readers.end();
   }
 
   async #run(stream: Stream, after: number, selection: EventSelection, requestId: string): Promise<void> {
     const { feed, logger, limits } = this.#parts;
     const { response, reader } = stream;
+    const { signal } = reader.controller;
     try {
-      for await (const batch of feed.follow(after, selection, limits.batchMax, reader.signal)) {
+      for await (const batch of feed.follow(after, selection, limits.batchMax, signal)) {
         if (await this.#send(stream, batch)) continue;
         logger.info({ requestId }, 'slow reader of events disconnected');
         response.destroy();
@@ -112,6 +106,8 @@ export class EventStreams {
       // The reader connects again, and gets a problem if it still cannot be served.
       logger.warn({ requestId, err: error }, 'stream of events ended early');
     }
+    // What is not sent yet must not reach a reader whose key has ended.
+    if (signal.reason === keyEnded && response.writableLength > 0) response.destroy();
     response.end();
     setTimeout(() => response.destroy(), endTimeoutMs).unref();
   }
@@ -119,26 +115,25 @@ export class EventStreams {
   /** Resolves when the reader has taken the events. False if it takes too long. */
   async #send(stream: Stream, { events, last }: FeedBatch): Promise<boolean> {
     const { response, reader } = stream;
+    if (!(await endWithKey(reader))) return true;
     const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
     stream.passedId = isPassed ? eventId(last) : undefined;
     if (events.length === 0) return true;
     if (response.write(events.map(({ message }) => message).join(''))) return true;
-    return drained(response, reader.signal, this.#parts.limits.slowReaderMs);
+    return drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
   }
 
   #beat(): void {
     for (const stream of this.#streams) {
-      // A reader that has not taken its last batch gets no more to read.
-      if (stream.response.writableNeedDrain || stream.reader.signal.aborted) continue;
+      const { response, reader } = stream;
+      // A reader that has not taken its last batch gets no more to read, and one whose key has ended gets nothing.
+      if (response.writableNeedDrain || reader.controller.signal.aborted) continue;
+      if (reader.caller.isValid() !== true) continue;
       // An id without data is remembered by the reader: it can resume there even if no event is selected for months.
       const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;
       stream.passedId = undefined;
-      stream.response.write(`: heartbeat\n${id}\n`);
+      response.write(`: heartbeat\n${id}\n`);
     }
-  }
-
-  #checkKeys(): void {
-    for (const { reader, isAllowed } of this.#streams) if (!isAllowed()) reader.abort();
   }
 }
 

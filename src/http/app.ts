@@ -9,6 +9,7 @@ import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { ApiGuard } from './access/api-guard.ts';
+import { registerKeyChecks } from './access/key-checks.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
@@ -94,7 +95,9 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
   app.decorate('openRequests', open);
-  app.decorate('csvExports', new CsvExports({ ...csvLimits, ...parts.csvLimits }));
+  const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
+  app.decorate('csvExports', csvExports);
+  app.addHook('onClose', async () => csvExports.close());
   registerRequestDeadline(app, {
     logger: parts.logger,
     open,
@@ -115,6 +118,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     if (!isApi(request)) return admitted();
     return void parts.guard.admit(request).then(admitted, done);
   });
+  registerKeyChecks(app, parts.guard);
   app.addHook('onSend', (_request, reply, payload, done) => {
     if (parts.isStopping()) reply.header('connection', 'close');
     done(null, payload);
@@ -127,7 +131,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   // The last hook of the frame: events of the socket, such as those that deliver the body, run outside of a context that an
   // earlier hook enters.
   app.addHook('preHandler', (request, _reply, done) => {
-    if (isApi(request)) runWithCause(causeOf(request), done);
+    if (isApi(request)) runWithCause(causeOf(request), done, () => parts.guard.confirm(request));
     else done();
   });
 

@@ -1,3 +1,4 @@
+import { confirmCaller } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
@@ -129,6 +130,7 @@ export class Claims {
       );
       if (outcome === undefined) return { state: 'unresolved' };
       if (outcome.state === 'completed') return { state: 'ended' };
+      await confirmCaller();
       const taken = reserve === undefined ? undefined : await this.#takeOver(holder, reserve);
       if (taken !== undefined) return taken;
     }
@@ -178,6 +180,7 @@ export class Claims {
       giveUpAtMs - performance.now(),
     );
     if (outcome === undefined) throw keyInFlight();
+    await confirmCaller();
     return outcome.state === 'completed' ? outcome : this.#claim(request, requestHash);
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
+import { confirmCaller } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import {
@@ -70,6 +71,7 @@ export class IdempotencyService {
         if (performance.now() > giveUpAtMs) throw error.unresolved;
         const isUnknown = await this.#finishHolder(operation, request, error, giveUpAtMs);
         if (isUnknown) await setTimeout(Math.min(lookUpDelayMs * 2 ** waits, giveUpAtMs - performance.now()));
+        await confirmCaller();
       }
     }
   }
@@ -223,7 +225,9 @@ export class IdempotencyService {
       return { prepared: reserved };
     }
     try {
-      return { prepared: await operation.prepare(request, claim.resourceId, admissionOf(taken)) };
+      const prepared = await operation.prepare(request, claim.resourceId, admissionOf(taken));
+      await confirmCaller();
+      return { prepared };
     } catch (error) {
       const made = isResumed ? await operation.find(claim) : null;
       if (made !== null) return { made };

@@ -58,11 +58,9 @@ export class KeyCache {
     if (id === undefined) return undefined;
     const known = this.#trusted(id);
     if (known !== undefined) return this.#check(known, presented);
-    return this.refresh().then(() => {
-      if (!this.#isFresh()) throw tooSlow();
-      const found = this.#keys.get(id);
-      return found === undefined ? undefined : this.#check(found, presented);
-    });
+    return this.#lookUp(id).then((found) =>
+      found === undefined ? undefined : this.#check(found, presented),
+    );
   }
 
   /** Reads the keys with a statement that begins after this call. Callers share it. */
@@ -111,6 +109,18 @@ export class KeyCache {
     this.#readAtMs = startedAtMs;
   }
 
+  async #lookUp(id: string): Promise<ValidKey | undefined> {
+    await this.refresh();
+    if (!this.#isFresh()) throw tooSlow();
+    return this.#keys.get(id);
+  }
+
+  #isValid(id: string): boolean | Promise<boolean> {
+    const isUsable = (key: ValidKey | undefined) => key !== undefined && !this.#hasExpired(key);
+    if (this.#isFresh()) return isUsable(this.#keys.get(id));
+    return this.#lookUp(id).then(isUsable);
+  }
+
   /** Undefined if the key is not known, or was read too long ago. */
   #trusted(id: string): ValidKey | undefined {
     return this.#isFresh() ? this.#keys.get(id) : undefined;
@@ -131,8 +141,7 @@ export class KeyCache {
     if (!timingSafeEqual(given, digest) || this.#hasExpired(key)) return undefined;
     const nowMs = this.#parts.clock.now().getTime();
     this.#noteUse(id, nowMs - (nowMs % minuteMs));
-    const isValid = () => this.#trusted(id) !== undefined && !this.#hasExpired(key);
-    return { id, name, application: name, scopes, expiresAt, isValid };
+    return { id, name, application: name, scopes, expiresAt, isValid: () => this.#isValid(id) };
   }
 
   #noteUse(id: string, usedAtMs: number): void {

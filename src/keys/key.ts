@@ -30,8 +30,8 @@ export interface Caller {
   readonly scopes: readonly Scope[];
   /** Null if the key does not expire. */
   readonly expiresAt: Date | null;
-  /** Whether the key is still valid, for a response that takes long. Costs no query. */
-  isValid(): boolean;
+  /** Whether the key is still valid, for a request that takes long. A promise only if the database must be asked. */
+  isValid(): boolean | Promise<boolean>;
 }
 
 /** Whether a key with these scopes may do what needs `needed`. Every scope implies `read`, and `admin` implies all. */

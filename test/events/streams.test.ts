@@ -36,6 +36,26 @@ const append = (...events: Parameters<typeof newEvent>[0][]) =>
 const looksMax = 1_000_000;
 const streamHeaders = { accept: 'text/event-stream' };
 
+/** API keys with names of their own: each name may have only a share of the streams. */
+const keysOf = (count: number) =>
+  Promise.all(
+    Array.from({ length: count }, async (_, index) => {
+      const { key } = await till.post<{ key: string }>('/api-keys', {
+        name: `reader-${index}`,
+        scopes: ['read'],
+      });
+      return key;
+    }),
+  );
+/** As many streams as `strict` serves, two for each name. */
+const openAll = async (query = '') => {
+  const streams = [];
+  for (const key of await keysOf(3))
+    for (let index = 0; index < 2; index += 1)
+      streams.push(await openStream(strict, query, { 'x-api-key': key }));
+  return streams;
+};
+
 /** The newest place of the feed. */
 async function end(): Promise<string> {
   return (await till.get<EventPage>('/events?objectId=none')).nextCursor ?? assert.fail('the feed is empty');
@@ -136,8 +156,7 @@ test('a heartbeat is a comment, with the place that the reader has passed withou
 
 test('streams and waits are neither late nor in flight', async () => {
   const after = await end();
-  const streams = [];
-  for (let index = 0; index < 5; index += 1) streams.push(await openStream(strict, `?after=${after}`));
+  const streams = await openAll(`?after=${after}`);
   // Longer than the deadline, and more than may be in flight.
   const query = `/events?after=${after}&types=plan.archived&waitSeconds=1`;
   await Promise.all([1, 2, 3].map(() => strict.get<EventPage>(query)));
@@ -149,8 +168,7 @@ test('streams and waits are neither late nor in flight', async () => {
 });
 
 test('503: streams above the limit are shed, and a place becomes free when a stream ends', async () => {
-  const streams = [];
-  for (let index = 0; index < 6; index += 1) streams.push(await openStream(strict));
+  const streams = await openAll();
   const refused = await strict.fetch('/api/v1/events', { headers: streamHeaders });
   assert.equal(refused.headers.get('retry-after'), '5');
   await readProblem(refused, 503, 'overloaded');
@@ -160,6 +178,27 @@ test('503: streams above the limit are shed, and a place becomes free when a str
   streams[0]?.close();
   await until(async () => (await strict.count('event_streams')) === 5);
   streams.push(await openStream(strict));
+  for (const stream of streams) stream.close();
+  await until(async () => (await strict.count('event_streams')) === 0);
+});
+
+test('429: streams of one name above its share are refused, and other names are served', async () => {
+  const [key = '', other = ''] = await keysOf(2);
+  const own = { 'x-api-key': key };
+  const streams = [await openStream(strict, '', own), await openStream(strict, '', own)];
+  // Another API key of the same name is the same application.
+  const [same = ''] = await keysOf(1);
+  for (const refusedKey of [key, same]) {
+    const refused = await strict.fetch('/api/v1/events', {
+      headers: { ...streamHeaders, 'x-api-key': refusedKey },
+    });
+    assert.equal(refused.headers.get('retry-after'), '5');
+    await readProblem(refused, 429, 'rate_limited');
+  }
+  streams.push(await openStream(strict, '', { 'x-api-key': other }));
+  streams[0]?.close();
+  await until(async () => (await strict.count('event_streams')) === 2);
+  streams.push(await openStream(strict, '', own));
   for (const stream of streams) stream.close();
   await until(async () => (await strict.count('event_streams')) === 0);
 });
@@ -236,11 +275,17 @@ test('when the service stops, streams end in order, waits are answered, and both
 });
 
 test('one process serves 1,000 streams without a connection to the database for each', async () => {
-  assert.equal(streamLimits.streamsMax, 1_000);
-  const count = effort({ short: 250, long: streamLimits.streamsMax });
+  const { streamsMax } = streamLimits;
+  assert.equal(streamsMax, 1_000);
+  /** A tenth. */
+  const streamsOfName = 100;
+  const count = effort({ short: 250, long: streamsMax });
   const after = await end();
   const objectId = randomUUID();
-  const sockets = Array.from({ length: count }, () => openRaw(till.url, `?after=${after}`));
+  const keys = await keysOf(streamsMax / streamsOfName);
+  const sockets = Array.from({ length: count }, (_, index) =>
+    openRaw(till.url, `?after=${after}`, keys[Math.floor(index / streamsOfName)]),
+  );
   const seen = sockets.map((socket) => readUntil(socket, objectId));
   await until(async () => (await till.count('event_streams')) === count);
   await append({ objectId });
@@ -254,12 +299,12 @@ test('one process serves 1,000 streams without a connection to the database for 
 });
 
 /** A stream on a socket that reads only when the test does. */
-function openRaw(url: string, query: string): Socket {
+function openRaw(url: string, query: string, key = testKey): Socket {
   const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   socket.write(
-    `GET /api/v1/events${query} HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\naccept: text/event-stream\r\n\r\n`,
+    `GET /api/v1/events${query} HTTP/1.1\r\nhost: till\r\nx-api-key: ${key}\r\naccept: text/event-stream\r\n\r\n`,
   );
   return socket;
 }

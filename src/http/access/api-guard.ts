@@ -56,7 +56,7 @@ export class ApiGuard {
         wrongKeysPerMinute,
         'requests without a valid key',
       );
-      throw new Failure('unauthorized', 'Send a valid API key in the x-api-key header.');
+      throw unauthorized();
     }
     request.caller = caller;
     if (this.#perMinute > 0) await this.#take(`key:${caller.name}`, this.#perMinute, 'requests');
@@ -64,6 +64,16 @@ export class ApiGuard {
     if (request.is404) return;
     const { scope = 'admin' } = request.routeOptions.config;
     if (!grants(caller.scopes, scope)) throw forbidden(scope);
+  }
+
+  /**
+   * Fails if the key of a request that was admitted has been revoked or has expired since. Call it after a wait, before
+   * something is done or shown for the request. A promise only if it fails, or if the database must be asked.
+   */
+  confirm({ caller }: FastifyRequest): Promise<void> | undefined {
+    // Only requests to the API have a key.
+    const isValid = caller?.isValid() ?? true;
+    return isValid === true ? undefined : requireValid(isValid);
   }
 
   async #take(bucket: string, limit: number, what: string): Promise<void> {
@@ -78,6 +88,14 @@ export class ApiGuard {
       },
     );
   }
+}
+
+async function requireValid(isValid: boolean | Promise<boolean>): Promise<void> {
+  if (!(await isValid)) throw unauthorized();
+}
+
+function unauthorized(): Failure {
+  return new Failure('unauthorized', 'Send a valid API key in the x-api-key header.');
 }
 
 function forbidden(scope: Scope): Failure {

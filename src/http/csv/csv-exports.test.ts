@@ -28,7 +28,7 @@ test('the next file continues where a file ended, also if rows are created meanw
   app.decorate('logRequest', () => {});
   app.decorateRequest('caller');
   app.addHook('onRequest', async (request) => {
-    Object.assign(request, { caller: { isValid: () => true } });
+    Object.assign(request, { caller: { name: 'tests', isValid: () => true } });
   });
   app.get<{ Querystring: { readonly cursor?: string } }>('/', (request, reply) =>
     exports.send(request, reply, {
@@ -47,5 +47,6 @@ test('the next file continues where a file ended, also if rows are created meanw
   }
   const expected = Array.from({ length: 12 }, (_, index) => csvLine(columns, { id: 12 - index }));
   assert.equal(exported, expected.join(''));
+  exports.close();
   await app.close();
 });

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { asksFor } from '../input/accept.ts';
+import { endWithKey, keyEnded, OpenReaders, type Reader } from '../load/open-readers.ts';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 
 /** The limits of exports. Tests set lower ones. */
@@ -62,10 +63,16 @@ export function wantsCsv({ method, headers }: FastifyRequest): boolean {
  */
 export class CsvExports {
   readonly #limits: CsvLimits;
-  #open = 0;
+  readonly #readers: OpenReaders;
 
   constructor(limits: CsvLimits) {
     this.#limits = limits;
+    this.#readers = new OpenReaders({ max: limits.exportsMax });
+  }
+
+  /** Admits no more exports. */
+  close(): void {
+    this.#readers.close();
   }
 
   /** A failure of the first page is still answered with a problem. */
@@ -74,12 +81,9 @@ export class CsvExports {
     reply: FastifyReply,
     source: CsvSource<Row>,
   ): Promise<FastifyReply> {
-    if (this.#open >= this.#limits.exportsMax) throw tooManyExports();
+    const reader = this.#readers.admit(request, reply);
+    if (reader === undefined) throw tooManyExports();
     const { rowsMax, pageRows } = this.#limits;
-    this.#open += 1;
-    onClose(reply, () => {
-      this.#open -= 1;
-    });
     const first = await source.read({ cursor: source.cursor, limit: Math.min(pageRows, rowsMax), skip: 0 });
     const nextFile = await this.#cursorOfNextFile(source, first);
     if (nextFile !== null) reply.header('x-next-cursor', nextFile);
@@ -89,7 +93,7 @@ export class CsvExports {
       // A response that is not complete is only recognised by how its connection ends.
       connection: 'close',
     });
-    return reply.send(this.#stream(request, reply, { source, first }));
+    return reply.send(this.#stream(request, reply, { source, first, reader }));
   }
 
   /** A list that has no pages. */
@@ -117,16 +121,14 @@ export class CsvExports {
     return last.nextCursor;
   }
 
-  #stream<Row>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    start: { readonly source: CsvSource<Row>; readonly first: CsvPage<Row> },
-  ): Readable {
+  #stream<Row>(request: FastifyRequest, reply: FastifyReply, start: StartedExport<Row>): Readable {
     request.isStream = true;
     // From here on, the time limit below applies, and a caller that reads nothing is disconnected like any other.
     request.server.openRequests.leave(reply);
-    const isAllowed = () => request.caller?.isValid() === true;
-    const body = Readable.from(this.#lines(start, isAllowed));
+    const body = Readable.from(this.#lines(start));
+    const { signal } = start.reader.controller;
+    // What the caller has not read yet goes too.
+    signal.addEventListener('abort', () => void (reply.raw.closed || body.destroy(signal.reason)));
     const timer = setTimeout(
       () => body.destroy(new Error('the export took too long')),
       this.#limits.timeMsMax,
@@ -139,23 +141,26 @@ export class CsvExports {
     return body;
   }
 
-  async *#lines<Row>(
-    { source, first }: { readonly source: CsvSource<Row>; readonly first: CsvPage<Row> },
-    isAllowed: () => boolean,
-  ): AsyncGenerator<string, void> {
+  async *#lines<Row>({ source, first, reader }: StartedExport<Row>): AsyncGenerator<string, void> {
     const { columns, read, toAnswer } = source;
     const { rowsMax, pageRows } = this.#limits;
     const linesOf = ({ data }: CsvPage<Row>) => data.map((row) => csvLine(columns, toAnswer(row))).join('');
     yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
     let [page, sent] = [first, first.data.length];
     while (page.nextCursor !== null && sent < rowsMax) {
-      // A key that was revoked works no longer than five seconds.
-      if (!isAllowed()) throw new Error('the API key of an export is no longer valid');
       page = await read({ cursor: page.nextCursor, limit: Math.min(pageRows, rowsMax - sent), skip: 0 });
       sent += page.data.length;
+      if (!(await endWithKey(reader))) throw keyEnded;
       yield linesOf(page);
     }
   }
+}
+
+/** An export whose first page has been read. */
+interface StartedExport<Row> {
+  readonly source: CsvSource<Row>;
+  readonly first: CsvPage<Row>;
+  readonly reader: Reader;
 }
 
 function onClose({ raw }: FastifyReply, work: () => void): void {

@@ -5,6 +5,7 @@ import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { isRefused } from '../input/host-header.ts';
 import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
+import { setSecurityHeaders } from '../security-headers.ts';
 import { failureStatus, problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
@@ -45,6 +46,16 @@ export function sendProblem(reply: FastifyReply, failure: Failure, requestId: st
     .code(response.status)
     .headers(response.headers)
     .send(Buffer.from(JSON.stringify(response.body)));
+}
+
+/** Turns a response that is about to be sent into a problem. Returns its body. */
+export function replaceWithProblem(reply: FastifyReply, failure: Failure, requestId: string): Buffer {
+  // Those of the other response, such as a cursor, must not be shown either.
+  for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
+  setSecurityHeaders(reply);
+  const { status, headers, body } = problemResponse(failure, requestId);
+  reply.code(status).headers({ ...headers, 'x-request-id': requestId });
+  return Buffer.from(JSON.stringify(body));
 }
 
 /** Responds to what Node refuses before there is a request: malformed HTTP, too many headers, too slow. */

@@ -169,7 +169,9 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
     advice: 'Ask the customer for another code, or subscribe without one.',
   },
   rate_limited: {
-    when: 'The application, or an address with wrong keys, sends more requests a minute than allowed.',
+    when:
+      'The application, or an address with wrong keys, sends more requests a minute than allowed. Or keys of one name have ' +
+      'more streams, waiting requests or exports open than allowed.',
     advice: 'Wait as long as `Retry-After` says.',
   },
   headers_too_large: { when: 'The headers are larger than 16 KiB.', advice: 'Send smaller headers.' },

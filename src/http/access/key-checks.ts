@@ -1,0 +1,35 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { Failure } from '../../errors.ts';
+import { replaceWithProblem } from '../failures/answer-failure.ts';
+import type { ApiGuard } from './api-guard.ts';
+
+/**
+ * Checks the API key of a request again when its body is complete, and when its response is. Both can be half a minute
+ * after the headers, and nothing may be done or shown for a key that was revoked or expired five seconds ago. Waits within
+ * a handler use `confirmCaller`, responses that stay open `OpenReaders`.
+ */
+export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'confirm'>): void {
+  app.addHook('preValidation', (request, _reply, done) => {
+    const pending = guard.confirm(request);
+    if (pending === undefined) done();
+    else pending.then(() => done(), done);
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const pending = showsNothing(reply.statusCode) ? undefined : guard.confirm(request);
+    if (pending === undefined) return done(null, payload);
+    return void pending.then(
+      () => done(null, payload),
+      (error: Error) => {
+        if (payload instanceof Readable) payload.destroy();
+        if (error instanceof Failure) done(null, replaceWithProblem(reply, error, request.id));
+        else done(error);
+      },
+    );
+  });
+}
+
+/** An API key that revokes itself gets its response. A response with one of the other statuses contains no object. */
+function showsNothing(status: number): boolean {
+  return status === 204 || status === 401 || status >= 500;
+}
