@@ -1,4 +1,5 @@
 import type { Scenario } from './lab/scenario.ts';
+import { anonymousLoad } from './scenarios/anonymous-load.ts';
 import { consoleViews } from './scenarios/console-views.ts';
 import { creates } from './scenarios/creates.ts';
 import { events } from './scenarios/events.ts';
@@ -20,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   webhookIngest,
   webhookEndToEnd,
   reads,
+  anonymousLoad,
   webhookLag,
   outboundDelivery,
   creates,

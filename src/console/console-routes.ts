@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { acceptsCoding } from '../http/input/accept.ts';
-import { hasTag } from '../http/input/if-none-match.ts';
+import type { FastifyInstance } from 'fastify';
+import { type ReadyFile, readyFile, sendReadyFile } from '../http/ready-file.ts';
 
 /**
  * The page loads only its own script and styles, and calls only this server. Scripts cannot turn text into HTML or code
@@ -42,55 +39,16 @@ export function registerConsoleRoutes(app: FastifyInstance): void {
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema }, (request, reply) => {
       reply.headers(pageHeaders);
-      return sendAsset(request, reply, page);
+      return sendReadyFile(request, reply, page);
     });
   // A file that does not exist is not a page.
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const [name, type] of Object.entries(types)) {
     const asset = readAsset(name, type);
-    app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendAsset(request, reply, asset));
+    app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendReadyFile(request, reply, asset));
   }
 }
 
-interface Asset {
-  readonly type: string;
-  readonly etag: string;
-  readonly plain: Buffer;
-  /** Compressed at the first request that takes it: that takes a moment, and most processes serve no console. */
-  readonly gzip: () => Buffer;
-  readonly br: () => Buffer;
-}
-
-/** A tenth of the time of the best quality, and files that are a few per cent larger. */
-const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
-
-function once<T>(compute: () => T): () => T {
-  let value: T | undefined;
-  return () => {
-    value ??= compute();
-    return value;
-  };
-}
-
-function readAsset(name: string, type: string): Asset {
-  const plain = readFileSync(new URL(`../../console/dist/${name}`, import.meta.url));
-  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
-  return {
-    type,
-    etag,
-    plain,
-    gzip: once(() => gzipSync(plain)),
-    br: once(() => brotliCompressSync(plain, quality)),
-  };
-}
-
-/** Browsers ask each time whether a file has changed: after an upgrade, no page runs with scripts of the old release. */
-function sendAsset(request: FastifyRequest, reply: FastifyReply, asset: Asset): FastifyReply {
-  reply.headers({ 'cache-control': 'no-cache', etag: asset.etag, vary: 'accept-encoding' });
-  if (hasTag(request.headers['if-none-match'], asset.etag)) return reply.code(304).send();
-  reply.type(asset.type);
-  const accepted = String(request.headers['accept-encoding'] ?? '');
-  if (acceptsCoding(accepted, 'br')) return reply.header('content-encoding', 'br').send(asset.br());
-  if (acceptsCoding(accepted, 'gzip')) return reply.header('content-encoding', 'gzip').send(asset.gzip());
-  return reply.send(asset.plain);
+function readAsset(name: string, type: string): ReadyFile {
+  return readyFile(readFileSync(new URL(`../../console/dist/${name}`, import.meta.url)), type);
 }

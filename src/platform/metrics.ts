@@ -11,23 +11,31 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 interface MetricLabels {
   readonly eventTypes: readonly string[];
-  readonly processorOperations: readonly string[];
   readonly mirrors: readonly string[];
 }
 
+/** Gauges of the library whose names end like those of counters. The same metrics by type remain. */
+const misnamedGauges = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
 /**
- * Every metric of the service, in its own registry. Series whose labels are known in advance exist, at 0, from the
- * first scrape: a counter that appears only with its first failure hides that failure from `increase()`.
+ * Every metric of the service, in its own registry. Counters whose labels are known in advance exist, at 0, from the
+ * first scrape: a counter that appears only with its first failure hides that failure from `increase()`. A histogram has
+ * eighteen lines for each combination of labels, so that one is written only after it has occurred.
  */
 export function createMetrics(labels: MetricLabels) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const name of misnamedGauges) registry.removeSingleMetric(name);
   return {
     registry,
     ...createWebhookMetrics([registry], labels),
     ...createPaymentMetrics([registry]),
     ...createDeliveryMetrics([registry]),
-    ...createRequestMetrics([registry], labels),
+    ...createRequestMetrics([registry]),
   };
 }
 
@@ -116,16 +124,7 @@ function createDeliveryMetrics(registers: Registry[]) {
   };
 }
 
-function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
-  const processorRequestDuration = new Histogram({
-    name: 'processor_request_duration_seconds',
-    help: 'Calls to the processor, by operation and outcome, including retries',
-    labelNames: ['operation', 'outcome'],
-    buckets: requestBucketsSeconds,
-    registers,
-  });
-  for (const operation of labels.processorOperations)
-    processorRequestDuration.zero({ operation, outcome: 'ok' });
+function createRequestMetrics(registers: Registry[]) {
   const httpRequestsShed = new Counter({
     name: 'http_requests_shed_total',
     help: 'HTTP requests shed on arrival because the process was overloaded',
@@ -147,6 +146,12 @@ function createRequestMetrics(registers: Registry[], labels: MetricLabels) {
       buckets: requestBucketsSeconds,
       registers,
     }),
-    processorRequestDuration,
+    processorRequestDuration: new Histogram({
+      name: 'processor_request_duration_seconds',
+      help: 'Calls to the processor, by operation and outcome, including retries',
+      labelNames: ['operation', 'outcome'],
+      buckets: requestBucketsSeconds,
+      registers,
+    }),
   };
 }

@@ -21,7 +21,6 @@ import { Shutdown } from '../platform/shutdown.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
-import { processorOperations } from '../processor/operations.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
@@ -61,7 +60,6 @@ const secretsDelayMs = 3_600_000;
 const overviewDelayMs = 10_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
-  processorOperations,
   mirrors: resources,
 };
 

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { Failure } from '../../src/errors.ts';
+import { testKey } from '../support/client.ts';
 import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
+import { sendRaw } from '../support/raw-http.ts';
 
 test('503: a request that is not finished in time is answered all the same, with a body or without', async (t) => {
   const work = Promise.withResolvers<object>();
@@ -26,6 +28,34 @@ test('503: a request that is not finished in time is answered all the same, with
   assert.equal((await call('/api/v1/things', post)).status, 200);
   assert.deepEqual(
     lines.filter((line) => line.level === 'error'),
+    [],
+  );
+});
+
+test('408: a body that arrives too slowly, also of a webhook, and no handler runs for it', async (t) => {
+  let handled = 0;
+  const handler = async () => {
+    handled += 1;
+    return {};
+  };
+  const { port, lines } = await startFrame(
+    t,
+    async (app) => {
+      app.post('/api/v1/things', handler);
+      app.post('/webhooks/processor', handler);
+    },
+    { requestDeadlineMs: 50 },
+  );
+  for (const path of ['/api/v1/things', '/webhooks/processor'])
+    for (const length of ['content-length: 100', 'transfer-encoding: chunked']) {
+      const head = `POST ${path} HTTP/1.1\r\nhost: till\r\nx-api-key: ${testKey}\r\ncontent-type: application/json\r\n`;
+      const { status, headers, body } = await sendRaw(port, `${head}${length}\r\n\r\n`);
+      assert.deepEqual([status, JSON.parse(body).code], [408, 'request_timeout'], path);
+      assert.equal(headers['connection'], 'close');
+    }
+  assert.equal(handled, 0);
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error' || level === 'warn'),
     [],
   );
 });

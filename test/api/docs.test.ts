@@ -6,6 +6,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { startFrame } from '../support/frame.ts';
 import { readOpenapi } from '../support/openapi.ts';
+import { sendRaw } from '../support/raw-http.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
@@ -100,6 +101,56 @@ test('the interactive page comes whole from this service and needs no key', asyn
     assert.equal(answer.status, 200, part);
     assert.ok((await answer.bytes()).length > 0, part);
   }
+});
+
+test('documents are ready bytes: compressed, with a tag, and not sent again to a caller that has them', async (t) => {
+  const { url } = await startFrame(t);
+  const page = await (await fetch(`${url}/api/docs`)).text();
+  const parts = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? '');
+  for (const path of [
+    '/api/docs',
+    '/api/docs/',
+    '/api/docs/json',
+    '/api/docs/openapi.json',
+    '/api/docs/yaml',
+    ...parts,
+  ]) {
+    const plain = await fetch(url + path, { headers: { 'accept-encoding': 'identity' } });
+    const bytes = await plain.bytes();
+    const etag = plain.headers.get('etag') ?? assert.fail(path);
+    assert.equal(plain.headers.get('cache-control'), 'no-cache');
+    for (const coding of ['br', 'gzip']) {
+      const small = await fetch(url + path, { headers: { 'accept-encoding': coding } });
+      assert.equal(small.headers.get('content-encoding'), coding, path);
+      assert.equal(small.headers.get('etag'), etag);
+      assert.deepEqual(await small.bytes(), bytes, path);
+    }
+    const known = await fetch(url + path, { headers: { 'if-none-match': etag } });
+    assert.deepEqual([known.status, (await known.bytes()).length], [304, 0], path);
+  }
+});
+
+test('404: no spelling of a path leads out of the files of the page, and nothing is logged as an error', async (t) => {
+  const { port, lines } = await startFrame(t);
+  for (const path of [
+    '/api/docs/static/%2e%2e/package.json',
+    '/api/docs/static/%2e%2e%2fpackage.json',
+    '/api/docs/static/..%2fpackage.json',
+    '/api/docs/static/..%5cpackage.json',
+    '/api/docs/static/../../../package.json',
+    '/api/docs/static/%252e%252e/package.json',
+    '/api/docs/static/%2e',
+    '/api/docs/static/',
+    '/api/docs/static/unknown.js',
+    '/console/assets/%2e%2e/index.html',
+  ]) {
+    const { status } = await sendRaw(port, `GET ${path} HTTP/1.1\r\nhost: till\r\nconnection: close\r\n\r\n`);
+    assert.equal(status, 404, path);
+  }
+  assert.deepEqual(
+    lines.filter(({ level }) => level === 'error' || level === 'warn'),
+    [],
+  );
 });
 
 function absoluteRefs(schema: object): object {

@@ -4,7 +4,6 @@ import { inspect } from 'node:util';
 import { Failure } from '../../src/errors.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import { processorOperations } from '../../src/processor/operations.ts';
 import type { Processor } from '../../src/processor/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
@@ -26,7 +25,7 @@ export function startAdapter(
   apiBase: URL,
   options: { limits?: Partial<CallLimits>; maxInFlight?: number; secretKey?: string } = {},
 ): Adapter {
-  const metrics = createMetrics({ eventTypes: [], mirrors: [], processorOperations });
+  const metrics = createMetrics({ eventTypes: [], mirrors: [] });
   const logged: string[] = [];
   const processor = createStripeProcessor({
     secretKey: options.secretKey ?? 'sk_test_adapter',

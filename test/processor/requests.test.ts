@@ -698,7 +698,7 @@ describe('the address and the keys', () => {
     secretKey: 'sk_test_1',
     webhookSecrets: ['whsec_1'],
     maxInFlight: 1,
-    metrics: createMetrics({ eventTypes: [], mirrors: [], processorOperations: [] }),
+    metrics: createMetrics({ eventTypes: [], mirrors: [] }),
     logger: createLogger('silent'),
   };
   for (const address of [

@@ -33,7 +33,6 @@ export async function startFrame(
     logger,
     metrics: createMetrics({
       eventTypes: ['payment_intent.succeeded'],
-      processorOperations: [],
       mirrors: [],
     }),
     guard: createGuard(logger, options.requestsPerMinute ?? 0),

@@ -1,27 +1,14 @@
 import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { Scope } from '../../keys/key.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
 import { problemsOf } from './api-schema.ts';
 import { moveToComponents } from './components.ts';
+import { registerDocPages } from './doc-pages.ts';
 import { hideProblems } from './hide-problems.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
-
-/** The page needs its own scripts, styles and data, all from this server, and nothing from anywhere else. */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self' 'unsafe-inline'",
-  "img-src 'self' data:",
-  "font-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
 
 /** The groups of operations, in the order in which the reference shows them. */
 const tags = [
@@ -89,17 +76,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       buildLocalReference: (schema, _base, _fragment, index) => String(schema['$id'] ?? `schema-${index}`),
     },
   });
-  await app.register(swaggerUi, {
-    routePrefix: '/api/docs',
-    staticCSP: pagePolicy,
-    uiConfig: {
-      layout: 'BaseLayout',
-      displayRequestDuration: true,
-      tryItOutEnabled: true,
-    },
-    theme: { title: 'Till API' },
-  });
-  app.get('/api/docs/openapi.json', { schema: { hide: true } }, async () => app.swagger());
+  registerDocPages(app);
 }
 
 /**

@@ -69,15 +69,19 @@ function brokenRequestFailure(code: string | undefined): Failure {
     case 'HPE_HEADER_OVERFLOW':
       return new Failure('headers_too_large', `Send at most ${headerBytesMax} bytes of headers.`);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return new Failure(
-        'request_timeout',
-        `Send the headers within ${headersTimeoutMs / 1_000} s ` +
-          `and the whole request within ${requestTimeoutMs / 1_000} s.`,
-      );
+      return requestTooSlow();
     default:
       return new Failure(
         'malformed_request',
         'The request is not valid HTTP. Check the client or proxy that sent it.',
       );
   }
+}
+
+/** The headers or the body did not arrive in time. */
+export function requestTooSlow(): Failure {
+  return new Failure(
+    'request_timeout',
+    `Send the headers within ${headersTimeoutMs / 1_000} s and the whole request within ${requestTimeoutMs / 1_000} s.`,
+  );
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
+import { requestTooSlow } from '../failures/answer-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 /** One check per second, for a deadline of half a minute. */
@@ -23,11 +24,16 @@ export function registerRequestDeadline(
 ): void {
   /** Replies that the deadline has sent while their handlers still run. */
   const late = new WeakSet<FastifyReply>();
+  /** Replies whose handlers have started: their requests have arrived as far as they are needed. */
+  const started = new WeakSet<FastifyReply>();
   const silent = logger.child({}, { level: 'silent' });
   const end = (reply: FastifyReply) => {
     // The response has started, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
     if (reply.sent) return;
+    // The rest of the body would follow on the connection, so it is closed.
+    if (!started.has(reply) && !reply.request.raw.complete)
+      return void reply.header('connection', 'close').send(bodyTooSlow);
     reply.send(deadlinePassed);
     late.add(reply);
     // The framework logs late outcomes too, but without the request id, and an expected failure as an error.
@@ -43,6 +49,7 @@ export function registerRequestDeadline(
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
+      started.add(reply);
       const outcome: unknown = handler.call(this, request, reply);
       // Deleted once it is logged: a HEAD route passes here twice.
       if (outcome instanceof Promise) {
@@ -57,6 +64,8 @@ export function registerRequestDeadline(
     };
   });
 }
+
+const bodyTooSlow = requestTooSlow();
 
 const deadlinePassed = new Failure(
   'overloaded',

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
+import { shareConcurrent } from '../../platform/share-concurrent.ts';
 import { malformedRequest } from '../docs/api-schema.ts';
 import { component } from '../docs/components.ts';
 
@@ -46,6 +47,7 @@ export function registerHealth(
   dependencies: readonly Dependency[],
   isStopping: () => boolean,
 ): void {
+  // Anyone may request health at any rate.
   const check = shareConcurrent(() => readHealth(dependencies));
   app.get(
     '/health',
@@ -162,17 +164,6 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
 function withStopping({ info, error, details }: Health): Health {
   const service = { status: 'down', message: 'stopping' };
   return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
-}
-
-/** Anyone may request health at any rate; concurrent requests share one check. */
-function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined;
-  return () => {
-    running ??= work().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
 }
 
 function jsonResponse<Body extends { readonly status: string }>(

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import { shareConcurrent } from '../../platform/share-concurrent.ts';
 import { malformedRequest } from '../docs/api-schema.ts';
 
 /** A scraper waits ten seconds; with the database down it must still get the other metrics. */
@@ -12,6 +13,10 @@ export function registerMetrics(
   metrics: Metrics,
   beforeScrape: () => Promise<void>,
 ): void {
+  const scrape = shareConcurrent(async () => {
+    await withDeadline(beforeScrape(), beforeScrapeTimeoutMs, 'counting').catch(() => {});
+    return Buffer.from(await metrics.registry.metrics());
+  });
   app.get(
     '/metrics',
     {
@@ -35,8 +40,8 @@ export function registerMetrics(
       },
     },
     async (_request, reply) => {
-      await withDeadline(beforeScrape(), beforeScrapeTimeoutMs, 'counting').catch(() => {});
-      const text = await metrics.registry.metrics();
+      const text = await scrape();
+      await app.turns.wait(reply);
       return reply.type(metrics.registry.contentType).send(text);
     },
   );

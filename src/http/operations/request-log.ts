@@ -48,8 +48,4 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
     logRequest(request, reply);
     done();
   });
-  app.addHook('onRoute', ({ url, method }) => {
-    for (const name of [method].flat())
-      metrics.httpRequestDuration.zero({ method: name, route: url, status: 200 });
-  });
 }

@@ -29,7 +29,8 @@ export async function metricsPage(): Promise<string> {
       ]);
   return `${heading('Metrics', 'src/platform/metrics.ts')}
 \`GET /metrics\` returns every metric in the Prometheus text format, without an API key. Keep it inside your network.
-Series whose labels are known in advance exist from the first scrape, at 0.
+Counters whose labels are known in advance exist from the first scrape, at 0. A histogram with labels has a series for
+each combination that has occurred.
 
 ## What to alert on
 

@@ -1,0 +1,38 @@
+import type { FastifyReply } from 'fastify';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** The turns of large responses that need no API key. */
+    turns: Turns;
+  }
+}
+
+/**
+ * Sends large responses that anyone may request one at a time, with a round of the event loop after each. A request to the
+ * API then waits for one of them at most, however many there are. As many wait as there are connections, which have a
+ * limit, and each takes less than a millisecond.
+ */
+export class Turns {
+  readonly #waiting: { readonly reply: FastifyReply; readonly begin: () => void }[] = [];
+  #isBusy = false;
+
+  /** Resolves when the response may be sent. */
+  wait(reply: FastifyReply): Promise<void> {
+    // Otherwise those that wait would count as an overload, and requests to the API would be shed.
+    reply.server.openRequests.leave(reply);
+    const { promise, resolve: begin } = Promise.withResolvers<void>();
+    this.#waiting.push({ reply, begin });
+    if (!this.#isBusy) this.#serve();
+    return promise;
+  }
+
+  #serve(): void {
+    let next = this.#waiting.shift();
+    // A caller that has disconnected needs no turn.
+    for (; next?.reply.raw.destroyed === true; next = this.#waiting.shift()) next.begin();
+    this.#isBusy = next !== undefined;
+    if (next === undefined) return;
+    next.begin();
+    setImmediate(() => this.#serve());
+  }
+}

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { acceptsCoding } from './input/accept.ts';
+import { hasTag } from './input/if-none-match.ts';
+
+/** A file that does not change while the process runs. */
+export interface ReadyFile {
+  readonly type: string;
+  readonly etag: string;
+  readonly plain: Buffer;
+  /** Compressed at the first request that takes it, in another thread: most processes serve no such file. */
+  readonly gzip: () => Promise<Buffer>;
+  readonly br: () => Promise<Buffer>;
+}
+
+/** A tenth of the time of the best quality, and files that are a few per cent larger. */
+const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
+const compressGzip = promisify(gzip);
+const compressBrotli = promisify<Buffer, typeof quality, Buffer>(brotliCompress);
+
+export function readyFile(plain: Buffer, type: string): ReadyFile {
+  const etag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
+  return {
+    type,
+    etag,
+    plain,
+    gzip: once(() => compressGzip(plain)),
+    br: once(() => compressBrotli(plain, quality)),
+  };
+}
+
+/** Computes at the first call. */
+export function once<T>(compute: () => T): () => T {
+  let value: T | undefined;
+  return () => {
+    value ??= compute();
+    return value;
+  };
+}
+
+/** Callers ask each time whether a file has changed: after an upgrade, no page runs with scripts of the old release. */
+export async function sendReadyFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  file: ReadyFile,
+): Promise<FastifyReply> {
+  reply.headers({ 'cache-control': 'no-cache', etag: file.etag, vary: 'accept-encoding' });
+  if (hasTag(request.headers['if-none-match'], file.etag)) return reply.code(304).send();
+  reply.type(file.type);
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  const coding = (['br', 'gzip'] as const).find((name) => acceptsCoding(accepted, name));
+  if (coding !== undefined) reply.header('content-encoding', coding);
+  const bytes = coding === undefined ? file.plain : await file[coding]();
+  await request.server.turns.wait(reply);
+  return reply.send(bytes);
+}
