@@ -63,8 +63,9 @@ export class AddressResolver {
       await withDeadline(this.#allowed(url.hostname), checkTimeoutMs, 'resolving the host');
       return undefined;
     } catch (error) {
+      // Which address it is, and in which range, would tell a caller about names of the private network.
       if (error instanceof RefusedAddress)
-        return `has a host that Till must not connect to: ${error.message}`;
+        return 'has a host that Till must not connect to: its name has an address that is not public';
       return 'has a host name that cannot be resolved now. Check the name';
     }
   }

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
+import { scopes } from '../../src/keys/key.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';
@@ -34,12 +35,57 @@ test('429: a key over its rate is told when to come back; health, metrics and do
   }
 });
 
-test('429: wrong keys are limited per address, and a right key from there still passes', async (t) => {
+test('429: wrong keys are limited per address, and a right key that was accepted there still passes', async (t) => {
   const { call, url } = await startFrame(t, routes, { guard: memoryGuard(0) });
-  const attempt = () => fetch(`${url}/api/v1/things`, { headers: { 'x-api-key': 'guess' } });
-  for (let i = 0; i < 60; i += 1) assert.equal((await attempt()).status, 401);
-  await readProblem(await attempt(), 429, 'rate_limited');
   assert.equal((await call('/api/v1/things')).status, 200);
+  const attempt = (key: string) => fetch(`${url}/api/v1/things`, { headers: { 'x-api-key': key } });
+  for (let i = 0; i < 60; i += 1) assert.equal((await attempt(`guess-${i}`)).status, 401);
+  const refused = await attempt('guess');
+  assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d?$/);
+  await readProblem(refused, 429, 'rate_limited');
+  assert.equal((await call('/api/v1/things')).status, 200);
+});
+
+test('429: after too many wrong keys from an address, a right key that is new there is not evaluated', async (t) => {
+  const { lookUps, guard } = watchedGuard();
+  const { url } = await startFrame(t, routes, { guard, trustProxy: ['127.0.0.1'] });
+  const attempt = async (key: string, address: string) => {
+    const headers = { 'x-api-key': key, 'x-forwarded-for': address };
+    return (await fetch(`${url}/api/v1/things`, { headers })).status;
+  };
+  assert.equal(await attempt('stored', '192.0.2.1'), 200);
+  for (let i = 0; i < 60; i += 1) assert.equal(await attempt(`guess-${i}`, '192.0.2.1'), 401);
+  const before = lookUps.length;
+  assert.equal(await attempt('other', '192.0.2.1'), 429);
+  assert.equal(await attempt(testKey, '192.0.2.1'), 429);
+  assert.equal(await attempt('guess', '192.0.2.1'), 429);
+  assert.equal(lookUps.length, before, 'no key was looked up');
+  assert.equal(await attempt('stored', '192.0.2.1'), 200);
+  assert.equal(await attempt('other', '192.0.2.2'), 200, 'another address is not concerned');
+  assert.equal(await attempt('other', '192.0.2.1'), 429, 'a key that was accepted elsewhere neither');
+});
+
+test('429: processes that share Redis count the wrong keys of an address together', {
+  skip: skipWithoutRedis(),
+}, async (t) => {
+  const redis = await startOwnRedis();
+  assert.ok(redis);
+  t.after(() => redis.stop());
+  const urls = await Promise.all(
+    [1, 2].map(async () => {
+      const { logger } = captureLog();
+      const shared = new RedisCache({ url: redis.url, logger, commandTimeoutMs });
+      await shared.connect();
+      t.after(() => shared.close());
+      const limiter = new RateLimiter({ shared, fallback: new MemoryCache(clock), clock, logger });
+      const { guard } = watchedGuard(limiter);
+      return (await startFrame(t, routes, { guard })).url;
+    }),
+  );
+  const attempt = async (url: string, key: string) =>
+    (await fetch(`${url}/api/v1/things`, { headers: { 'x-api-key': key } })).status;
+  for (let i = 0; i < 60; i += 1) assert.equal(await attempt(urls[i % 2] ?? '', `guess-${i}`), 401);
+  for (const url of urls) assert.equal(await attempt(url, testKey), 429);
 });
 
 test('addresses that a proxy reports count only if the proxy is trusted', async (t) => {
@@ -92,12 +138,30 @@ test('two processes share their limit in Redis, and go on alone without it', {
   }
 });
 
+/** Accepts the keys `stored` and `other`, and remembers which keys it was asked about. */
+function watchedGuard(limiter = memoryLimiter()) {
+  const lookUps: string[] = [];
+  const storedKeys = {
+    find: (key: string) => {
+      lookUps.push(key);
+      const caller = { id: null, name: key, application: key, scopes, expiresAt: null, isValid: () => true };
+      return key === 'stored' || key === 'other' ? caller : undefined;
+    },
+  };
+  const keys = new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]);
+  return { lookUps, guard: new ApiGuard({ keys, storedKeys, limiter, requestsPerMinute: 0 }) };
+}
+
 function memoryGuard(requestsPerMinute: number): ApiGuard {
-  const { logger } = captureLog();
-  const shared = new MemoryCache(systemClock);
   return new ApiGuard({
     keys: new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]),
-    limiter: new RateLimiter({ shared, fallback: shared, clock, logger }),
+    limiter: memoryLimiter(),
     requestsPerMinute,
   });
+}
+
+function memoryLimiter(): RateLimiter {
+  const { logger } = captureLog();
+  const shared = new MemoryCache(systemClock);
+  return new RateLimiter({ shared, fallback: shared, clock, logger });
 }

@@ -33,7 +33,14 @@ const till = await startTill({
   in: 'process',
   for: { after },
   mustNotLogErrors: true,
-  events: { secretKeys },
+  events: {
+    secretKeys,
+    resolve: async (host) => {
+      if (host === 'private.example.org') return ['93.184.215.14', '10.0.0.7'];
+      if (host.endsWith('.example.com')) return ['93.184.215.14'];
+      throw new Error(`${host} is not known`);
+    },
+  },
 });
 const { call, sql } = till;
 
@@ -113,6 +120,7 @@ test('400: values that no endpoint can have, and each refused URL says why', asy
     ['https://[::ffff:10.0.0.1]/', /ipv4Mapped/],
     ['https://169.254.169.254/latest/meta-data', /linkLocal/],
     ['https://unknown.example.net', /cannot be resolved/],
+    ['https://private.example.org', /its name has an address that is not public$/],
   ] as const)
     for (const answer of [await send({ url: refused }), await patchNew({ url: refused })]) {
       const { detail, errors } = await readProblem(answer, 400, 'invalid_request');

@@ -38,7 +38,12 @@ export function readCsv(text: string): readonly Readonly<Record<string, Cell>>[]
 }
 
 function withFormula(cell: Cell): Cell {
-  return cell !== null && /^'+[=+\-@\t\r\n]/.test(cell) ? cell.slice(1) : cell;
+  return (
+    cell?.replaceAll(
+      /(^|[;\t\r\n\v\f\u0085\u2028\u2029])'(?=['" \u00a0\u3000]*[=+\-@＝＋－＠])|^'(?='*[\t\r\n])/g,
+      '$1',
+    ) ?? null
+  );
 }
 
 /** The same object as the API shows it in JSON, with the values of a file. */
@@ -51,7 +56,10 @@ export function flatten(object: object, columns: readonly string[]): Readonly<Re
         object,
       );
       if (value === null) return [column, null];
-      return [column, typeof value === 'object' ? JSON.stringify(value) : String(value)];
+      return [
+        column,
+        typeof value === 'object' ? JSON.stringify(value).replaceAll(';', '\\u003b') : String(value),
+      ];
     }),
   );
 }

@@ -1,3 +1,4 @@
+import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { type Caller, grants, type Scope } from '../../keys/key.ts';
@@ -7,6 +8,8 @@ import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
 /** A person who mistypes a key stays far below this; guessing keys at this rate is hopeless. */
 const wrongKeysPerMinute = 60;
+/** More than an application has addresses. About 100 bytes each. Those that were accepted first are forgotten first. */
+const acceptedMax = 10_000;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -31,6 +34,9 @@ export class ApiGuard {
   readonly #storedKeys: StoredKeys | undefined;
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
+  /** Digests of keys and the addresses that they were accepted from. */
+  readonly #accepted = new Set<string>();
+  readonly #salt = randomBytes(32).toString('hex');
 
   constructor(options: {
     readonly keys: ApiKeyRing;
@@ -45,21 +51,10 @@ export class ApiGuard {
   }
 
   async admit(request: FastifyRequest): Promise<void> {
-    const presented = request.headers['x-api-key'];
-    const caller =
-      typeof presented === 'string'
-        ? (this.#keys.find(presented) ?? (await this.#storedKeys?.find(presented)))
-        : undefined;
-    if (caller === undefined) {
-      await this.#take(
-        `address:${addressGroup(request.ip)}`,
-        wrongKeysPerMinute,
-        'requests without a valid key',
-      );
-      throw unauthorized();
-    }
+    const caller = await this.#evaluate(request);
     request.caller = caller;
-    if (this.#perMinute > 0) await this.#take(`key:${caller.name}`, this.#perMinute, 'requests');
+    const rate = { bucket: `key:${caller.name}`, limit: this.#perMinute, what: 'requests' };
+    if (rate.limit > 0) await this.#take(rate);
     // An unknown route is a 404 for every key.
     if (request.is404) return;
     const { scope = 'admin' } = request.routeOptions.config;
@@ -76,18 +71,57 @@ export class ApiGuard {
     return isValid === true ? undefined : requireValid(isValid);
   }
 
-  async #take(bucket: string, limit: number, what: string): Promise<void> {
-    const decision: RateDecision = await this.#limiter.take(bucket, limit);
-    if (decision.allowed) return;
-    const { retryAfterSeconds } = decision;
-    throw new Failure(
-      'rate_limited',
-      `More than ${limit} ${what} in one minute. Retry in ${retryAfterSeconds} s.`,
-      {
-        retryAfterSeconds,
-      },
-    );
+  /**
+   * Whose key the request carries. An address from which too many wrong keys came gets no verdict about another one: a
+   * right key that was not accepted from there before is refused like a wrong one, and other applications behind the same
+   * address go on. The first request of a key from an address costs a look at the count, later ones cost nothing.
+   */
+  async #evaluate({ headers, ip }: FastifyRequest): Promise<Caller> {
+    const presented = headers['x-api-key'];
+    const address = addressGroup(ip);
+    const wrongKeys = { bucket: `address:${address}`, limit: wrongKeysPerMinute, what: wrongKeysName };
+    const pair = hash('sha256', `${this.#salt} ${address} ${presented}`, 'base64url');
+    const isKnown = this.#accepted.has(pair);
+    if (!isKnown) refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeysPerMinute));
+    const caller =
+      typeof presented === 'string'
+        ? (this.#keys.find(presented) ?? (await this.#storedKeys?.find(presented)))
+        : undefined;
+    if (caller === undefined) {
+      await this.#take(wrongKeys);
+      throw unauthorized();
+    }
+    if (!isKnown) this.#accept(pair);
+    return caller;
   }
+
+  #accept(pair: string): void {
+    this.#accepted.add(pair);
+    if (this.#accepted.size <= acceptedMax) return;
+    for (const oldest of this.#accepted) return void this.#accepted.delete(oldest);
+  }
+
+  async #take(rate: Rate): Promise<void> {
+    refuseAbove(rate, await this.#limiter.take(rate.bucket, rate.limit));
+  }
+}
+
+const wrongKeysName = 'requests without a valid key';
+
+interface Rate {
+  readonly bucket: string;
+  readonly limit: number;
+  /** What is counted, in the plural. */
+  readonly what: string;
+}
+
+function refuseAbove({ limit, what }: Rate, { allowed, retryAfterSeconds }: RateDecision): void {
+  if (allowed) return;
+  throw new Failure(
+    'rate_limited',
+    `More than ${limit} ${what} in one minute. Retry in ${retryAfterSeconds} s.`,
+    { retryAfterSeconds },
+  );
 }
 
 async function requireValid(isValid: boolean | Promise<boolean>): Promise<void> {

@@ -39,10 +39,24 @@ export class RateLimiter {
     this.#logger = options.logger;
   }
 
-  async take(bucket: string, limit: number): Promise<RateDecision> {
+  /** Counts a request. */
+  take(bucket: string, limit: number): Promise<RateDecision> {
+    return this.#decide(bucket, limit, (key) => this.#count(key));
+  }
+
+  /** What `take` would decide about a further request, without counting it. */
+  peek(bucket: string, limit: number): Promise<RateDecision> {
+    return this.#decide(bucket, limit, async (key) => (await this.#increment(key, 0)) + 1);
+  }
+
+  async #decide(
+    bucket: string,
+    limit: number,
+    positionIn: (key: string) => Promise<number>,
+  ): Promise<RateDecision> {
     const nowMs = this.#clock.now().getTime();
     const window = Math.floor(nowMs / windowMs);
-    const position = await this.#count(`till:rate:${bucket}:${window}`);
+    const position = await positionIn(`till:rate:${bucket}:${window}`);
     return {
       allowed: position <= limit,
       retryAfterSeconds: Math.ceil(((window + 1) * windowMs - nowMs) / 1_000),

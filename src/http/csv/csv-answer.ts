@@ -13,7 +13,8 @@ const description =
   `from the start; \`limit\` does not count, and \`page\` is not allowed. It has at most ${csvLimits.rowsMax.toLocaleString('en')} ` +
   'rows; if there are more, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of ' +
   'the objects, those of nested objects with a dot. Objects with keys of your own are JSON, and null is empty. A text ' +
-  "that a spreadsheet would run as a formula begins with an apostrophe (').";
+  "that a spreadsheet would run as a formula begins with an apostrophe ('), also after a semicolon, a tab or a line end. " +
+  'Semicolons in JSON are written `\\u003b`.';
 
 /** The response of a list, as a page or as a file. */
 export function withCsv<Answer extends JsonAnswer>(

@@ -22,7 +22,7 @@ const names = ['id', 'amount', 'active', 'failure.code', 'failure.inner.text', '
 
 const texts = fc.oneof(
   fc.string({ unit: 'binary' }).filter((text) => text.isWellFormed()),
-  fc.string({ unit: fc.constantFrom(...'=+-@\'",;\t\r\n .5a') }),
+  fc.string({ unit: fc.constantFrom(...'=+-@＝＋－＠\'",;\t\r\n .5a') }),
 );
 const objects = fc.record({
   id: texts,
@@ -49,12 +49,25 @@ test('a file is read as the objects that it was made from', async () => {
   );
 });
 
+test('no part of a file is a formula to a reader that splits at other characters', async () => {
+  await assertProperty(
+    fc.property(fc.array(objects, { minLength: 1, maxLength: 3 }), (all) => {
+      const file = all.map((one) => csvLine(columns, { ...one, id: 'id' })).join('');
+      for (const part of file.split(/[;\t\r\n]/))
+        assert.doesNotMatch(part, /^[" ]*[=+\-@＝＋－＠]/, JSON.stringify(file));
+    }),
+  );
+});
+
 test('no cell is a formula, whatever its text, and plain numbers stay as they are', async () => {
   const cell = (id: unknown) => parseCsv(csvLine([{ name: 'id', path: ['id'] }], { id }))[0]?.[0];
   await assertProperty(
     fc.property(texts, (text) => {
       const shown = cell(text) ?? '';
-      assert.ok(!/^[=+\-@\t\r\n]/.test(shown) || /^[+-]\d+(\.\d+)?$/.test(shown), JSON.stringify(shown));
+      assert.ok(
+        !/^[=+\-@＝＋－＠\t\r\n]/.test(shown) || /^[+-]\d+(\.\d+)?$/.test(shown),
+        JSON.stringify(shown),
+      );
     }),
   );
   for (const [value, shown] of [
@@ -62,6 +75,12 @@ test('no cell is a formula, whatever its text, and plain numbers stay as they ar
     ['-5', '-5'],
     ['+15550001234', '+15550001234'],
     ['-5+cmd', "'-5+cmd"],
+    ['＝1+1', "'＝1+1"],
+    ['a;=1+1', "a;'=1+1"],
+    ['a;"=1"', 'a;\'"=1"'],
+    ['a\n＠b', "a\n'＠b"],
+    ['a;b', 'a;b'],
+    [' =1', "' =1"],
     ['+1 555', "'+1 555"],
     ['@ada', "'@ada"],
     ['\tx', "'\tx"],
@@ -72,6 +91,7 @@ test('no cell is a formula, whatever its text, and plain numbers stay as they ar
     [null, null],
     [undefined, null],
     [{ a: '=1' }, '{"a":"=1"}'],
+    [{ a: 'x;=1' }, '{"a":"x\\u003b=1"}'],
   ] as const)
     assert.equal(cell(value), shown, JSON.stringify(value));
 });

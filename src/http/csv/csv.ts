@@ -6,8 +6,13 @@ export interface CsvColumn {
 
 /** RFC 4180. */
 const lineEnd = '\r\n';
-/** How a text begins that a spreadsheet runs as a formula; or one that got an apostrophe for that reason. */
-const formula = /^'*[=+\-@\t\r\n]/;
+/**
+ * How a text begins that a spreadsheet runs as a formula, after spaces and quotes, which it may remove; or one that got an
+ * apostrophe for that reason. Some spreadsheets also run the full-width forms of the signs.
+ */
+const formula = /^(?:'*[\t\r\n]|['" \u00a0\u3000]*[=+\-@＝＋－＠])/;
+/** The same after a character at which a reader may split that expects other separators than commas. */
+const formulaInside = /[;\t\r\n\v\f\u0085\u2028\u2029](?=['" \u00a0\u3000]*[=+\-@＝＋－＠])/g;
 const plainNumber = /^[+-]?\d+(?:\.\d+)?$/;
 
 /**
@@ -38,15 +43,17 @@ function fieldOf(object: unknown, name: string): unknown {
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return '';
   if (typeof value === 'string') return quoted(withoutFormula(value));
-  if (typeof value === 'object') return quoted(JSON.stringify(value));
+  // Escaped, a semicolon is the same JSON, and no reader splits at it.
+  if (typeof value === 'object') return quoted(JSON.stringify(value).replaceAll(';', '\\u003b'));
   return String(value);
 }
 
 /** An apostrophe makes a spreadsheet show the text instead of running it. */
 function withoutFormula(text: string): string {
-  return formula.test(text) && !plainNumber.test(text) ? `'${text}` : text;
+  const safe = text.replace(formulaInside, "$&'");
+  return formula.test(text) && !plainNumber.test(text) ? `'${safe}` : safe;
 }
 
 function quoted(text: string): string {
-  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return text === '' || /[",;\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
