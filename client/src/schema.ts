@@ -482,7 +482,7 @@ export interface paths {
          *
          *     What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is changed and the response is `payment_declined`. If the customer must authenticate, the change waits as `pendingChange`, and the frontend confirms it with `clientSecret`.
          *
-         *     While an invoice of a `past_due` or `unpaid` subscription is open, a change that would be billed now, or that would credit a part of the unpaid period, is refused with `payment_due`. Pay first, or use `proration: none` or `when: periodEnd`.
+         *     While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or `when: periodEnd`; `detail` names what works.
          *
          *     A change replaces one that waits. A change to the present plan and quantity drops it, and so does `cancelAtPeriodEnd: true`.
          *
@@ -542,7 +542,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Get the client secret of a subscription again
-         * @description The client secret of the newest open invoice, or of the setup of a payment method in a trial without one. Reads it from the processor, because Till never stores it. This changes nothing. Needs the scope `write`.
+         * @description The client secret of the invoice that `pay` without `invoiceId` would pay, else that of a pending change. In a trial without a payment method, that of its setup. Reads it from the processor, because Till never stores it. If the invoice is a draft, it is finalized, as `pay` does. Nothing else changes. Needs the scope `write`.
          */
         readonly post: operations["getSubscriptionClientSecret"];
         readonly delete?: never;
@@ -561,8 +561,12 @@ export interface paths {
         readonly get?: never;
         readonly put?: never;
         /**
-         * Pay the open invoice of a subscription
-         * @description Charges the newest open invoice at once, except that of a pending change. A subscription that is paused at the processor is resumed. The response shows the state after the payment, without waiting for a webhook. A declined payment is the lasting result of its idempotency key: use a new key to try again. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
+         * Pay an invoice of a subscription
+         * @description Charges the latest invoice at once, except that of a pending change, because the latest one decides the status. If that is a draft of a period that has begun, and the subscription is neither `active` nor `trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` names them.
+         *
+         *     Without `invoiceId`, a subscription that is paused at the processor is resumed. The open invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows the state after the payment, without waiting for a webhook.
+         *
+         *     A declined payment is the lasting result of its idempotency key: use a new key to try again. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
          */
         readonly post: operations["paySubscription"];
         readonly delete?: never;
@@ -1857,6 +1861,100 @@ export interface components {
             /** @description How long ago the oldest pending event was received. Null if none is pending. */
             readonly oldestPendingSeconds: number | null;
         };
+        /** PaidSubscription */
+        readonly PaidSubscription: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            readonly processorSubscriptionId: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly planId: string;
+            readonly quantity: number;
+            /**
+             * @description `active` and `trialing` both entitle the customer to the service.
+             * @enum {unknown}
+             */
+            readonly status: "incomplete" | "incomplete_expired" | "trialing" | "active" | "past_due" | "unpaid" | "canceled";
+            /** @description True if `active` or `trialing`, or if `past_due` and within the grace period. */
+            readonly entitled: boolean;
+            /** Format: date-time */
+            readonly currentPeriodStart: string | null;
+            /** Format: date-time */
+            readonly currentPeriodEnd: string | null;
+            /** Format: date-time */
+            readonly trialEnd: string | null;
+            readonly cancelAtPeriodEnd: boolean;
+            /**
+             * Format: date-time
+             * @description When the subscription will be canceled.
+             */
+            readonly cancelAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the cancellation was requested, also if the subscription has not ended yet.
+             */
+            readonly canceledAt: string | null;
+            /**
+             * Format: date-time
+             * @description When the subscription ended.
+             */
+            readonly endedAt: string | null;
+            /**
+             * Format: uuid
+             * @description Null until the webhook of the invoice.
+             */
+            readonly latestInvoiceId: string | null;
+            /** @description The processor's id. Null if the customer's default is used. */
+            readonly defaultPaymentMethodId: string | null;
+            /** @description The first discount. Null if there is none. */
+            readonly discount: {
+                /** @description The promotion code that the customer entered, if any. */
+                readonly code: string | null;
+                readonly percentOff: number | null;
+                /** @description In the smallest unit of `currency`. */
+                readonly amountOff: number | null;
+                readonly currency: string | null;
+                /**
+                 * Format: date-time
+                 * @description Null if the discount does not end.
+                 */
+                readonly endsAt: string | null;
+            } | null;
+            /** @description The next change of plan or quantity. Null if there is none. */
+            readonly pendingChange: {
+                /**
+                 * Format: uuid
+                 * @description Null if the new price is not a plan of Till.
+                 */
+                readonly planId: string | null;
+                readonly quantity: number;
+                /**
+                 * Format: date-time
+                 * @description Null if the change waits for the customer to authenticate.
+                 */
+                readonly at: string | null;
+            } | null;
+            /** @description Your own values. Also kept at the processor, where others may add keys. */
+            readonly metadata: {
+                readonly [key: string]: string;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly updatedAt: string;
+            /** @description The invoices that are still open or drafts, and older than the newest one, the newest first. Pay each with `invoiceId`. */
+            readonly olderUnpaidInvoiceIds: readonly string[];
+        };
         /** Payment */
         readonly Payment: {
             /**
@@ -2487,6 +2585,11 @@ export interface components {
         readonly SubscriptionPayment: {
             /** @description The processor's id of a payment method of this customer. Default: that of the subscription, else that of the customer. */
             readonly paymentMethodId?: string;
+            /**
+             * Format: uuid
+             * @description An open or draft invoice of this subscription. Default: the latest one, which decides the status.
+             */
+            readonly invoiceId?: string;
             /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
@@ -3638,7 +3741,7 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content: {
-                    readonly "application/json": components["schemas"]["Subscription"];
+                    readonly "application/json": components["schemas"]["PaidSubscription"];
                 };
             };
         };

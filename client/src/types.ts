@@ -50,6 +50,7 @@ export type NewSubscription = Without<Schemas['NewSubscription']>;
 export type SubscriptionChange = Without<Schemas['SubscriptionChange']>;
 export type PreviewedSubscriptionChange = Without<Schemas['PreviewedSubscriptionChange']>;
 export type SubscriptionChangePreview = Schemas['SubscriptionChangePreview'];
+export type PaidSubscription = Schemas['PaidSubscription'];
 export type SubscriptionPayment = Without<Schemas['SubscriptionPayment']>;
 export type SubscriptionQuery = QueryOf<'/api/v1/subscriptions'>;
 

@@ -140,12 +140,26 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
 
 function endDunning(store: Store, subscription: Subscription, invoice: Invoice): void {
   const { afterDunning } = store.settings;
-  if (afterDunning === 'unpaid') updateSubscription(store, subscription, { status: 'unpaid' });
+  if (afterDunning === 'unpaid') becomeUnpaid(store, subscription);
   else if (
     afterDunning === 'cancel' ||
     !pauseAfterFailure(store, subscription, invoice, 'final_payment_failure')
   )
     cancelSubscription(store, subscription, 'payment_failed');
+}
+
+/** Nothing more is charged by itself: not the invoices of later periods either, which are retried or still drafts. */
+function becomeUnpaid(store: Store, subscription: Subscription): void {
+  for (const invoice of store.invoices.allWithin('subscription', subscription.id)) {
+    if (!invoice.auto_advance || (invoice.status !== 'draft' && invoice.status !== 'open')) continue;
+    const stopped = store.change(store.invoices, invoice, {
+      auto_advance: false,
+      automatically_finalizes_at: null,
+      next_payment_attempt: null,
+    });
+    store.emitUpdated('invoice.updated', invoice, stopped);
+  }
+  updateSubscription(store, subscription, { status: 'unpaid' });
 }
 
 /** The payment method to charge: the invoice's default, the subscription's, or else the customer's. */

@@ -10,17 +10,20 @@ export function subscriptionOf(store: Store, invoice: Invoice): Subscription | u
 
 /**
  * Whether the payment of the invoice decides the status of its subscription: the latest invoice does, or the one before
- * if the latest is void or only pays for a pending update.
+ * if the latest is void or only pays for a pending update. A change can be paid before the renewal of its period, which is
+ * a draft then: if that is declined later, it decides.
  */
 export function decidesStatus(store: Store, subscription: Subscription, invoice: Invoice): boolean {
   if (subscription.latest_invoice === invoice.id) return subscription.pending_update === null;
   const latest = store.invoices.get(subscription.latest_invoice ?? '');
-  if (latest?.status !== 'void' && subscription.pending_update === null) return false;
+  const isSettled = latest?.status === 'void' || latest?.status === 'paid';
+  if (!isSettled && subscription.pending_update === null) return false;
   const isNewer = (other: Invoice) =>
     other.id !== subscription.latest_invoice &&
     other.created > invoice.created &&
     other.billing_reason !== 'manual' &&
     other.status !== 'draft' &&
+    other.status !== 'paid' &&
     other.status !== 'void';
   return !store.invoices.allWithin('subscription', subscription.id).some(isNewer);
 }

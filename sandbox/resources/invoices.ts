@@ -48,7 +48,8 @@ export const invoiceOperations: readonly Operation[] = [
   }),
   invoices.operation('finalize', 'POST */finalize', { auto_advance: bool }, (call, params) => {
     const before = invoices.existing(call);
-    const draft = { ...before, auto_advance: params.auto_advance ?? before.auto_advance ?? false };
+    // Unless the caller turns it off, collection goes on after this, even for a draft that did not advance by itself.
+    const draft = { ...before, auto_advance: params.auto_advance ?? true };
     const isCharged = draft.auto_advance && draft.collection_method === 'charge_automatically';
     const invoice = finalizeInvoice(call.store, draft, call.baseUrl, {
       nextAttempt: isCharged && draft.amount_due > 0 ? call.store.now() + draftSeconds : null,

@@ -72,6 +72,22 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     return find();
   }
 
+  /** The row with this id of Till. */
+  async find(id: string): Promise<Invoice | undefined> {
+    const { database, store } = this.#parts;
+    return (await store.find(database, [id]))[0];
+  }
+
+  /** Applies what the processor shows of these invoices, and returns their rows in the same order. */
+  async record(facts: readonly InvoiceFacts[]): Promise<readonly Invoice[]> {
+    if (facts.length === 0) return [];
+    const { database, store } = this.#parts;
+    await database.transaction((tx) => this.apply(tx, facts, 'events'));
+    const keys = facts.map(this.keyOf);
+    const rows = new Map((await store.findByKeys(database, keys)).map((row) => [this.keyOf(row), row]));
+    return keys.flatMap((key) => rows.get(key) ?? []);
+  }
+
   /** Sets the customer of invoices that were stored before their customer was recovered. */
   async attach(tx: Transaction, customers: readonly Customer[]): Promise<void> {
     await this.#parts.store.attach(tx, customers, this.#parts.clock.now());

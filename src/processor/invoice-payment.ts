@@ -1,5 +1,6 @@
 import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { SubscriptionFacts } from '../subscriptions/subscription.ts';
+import type { Attempt } from './attempt.ts';
 
 /** A charge that was tried, and did not succeed. */
 export interface Declined {
@@ -27,10 +28,28 @@ export interface NewInvoicePayment {
 }
 
 export interface InvoicePaymentCalls {
+  /** Makes a draft payable. The processor does not charge it by itself, neither now nor later. */
+  finalize(order: {
+    readonly processorInvoiceId: string;
+    readonly idempotencyKey: string;
+  }): Promise<Attempt<null>>;
   /** Charges the payment method at once, without the customer. */
   pay(order: NewInvoicePayment): Promise<Tried | Declined>;
   /** What became of the last try to pay an open invoice. Null if there was none. */
   findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
+}
+
+/** An invoice of a subscription, as far as paying it depends on it. */
+export interface SubscriptionInvoice {
+  readonly processorInvoiceId: string;
+  /** In the processor's words, which may be new ones. */
+  readonly status: string | null;
+  /** Somebody created it by hand. It does not decide the status of the subscription. */
+  readonly isOneOff: boolean;
+  /** The start of the first period that it bills. Null if it does not show one. */
+  readonly billsFrom: Date | null;
+  /** Null if the response does not show the whole invoice. */
+  readonly facts: InvoiceFacts | null;
 }
 
 export interface SubscriptionToPay {
@@ -39,6 +58,10 @@ export interface SubscriptionToPay {
   readonly isPaused: boolean;
   /** The payment method that it charges. Null if it charges the customer's default. */
   readonly paymentMethodId: string | null;
-  /** The processor's ids of the open invoices, newest first, without that of a pending change. */
-  readonly openInvoiceIds: readonly string[];
+  /** The invoice of a change that waits for its payment. */
+  readonly changeInvoiceId: string | null;
+  /** With it the customer saves a payment method. Null if there is nothing to confirm. */
+  readonly setupClientSecret: string | null;
+  /** The newest first. Very old ones are left out. */
+  readonly invoices: readonly SubscriptionInvoice[];
 }

@@ -35,6 +35,7 @@ export const processorOperations = [
   'subscription_schedules.update',
   'subscription_schedules.release',
   'invoices.read',
+  'invoices.finalize',
   'invoices.pay',
   'invoices.void',
   'invoices.preview',

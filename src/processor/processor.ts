@@ -219,12 +219,7 @@ export interface SubscriptionCalls {
   /** A declined first charge is no failure: the subscription exists, and is incomplete. */
   create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecrets>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
-  /**
-   * The secret that is left to confirm: that of the newest open invoice, else that of the setup of a payment method. Null
-   * if there is neither.
-   */
-  readToConfirm(processorSubscriptionId: string): Promise<SubscriptionWithSecret | null>;
-  /** What is left to pay. Null if the processor does not know the subscription. */
+  /** Its invoices, and what else decides what is left to pay. Null if the processor does not know the subscription. */
   readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
   /**
    * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present

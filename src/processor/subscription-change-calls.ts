@@ -5,6 +5,8 @@ import type { Attempt } from './attempt.ts';
 /** A subscription as a change needs it: with the processor's own ids of its parts. */
 export interface ChangeableSubscription {
   readonly subscription: SubscriptionFacts;
+  /** The mirror stores `paused` as `unpaid`. */
+  readonly isPaused: boolean;
   readonly currency: string;
   /** In the order of the items of the facts. */
   readonly items: readonly [ChangeableItem, ...ChangeableItem[]];

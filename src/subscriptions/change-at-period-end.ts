@@ -6,6 +6,7 @@ import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { type ChangePlans, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, dropPendingUpdate } from './drop-pending-change.ts';
+import { refuseChange } from './refuse-change.ts';
 import { concurrentChange } from './retry-overtaken.ts';
 import { followedItem, type SubscriptionFacts } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
@@ -25,8 +26,7 @@ export async function changeAtPeriodEnd(
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
-  targetOf(before, change, plans);
-  refuseIfEnding(before.subscription);
+  await refuseChange(processor, before, change, targetOf(before, change, plans));
   await dropPendingUpdate(processor, before, write);
   // The change that waited for its payment may have been paid meanwhile, and so be made.
   const found = before.pendingUpdate === null ? before : await readChangeable(processor, subscription);
@@ -73,16 +73,6 @@ async function planUnderSchedule(
 
 function isRefusal(error: unknown): boolean {
   return isDefiniteRefusal(error) || (error instanceof Failure && error.code === 'plan_archived');
-}
-
-/** Fails if no period follows in which the change could apply. */
-export function refuseIfEnding(facts: SubscriptionFacts): void {
-  const { currentPeriodEnd } = followedItem(facts, () => undefined);
-  if (!facts.cancelAtPeriodEnd && (facts.cancelAt === null || facts.cancelAt > currentPeriodEnd)) return;
-  throw new Failure(
-    'subscription_ending',
-    'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
-  );
 }
 
 async function ensureSchedule(

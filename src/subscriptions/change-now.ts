@@ -5,7 +5,7 @@ import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
 import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
-import { refuseWhilePaymentDue } from './payment-due.ts';
+import { refuseChange } from './refuse-change.ts';
 import type { Subscription } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -28,7 +28,7 @@ export async function changeNow(
   const waiting = targetOf(before, change, plans);
   // The first call of a repeated request may have made the change that waits.
   if (write.isRepeated && isFor(before, waiting)) return settleCharge(parts, plans, before, write);
-  await refuseWhilePaymentDue(processor, before, change, waiting);
+  await refuseChange(processor, before, change, waiting);
   // A change that the processor will refuse drops nothing.
   const isDropped = isWithinPeriod(before, change) && (await dropPendingChange(processor, before, write));
   // The change that waited may have been paid meanwhile, and so be made.

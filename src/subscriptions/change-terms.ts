@@ -29,9 +29,11 @@ export interface Target {
   readonly isPresent: boolean;
   /** The wanted plan bills in another interval. */
   readonly isOtherInterval: boolean;
+  /** Another interval, or from free to paid. */
+  readonly changesPeriod: boolean;
   /**
-   * Another interval, or from free to paid: the new plan's period starts with the change. Depending on the
-   * subscription's billing mode the processor would not do so by itself.
+   * The new plan's period starts with the change. Depending on the subscription's billing mode the processor would not do
+   * so by itself.
    */
   readonly startsPeriod: boolean;
   /** A period costs less than before, or the processor does not show what it costs now. */
@@ -82,15 +84,16 @@ export function targetOf(
   const { unitAmount } = item;
   const isFreeNow = unitAmount === 0;
   const isOtherInterval = wanted !== null && `${wanted.intervalCount} ${wanted.interval}` !== item.interval;
+  const changesPeriod = isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0);
   return {
     item,
     processorPriceId,
     quantity,
     isPresent: processorPriceId === item.processorPriceId && quantity === item.quantity,
     isOtherInterval,
-    // A trial has no paid period that could start: its plan counts from the end of the trial.
-    startsPeriod:
-      status !== 'trialing' && (isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0)),
+    changesPeriod,
+    // A trial has no paid period that could start: its plan counts from the end of the trial. Nothing starts in a pause.
+    startsPeriod: changesPeriod && status !== 'trialing' && !found.isPaused,
     isCheaper: unitAmount === null || (wanted?.amount ?? unitAmount) * quantity < unitAmount * item.quantity,
   };
 }

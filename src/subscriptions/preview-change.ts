@@ -5,9 +5,8 @@ import type {
   ChangePreview,
   PreviewLine,
 } from '../processor/subscription-change-calls.ts';
-import { refuseIfEnding } from './change-at-period-end.ts';
 import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
-import { refuseWhilePaymentDue } from './payment-due.ts';
+import { refuseChange } from './refuse-change.ts';
 import { refuseTakenGroup } from './reserve-group.ts';
 import type { Subscription } from './subscription.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -30,18 +29,17 @@ export async function previewChange(
   change: TermsChange,
 ): Promise<PreviewedChange> {
   const { database, processor } = parts;
+  const { planId } = change;
+  // The change reserves the group before it checks anything else.
+  if (planId !== undefined && planId !== subscription.planId) {
+    const { customerId, id: subscriptionId } = subscription;
+    await database.transaction((tx) => refuseTakenGroup(tx, parts, { customerId, subscriptionId, planId }));
+  }
   const plans = await plansOfChange(parts.plans, subscription, change);
   const { wanted } = plans;
-  if (wanted !== null && wanted.id !== subscription.planId) {
-    const { customerId, id: subscriptionId } = subscription;
-    await database.transaction((tx) =>
-      refuseTakenGroup(tx, parts, { customerId, subscriptionId, planId: wanted.id }),
-    );
-  }
   const found = await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
-  if (change.kind === 'periodEnd') refuseIfEnding(found.subscription);
-  await refuseWhilePaymentDue(processor, found, change, target);
+  await refuseChange(processor, found, change, target);
   const order = itemChange(change, target, subscription);
   const attempt = await processor.subscriptionChanges.preview(
     // A change to the present plan and quantity bills nothing, whatever it says about proration.

@@ -51,13 +51,14 @@ function isConcurrentChange(error: unknown): boolean {
 /** What the calls of a change depend on, as a text to compare. */
 function stateOf({
   subscription,
+  isPaused,
   items,
   processorScheduleId,
   pendingUpdate,
 }: ChangeableSubscription): string {
   const { status, cancelAt, cancelAtPeriodEnd, items: facts } = subscription;
   return JSON.stringify({
-    ...{ status, cancelAt, cancelAtPeriodEnd, items, processorScheduleId, pendingUpdate },
+    ...{ status, isPaused, cancelAt, cancelAtPeriodEnd, items, processorScheduleId, pendingUpdate },
     periods: facts.map(({ currentPeriodStart, currentPeriodEnd }) => [currentPeriodStart, currentPeriodEnd]),
   });
 }

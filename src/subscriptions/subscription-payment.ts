@@ -8,14 +8,14 @@ import {
   type Recorded,
   type WriteTurn,
 } from '../idempotency/operation.ts';
-import type { InvoiceFacts } from '../invoices/invoice.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
-import { explainMethodRefusal, requireMethodOf } from '../payment-methods/explain-method-refusal.ts';
+import { applyInTransaction, applyResponse } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { Declined, SubscriptionToPay } from '../processor/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { invoiceToPay, olderUnpaid, unpaidInvoice } from './invoice-to-pay.ts';
+import { type Payer, payInvoice, requireOwnMethod } from './pay-invoice.ts';
 import { requireChargeable } from './require-chargeable.ts';
 import { foundSubscription, type Subscription, type SubscriptionFacts } from './subscription.ts';
 import type { SubscriptionParts } from './subscription-creation.ts';
@@ -24,18 +24,27 @@ export interface PaymentRequest {
   readonly subscriptionId: string;
   /** The processor's id. The default one if absent. */
   readonly paymentMethodId?: string;
+  /** Till's id. If absent: the invoice that decides the status, and what a paused subscription needs besides. */
+  readonly invoiceId?: string;
 }
 
-/** The row before the request, and its customer. */
-interface Prepared {
+export interface PaidSubscription {
   readonly subscription: Subscription;
-  readonly processorCustomerId: string;
+  /** Till's ids of the invoices that are still to be paid, and older than the newest one, the newest first. */
+  readonly olderUnpaidInvoiceIds: readonly string[];
+}
+
+/** The row before the request, its customer, and the invoice that the request names. */
+interface Prepared extends Payer {
+  readonly subscription: Subscription;
+  readonly processorInvoiceId: string | null;
 }
 
 /** What became of the payment: the subscription after it, or why it was declined. */
 interface Made {
   readonly subscription: Subscription;
   readonly result: SubscriptionFacts | Declined;
+  readonly olderUnpaidInvoiceIds: readonly string[];
 }
 
 export interface PayParts
@@ -47,7 +56,7 @@ export interface PayParts
 /** The target of a request that resumes the subscription. Every other target is the id of an invoice. */
 const resumption = 'resumption';
 
-/** The open invoice, the resumption, and the invoice of the resumption. */
+/** The latest invoice, the resumption, and the invoice of the resumption. */
 const stepsMax = 3;
 
 const authenticate =
@@ -57,7 +66,9 @@ const authenticate =
  * The steps of paying a subscription. The request remembers each invoice before it tries to pay it, and the processor's key
  * contains the invoice. So a request that is resumed pays the same invoice, and a try that was made is not made again.
  */
-export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Prepared, Made, Subscription> {
+export class SubscriptionPayment
+  implements CheckedOperation<PaymentRequest, Prepared, Made, PaidSubscription>
+{
   readonly name = 'subscriptions.pay';
   readonly isChange = true;
   readonly #parts: PayParts;
@@ -74,48 +85,66 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     return this.#parts.turns.runClaim(claim, work);
   }
 
-  async prepare({ subscriptionId }: PaymentRequest): Promise<Prepared> {
-    const subscription = await this.#find(this.#parts.database, subscriptionId);
-    const customer = await this.#parts.customers.findAny(subscription.customerId);
+  async prepare({ subscriptionId, paymentMethodId, invoiceId }: PaymentRequest): Promise<Prepared> {
+    const { database, customers, invoices } = this.#parts;
+    const subscription = await this.#find(database, subscriptionId);
+    const customer = await customers.findAny(subscription.customerId);
     if (customer === undefined) throw new Error(`the customer of ${subscriptionId} has no row`);
-    return { subscription, processorCustomerId: customer.processorCustomerId };
+    const invoice = invoiceId === undefined ? null : await invoices.find(invoiceId);
+    if (invoice !== null && invoice?.processorSubscriptionId !== subscription.processorSubscriptionId)
+      throw new Failure('not_found', 'No invoice of this subscription has this id. Check invoiceId.');
+    return {
+      subscription,
+      paymentMethodId,
+      processorCustomerId: customer.processorCustomerId,
+      processorInvoiceId: invoice?.processorInvoiceId ?? null,
+    };
   }
 
-  async call(request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
-    const { subscription } = prepared;
+  async call(_request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
+    const { subscription, processorInvoiceId: named } = prepared;
     let present = await this.#read(subscription);
-    let target = write.target ?? firstTarget(present);
+    let target = write.target ?? firstTarget(present, named);
     for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
       if (target !== write.target) await write.choose(target);
       const declined =
         target === resumption
-          ? await this.#resume(request, prepared, present, write)
-          : await this.#pay(request, prepared, target, write);
-      if (declined !== null) return { subscription, result: declined };
+          ? await this.#resume(prepared, present, write)
+          : await payInvoice(this.#parts, invoiceOf(present, target), prepared, write);
+      if (declined !== null) return { subscription, result: declined, olderUnpaidInvoiceIds: [] };
       present = await this.#read(subscription);
-      target = nextTarget(present, target);
-      if (target === null) return { subscription, result: present.subscription };
+      target = named === null ? nextTarget(present, target) : null;
+      if (target === null) return this.#made(subscription, present);
     }
-    if (target !== null) return { subscription, result: present.subscription };
-    await this.#requireOwnMethod(request, prepared);
+    if (target !== null) return this.#made(subscription, present);
+    await requireOwnMethod(this.#parts.processor, prepared);
     await applyResponse(this.#parts.database, this.#parts.mirror, present.subscription, subscription);
-    throw nothingToPay(present.subscription);
+    throw nothingToPay(present, named);
   }
 
   async record(
     tx: Transaction,
     _id: string,
-    { subscription, result }: Made,
-  ): Promise<Recorded<Subscription>> {
-    if ('outcome' in result) return { result: subscription, failure: failureOf(result) };
+    { subscription, result, olderUnpaidInvoiceIds }: Made,
+  ): Promise<Recorded<PaidSubscription>> {
+    if ('outcome' in result)
+      return { result: { subscription, olderUnpaidInvoiceIds }, failure: failureOf(result) };
     const applied = await applyInTransaction(tx, this.#parts.mirror, result, subscription);
-    return { result: await this.#find(tx, subscription.id), ...applied };
+    return {
+      result: { subscription: await this.#find(tx, subscription.id), olderUnpaidInvoiceIds },
+      ...applied,
+    };
   }
 
-  async refresh({ id, processorSubscriptionId }: Subscription): Promise<Subscription> {
+  async refresh({ subscription: { id } }: PaidSubscription): Promise<PaidSubscription> {
     const { mirror, database } = this.#parts;
-    await correct(mirror, processorSubscriptionId);
-    return this.#find(database, id);
+    const before = await this.#find(database, id);
+    const present = await this.#read(before);
+    await applyResponse(database, mirror, present.subscription, before);
+    return {
+      subscription: await this.#find(database, id),
+      olderUnpaidInvoiceIds: await this.#recordOlder(present),
+    };
   }
 
   /**
@@ -129,70 +158,35 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     if (target === null) return null;
     const subscription = await this.#find(database, parentOf(claim));
     const present = await this.#read(subscription);
-    const paid = present.isPaused ? null : { subscription, result: present.subscription };
-    if (target === resumption) return paid;
+    const paid = () => (present.isPaused ? null : this.#made(subscription, present));
+    if (target === resumption) return paid();
     const invoice = await processor.invoices.read(target);
-    if (invoice?.status === 'paid') return paid;
+    if (invoice?.status === 'paid') return paid();
     if (clock.now().getTime() - attemptedAt.getTime() < processorKeyLifeMs) return null;
     const lastTry = await processor.invoices.findLastTry(target);
-    return lastTry === 'processing' ? paid : lastTry && { subscription, result: lastTry };
+    if (lastTry === 'processing') return paid();
+    return lastTry && { subscription, result: lastTry, olderUnpaidInvoiceIds: [] };
   }
 
   /** The first request may have died before it could refresh a row that had changed meanwhile. */
-  async replay(_id: string, claim: FoundClaim): Promise<Subscription> {
-    return this.refresh(await this.#find(this.#parts.database, parentOf(claim)));
-  }
-
-  /** Null once the invoice is paid, or its payment is under way. */
-  async #pay(
-    { paymentMethodId }: PaymentRequest,
-    { processorCustomerId }: Prepared,
-    processorInvoiceId: string,
-    write: OperationWrite,
-  ): Promise<Declined | null> {
-    const { processor } = this.#parts;
-    const { invoices, paymentMethods } = processor;
-    const idempotencyKey = `${write.idempotencyKey}-${processorInvoiceId}`;
-    const method = paymentMethodId === undefined ? {} : { paymentMethodId };
-    try {
-      const attempt = await invoices.pay({ processorInvoiceId, ...method, idempotencyKey });
-      if (attempt.outcome === 'declined') return attempt;
-      if (attempt.isPaid) {
-        if (!write.isRepeated) await this.#applyPaid(attempt.invoice);
-        return null;
-      }
-      const lastTry = await invoices.findLastTry(processorInvoiceId);
-      if (lastTry === null) throw notPaid();
-      return lastTry === 'processing' ? null : lastTry;
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      const { replayed = false } = error.extras;
-      if (!replayed && error.code !== 'processor_rejected') throw error;
-      const invoice = await invoices.read(processorInvoiceId);
-      if (invoice?.status === 'paid') {
-        await this.#applyPaid(invoice);
-        return null;
-      }
-      const lastTry = replayed ? await invoices.findLastTry(processorInvoiceId) : null;
-      if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
-      throw await explainMethodRefusal(paymentMethods, error, { id: paymentMethodId, processorCustomerId });
-    }
+  async replay(_id: string, claim: FoundClaim): Promise<PaidSubscription> {
+    const subscription = await this.#find(this.#parts.database, parentOf(claim));
+    return this.refresh({ subscription, olderUnpaidInvoiceIds: [] });
   }
 
   /** Refuses first what cannot be charged: the resumption makes an invoice. */
   async #resume(
-    request: PaymentRequest,
     prepared: Prepared,
     present: SubscriptionToPay,
     { idempotencyKey }: OperationWrite,
   ): Promise<null> {
     const { processor } = this.#parts;
     if (!present.isPaused || openLatest(present) !== null) return null;
-    const { subscription, processorCustomerId } = prepared;
+    const { subscription, processorCustomerId, paymentMethodId } = prepared;
     const { processorSubscriptionId } = subscription;
-    await this.#requireOwnMethod(request, prepared);
-    const period = (await this.#isPeriodPaid(present)) ? 'unchanged' : 'now';
-    if (request.paymentMethodId === undefined && period === 'now')
+    await requireOwnMethod(processor, prepared);
+    const period = isPeriodPaid(present) ? 'unchanged' : 'now';
+    if (paymentMethodId === undefined && period === 'now')
       await requireChargeable(processor, present, processorCustomerId);
     const attempt = await processor.subscriptions.resume({
       processorSubscriptionId,
@@ -205,28 +199,15 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
     return null;
   }
 
-  async #requireOwnMethod(
-    { paymentMethodId }: PaymentRequest,
-    { processorCustomerId }: Prepared,
-  ): Promise<void> {
-    const { paymentMethods } = this.#parts.processor;
-    if (paymentMethodId !== undefined)
-      await requireMethodOf(paymentMethods, paymentMethodId, processorCustomerId);
+  async #made(subscription: Subscription, present: SubscriptionToPay): Promise<Made> {
+    const olderUnpaidInvoiceIds = await this.#recordOlder(present);
+    return { subscription, result: present.subscription, olderUnpaidInvoiceIds };
   }
 
-  /** Whether the current period is paid and goes on, so that nothing must be billed for it. */
-  async #isPeriodPaid({ subscription }: SubscriptionToPay): Promise<boolean> {
-    const { processorLatestInvoiceId: latest, items, asOf } = subscription;
-    if (latest === null || items[0].currentPeriodEnd <= asOf.latest) return false;
-    return (await this.#parts.processor.invoices.read(latest))?.status === 'paid';
-  }
-
-  /** In its own transaction, because the locks of the claim and of the subscription come first in others. */
-  async #applyPaid(facts: InvoiceFacts | null): Promise<void> {
-    const { database, invoices } = this.#parts;
-    // A response that lacks the links would make an invoice without them. Its webhook has them.
-    if (facts?.processorCustomerId == null || facts.processorSubscriptionId === null) return;
-    await database.transaction((tx) => invoices.apply(tx, [facts], 'events'));
+  /** The invoices may have no rows yet, if their webhooks have not arrived. The caller can name them all the same. */
+  async #recordOlder(present: SubscriptionToPay): Promise<readonly string[]> {
+    const facts = olderUnpaid(present).flatMap((invoice) => invoice.facts ?? []);
+    return (await this.#parts.invoices.record(facts)).map(({ id }) => id);
   }
 
   async #find(db: Queryable, id: string): Promise<Subscription> {
@@ -240,8 +221,15 @@ export class SubscriptionPayment implements CheckedOperation<PaymentRequest, Pre
   }
 }
 
-function firstTarget({ isPaused, openInvoiceIds }: SubscriptionToPay): string | null {
-  return openInvoiceIds[0] ?? (isPaused ? resumption : null);
+function firstTarget(present: SubscriptionToPay, named: string | null): string | null {
+  if (named !== null) return unpaidInvoice(present, named)?.processorInvoiceId ?? null;
+  return invoiceToPay(present)?.processorInvoiceId ?? (present.isPaused ? resumption : null);
+}
+
+/** What the processor shows of the invoice. If that is nothing, the payment tells. */
+function invoiceOf({ invoices }: SubscriptionToPay, processorInvoiceId: string) {
+  const found = invoices.find((invoice) => invoice.processorInvoiceId === processorInvoiceId);
+  return { processorInvoiceId, status: found?.status ?? null };
 }
 
 /** A subscription that is still paused needs its resumption, and then the payment of the invoice of that. */
@@ -252,9 +240,17 @@ function nextTarget(present: SubscriptionToPay, target: string): string | null {
   return target === resumption ? null : resumption;
 }
 
-function openLatest({ subscription, openInvoiceIds }: SubscriptionToPay): string | null {
-  const { processorLatestInvoiceId: latest } = subscription;
-  return latest !== null && openInvoiceIds.includes(latest) ? latest : null;
+function openLatest(present: SubscriptionToPay): string | null {
+  const { processorLatestInvoiceId: latest } = present.subscription;
+  const isOpen = latest !== null && invoiceOf(present, latest).status === 'open';
+  return isOpen && latest !== present.changeInvoiceId ? latest : null;
+}
+
+/** Whether the current period is paid and goes on, so that nothing must be billed for it. */
+function isPeriodPaid(present: SubscriptionToPay): boolean {
+  const { processorLatestInvoiceId: latest, items, asOf } = present.subscription;
+  if (latest === null || items[0].currentPeriodEnd <= asOf.latest) return false;
+  return invoiceOf(present, latest).status === 'paid';
 }
 
 function failureOf({ mustAuthenticate, declineCode, message }: Declined): RecordedFailure {
@@ -263,17 +259,15 @@ function failureOf({ mustAuthenticate, declineCode, message }: Declined): Record
     : { code: 'payment_declined', detail: message || 'The payment was declined.', declineCode };
 }
 
-/** The processor accepted the request, and did not try to pay. */
-function notPaid(): Failure {
-  return new Failure(
-    'processor_bad_answer',
-    'The processor accepted the request, but the invoice is open. Retry later.',
-    { effect: 'unknown' },
-  );
-}
-
-function nothingToPay({ status }: SubscriptionFacts): Failure {
-  return new Failure('nothing_to_pay', `The subscription is ${status}, and no invoice of it is open.`, {
+function nothingToPay(present: SubscriptionToPay, named: string | null): Failure {
+  const { status } = present.subscription;
+  const older = olderUnpaid(present).length;
+  const detail =
+    named !== null
+      ? `The invoice is ${invoiceOf(present, named).status ?? 'gone'}. Only an open invoice or a draft can be paid.`
+      : `The subscription is ${status}, and its latest invoice is not to be paid.`;
+  const others = ' Older invoices are not paid: send invoiceId to pay one of them.';
+  return new Failure('nothing_to_pay', named === null && older > 0 ? detail + others : detail, {
     effect: 'none',
   });
 }

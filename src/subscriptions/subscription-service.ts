@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
@@ -6,7 +7,10 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isGrouped } from '../plans/plan.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
+import type { SubscriptionToPay } from '../processor/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import { invoiceToPay } from './invoice-to-pay.ts';
+import { finalizeInvoice } from './pay-invoice.ts';
 import { type PreviewedChange, previewChange } from './preview-change.ts';
 import { foundSubscription, hasEnded, type Subscription, subscriptionNotFound } from './subscription.ts';
 import { type ChangedSubscription, isWaiting } from './subscription-change.ts';
@@ -18,7 +22,12 @@ import {
   type SubscriptionParts,
 } from './subscription-creation.ts';
 import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
-import { type PaymentRequest, type PayParts, SubscriptionPayment } from './subscription-payment.ts';
+import {
+  type PaidSubscription,
+  type PaymentRequest,
+  type PayParts,
+  SubscriptionPayment,
+} from './subscription-payment.ts';
 import { SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
@@ -74,25 +83,45 @@ export class SubscriptionService {
     return previewChange(this.#parts, await this.read(id), change);
   }
 
-  /** Pays what is open. */
+  /** Pays the invoice that the request names, else the one that decides the status. */
   async pay(
     id: string,
-    { paymentMethodId }: Pick<PaymentRequest, 'paymentMethodId'>,
+    payment: Omit<PaymentRequest, 'subscriptionId'>,
     key: IdempotencyKey | undefined,
-  ): Promise<OperationResult<Subscription>> {
+  ): Promise<OperationResult<PaidSubscription>> {
     if (!isUuid(id)) throw subscriptionNotFound();
-    const request = { subscriptionId: id, ...(paymentMethodId === undefined ? {} : { paymentMethodId }) };
-    return this.#parts.idempotency.run(this.paying, request, key);
+    return this.#parts.idempotency.run(this.paying, { subscriptionId: id, ...payment }, key);
   }
 
   /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */
   async readClientSecret(id: string): Promise<string | null> {
+    const { processor } = this.#parts;
+    const first = await this.#readToPay(id);
+    const isDraft = invoiceToPay(first)?.status === 'draft';
+    if (isDraft) await this.finalizeInvoiceToPay(id);
+    const present = isDraft ? await this.#readToPay(id) : first;
+    for (const invoiceId of [invoiceToPay(present)?.processorInvoiceId, present.changeInvoiceId]) {
+      const charge = invoiceId == null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
+      if (charge !== null && charge.clientSecret !== null) return charge.clientSecret;
+    }
+    return present.setupClientSecret;
+  }
+
+  /** Makes the invoice that `pay` would pay payable for the customer too. A write: it decides from what it reads itself. */
+  async finalizeInvoiceToPay(id: string): Promise<void> {
+    const invoice = invoiceToPay(await this.#readToPay(id));
+    if (invoice?.status === 'draft')
+      await finalizeInvoice(this.#parts.processor, invoice.processorInvoiceId, randomUUID());
+  }
+
+  /** Reads at the processor what is left to pay, and brings the row up to date with it. */
+  async #readToPay(id: string): Promise<SubscriptionToPay> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
-    const present = await processor.subscriptions.readToConfirm(subscription.processorSubscriptionId);
+    const present = await processor.subscriptions.readToPay(subscription.processorSubscriptionId);
     if (present === null) throw objectMissing('subscription');
     await applyResponse(database, mirror, present.subscription, subscription);
-    return present.clientSecret;
+    return present;
   }
 
   async read(id: string): Promise<Subscription> {

@@ -73,9 +73,9 @@ const description = [
   'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
     'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
     '`pendingChange`, and the frontend confirms it with `clientSecret`.',
-  'While an invoice of a `past_due` or `unpaid` subscription is open, a change that would be billed now, or that would ' +
-    'credit a part of the unpaid period, is refused with `payment_due`. Pay first, or use `proration: none` or ' +
-    '`when: periodEnd`.',
+  'While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would ' +
+    'bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or ' +
+    '`when: periodEnd`; `detail` names what works.',
   'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
     '`cancelAtPeriodEnd: true`.',
   'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
@@ -146,8 +146,9 @@ function registerClientSecret(fastify: FastifyInstance, subscriptions: Subscript
         operationId: 'getSubscriptionClientSecret',
         summary: 'Get the client secret of a subscription again',
         description:
-          'The client secret of the newest open invoice, or of the setup of a payment method in a trial without one. ' +
-          'Reads it from the processor, because Till never stores it. This changes nothing.',
+          'The client secret of the invoice that `pay` without `invoiceId` would pay, else that of a pending change. In a ' +
+          'trial without a payment method, that of its setup. Reads it from the processor, because Till never stores ' +
+          'it. If the invoice is a draft, it is finalized, as `pay` does. Nothing else changes.',
         params: IdParams,
         response: {
           200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),

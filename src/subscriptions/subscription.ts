@@ -211,6 +211,12 @@ export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
 }
 
+/** Whether no other period follows the current one. */
+export function endsWithPeriod(facts: SubscriptionFacts): boolean {
+  const { currentPeriodEnd } = followedItem(facts, () => undefined);
+  return facts.cancelAtPeriodEnd || (facts.cancelAt !== null && facts.cancelAt <= currentPeriodEnd);
+}
+
 export function foundSubscription(subscription: Subscription | undefined): Subscription {
   if (subscription === undefined) throw subscriptionNotFound();
   return subscription;

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { Stripe } from 'stripe';
 import { newestInvoice, useCard } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { createPlan, readSubscription } from '../support/objects.ts';
-import { createPastDue, type PastDue, paid, pay } from '../support/past-due.ts';
+import { createActive, createPastDue, createUnpaid, type PastDue, paid, pay } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { changed, patch } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
-const { call, stripe } = till;
+const { call, stripe, control } = till;
 
 const [dearer, cheaper, free, yearly] = [
   await createPlan(till, { name: 'Platinum', amount: 5_000 }),
@@ -96,9 +97,175 @@ test('200: what neither bills nor credits is possible, and leaves the renewal to
   assert.equal((await stripe.invoices.retrieve(invoiceId)).status, 'paid');
 });
 
-test('200: nothing is due of a subscription whose open invoices were voided', async () => {
-  const { subscription, invoiceId } = await createDue();
-  await stripe.invoices.voidInvoice(invoiceId);
-  const after = await changed(till, subscription, { planId: dearer.id, proration: 'invoice' });
-  assert.deepEqual([after.planId, after.status], [dearer.id, 'active']);
+const same = await createPlan(till, { name: 'Same', amount: 900 });
+
+/** How the begun period of an unpaid subscription can be billed, without being paid. Its card works. */
+const invoiceStates = {
+  draft: () => createUnpaid(till, 2),
+  open: () => createUnpaid(till, 1),
+  void: async () => {
+    const unpaid = await createUnpaid(till, 1);
+    await stripe.invoices.voidInvoice(unpaid.invoiceIds[0]);
+    return unpaid;
+  },
+  uncollectible: async () => {
+    const unpaid = await createUnpaid(till, 1);
+    await stripe.invoices.markUncollectible(unpaid.invoiceIds[0]);
+    return unpaid;
+  },
+};
+
+/** The changes that bill or credit the begun period, and what its detail names besides paying. */
+const refusedChanges: readonly (readonly [object, RegExp])[] = [
+  [{ planId: cheaper.id, proration: 'invoice' }, /end proration: none or when: periodEnd\.$/],
+  [{ planId: free.id, proration: 'invoice' }, /end proration: none or when: periodEnd\.$/],
+  [
+    { planId: same.id, proration: 'invoice' },
+    /end proration: nextInvoice or proration: none or when: periodEnd\.$/,
+  ],
+  [
+    { planId: dearer.id, proration: 'invoice' },
+    /end proration: nextInvoice or proration: none or when: periodEnd\.$/,
+  ],
+  [
+    { quantity: 3, proration: 'invoice' },
+    /end proration: nextInvoice or proration: none or when: periodEnd\.$/,
+  ],
+  [{ planId: cheaper.id }, /end proration: none or when: periodEnd\.$/],
+  [{ planId: free.id, proration: 'nextInvoice' }, /end proration: none or when: periodEnd\.$/],
+  [{ planId: yearly.id }, /end when: periodEnd\.$/],
+  [{ planId: yearly.id, proration: 'invoice' }, /end when: periodEnd\.$/],
+  [{ planId: yearly.id, proration: 'none' }, /end when: periodEnd\.$/],
+];
+
+const allowedChanges = [
+  { planId: same.id },
+  { planId: dearer.id },
+  { quantity: 2 },
+  { planId: cheaper.id, proration: 'none' },
+  { planId: dearer.id, proration: 'none' },
+  { planId: free.id, proration: 'none' },
+  { planId: cheaper.id, when: 'periodEnd' },
+  { planId: yearly.id, when: 'periodEnd' },
+];
+
+async function assertRefused(
+  subscription: { readonly id: string },
+  body: object,
+  detail: RegExp,
+  isPayable: boolean,
+): Promise<void> {
+  const refused = await readProblem(await patch(till, subscription, body), 409, 'payment_due');
+  assert.match(refused.detail, detail);
+  assert.equal(/\/pay/.test(refused.detail), isPayable, refused.detail);
+  const preview = await call('POST', `/subscriptions/${subscription.id}/preview`, body);
+  assert.equal((await readProblem(preview, 409, 'payment_due')).detail, refused.detail);
+}
+
+for (const [state, create] of Object.entries(invoiceStates))
+  test(`409: nothing bills or credits a period whose invoice is ${state}`, async () => {
+    const { subscription, invoiceIds } = await create();
+    await useCard(till, subscription, 'pm_card_visa');
+    await till.settle();
+    const { processorSubscriptionId } = subscription;
+    const there = await stripe.subscriptions.retrieve(processorSubscriptionId);
+    assert.equal(there.status, 'unpaid');
+    assert.equal((await stripe.invoices.retrieve(invoiceIds[0])).status, state);
+    const isPayable = state === 'draft' || state === 'open';
+    for (const [body, detail] of refusedChanges) await assertRefused(subscription, body, detail, isPayable);
+    assert.deepEqual(await stripe.subscriptions.retrieve(processorSubscriptionId), there);
+    for (const body of allowedChanges) {
+      await readJson(await call('POST', `/subscriptions/${subscription.id}/preview`, body), 200);
+      assert.equal((await changed(till, subscription, body)).status, 'unpaid', JSON.stringify(body));
+      await changed(till, subscription, {
+        planId: subscription.planId,
+        quantity: 1,
+        proration: 'none',
+      }).catch(
+        // From a free plan it starts a period. `none` to another plan, and then to the first one, does not.
+        () =>
+          stripe.subscriptions.update(processorSubscriptionId, {
+            items: [firstItem(there)],
+            proration_behavior: 'none',
+          }),
+      );
+    }
+    assert.equal((await newestInvoice(till, subscription)).id, invoiceIds[0]);
+    assert.equal((await stripe.invoices.retrieve(invoiceIds[0])).status, state);
+  });
+
+function firstItem({ items }: Stripe.Subscription) {
+  const [item] = items.data;
+  return { id: String(item?.id), price: String(item?.price.id), quantity: 1 };
+}
+
+test('409: the detail does not name the end of a period after which nothing follows', async () => {
+  const { subscription } = await createUnpaid(till, 1);
+  await changed(till, subscription, { cancelAtPeriodEnd: true });
+  await assertRefused(subscription, { planId: cheaper.id }, /send proration: none\.$/, true);
+  await assertRefused(subscription, { planId: yearly.id }, /\/pay\.$/, true);
 });
+
+test('409: an invoice that only bills a change does not pay for the period', async () => {
+  const { subscription, goodCard } = await renewing();
+  // In the hour of the draft the subscription is active, and changes work.
+  await changed(till, subscription, { quantity: 2, proration: 'invoice' });
+  const billed = await newestInvoice(till, subscription);
+  assert.deepEqual([billed.status, billed.billing_reason], ['paid', 'subscription_update']);
+  await useCard(till, subscription, 'pm_card_chargeCustomerFail');
+  await control('clock', { advanceSeconds: 7_200 });
+  await till.settle();
+  assert.equal((await readSubscription(till, subscription)).status, 'past_due');
+  await assertRefused(subscription, { quantity: 1, proration: 'invoice' }, /none/, true);
+  const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+  assert.equal(answer.status, 'active');
+  await changed(till, subscription, { quantity: 1, proration: 'invoice' });
+});
+
+test('200: in the hour of the draft of an active subscription every change works as before', async () => {
+  for (const body of [
+    { planId: cheaper.id, proration: 'invoice' },
+    { planId: cheaper.id },
+    { planId: dearer.id, proration: 'invoice' },
+    { planId: yearly.id },
+  ]) {
+    const { subscription } = await renewing();
+    await readJson(await call('POST', `/subscriptions/${subscription.id}/preview`, body), 200);
+    assert.equal((await changed(till, subscription, body)).status, 'active');
+  }
+});
+
+test('200: a period that cost nothing, or is paid, is covered, whatever else is not paid', async () => {
+  for (const percent of [100, 10]) {
+    const { subscription } = await createActive(till);
+    const { processorSubscriptionId: id } = subscription;
+    const { id: coupon } = await stripe.coupons.create({ percent_off: percent, duration: 'forever' });
+    await stripe.subscriptions.update(id, { discounts: [{ coupon }] });
+    await control('clock', { advanceSeconds: 32 * 86_400 });
+    await stripe.subscriptions.update(id, { discounts: '' });
+    await useCard(till, subscription, 'pm_card_chargeCustomerFail');
+    // A change in the dashboard, billed now and declined: the period itself is paid.
+    const { items } = await stripe.subscriptions.retrieve(id);
+    await stripe.subscriptions.update(id, {
+      items: [{ id: String(items.data[0]?.id), quantity: 4 }],
+      proration_behavior: 'always_invoice',
+    });
+    await useCard(till, subscription, 'pm_card_visa');
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).status, 'past_due');
+    await changed(till, subscription, { quantity: 5, proration: 'invoice' });
+  }
+});
+
+/** An active subscription in the first hour of its second period, whose invoice is a draft. */
+async function renewing() {
+  const active = await createActive(till);
+  const { processorSubscriptionId: id } = active.subscription;
+  const { items } = await stripe.subscriptions.retrieve(id);
+  const { now } = Object(await control('clock', { advanceSeconds: 0 }));
+  await control('clock', { advanceSeconds: Number(items.data[0]?.current_period_end) - Number(now) + 60 });
+  await till.settle();
+  const { status } = await newestInvoice(till, active.subscription);
+  assert.equal(status, 'draft');
+  return active;
+}

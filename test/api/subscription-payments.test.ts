@@ -48,7 +48,7 @@ describe('a customer whose renewal was declined', () => {
     });
     const answer = await paid(pay(till, subscription));
     assert.deepEqual([answer.status, answer.entitled, answer.id], ['active', true, subscription.id]);
-    assert.deepEqual(await readSubscription(till, subscription), answer);
+    assert.deepEqual({ ...(await readSubscription(till, subscription)), olderUnpaidInvoiceIds: [] }, answer);
     assert.equal((await readInvoice(till, invoiceId)).status, 'paid');
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'active');
@@ -140,7 +140,7 @@ describe('what is paid', () => {
     assert.equal(answer.status, 'active');
   });
 
-  test('the newest open invoice, and then the next', async () => {
+  test('the newest invoice, and an older one only by its id', async () => {
     const { subscription, goodCard } = await createActive(till);
     const { customer } = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
     const bill = async () => {
@@ -158,9 +158,13 @@ describe('what is paid', () => {
       (await stripe.invoices.retrieve(older)).status,
       (await stripe.invoices.retrieve(newer)).status,
     ];
-    await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+    const { olderUnpaidInvoiceIds } = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
     assert.deepEqual(await statuses(), ['open', 'paid']);
-    await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+    const [invoiceId = '', ...none] = olderUnpaidInvoiceIds;
+    assert.deepEqual(none, []);
+    const { detail } = await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
+    assert.match(detail, /invoiceId/);
+    await paid(pay(till, subscription, { paymentMethodId: goodCard, invoiceId }));
     assert.deepEqual(await statuses(), ['paid', 'paid']);
     await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
   });

@@ -238,9 +238,9 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   [
-    'subscriptions.readToConfirm',
-    ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=pending_setup_intent&expand[1]=discounts.source.coupon&expand[2]=discounts.promotion_code&expand[3]=schedule',
+    'subscriptions.readToPay',
+    ({ subscriptions }) => subscriptions.readToPay('sub_1'),
+    'GET /v1/invoices subscription=sub_1&limit=100',
     undefined,
   ],
   [
@@ -256,6 +256,12 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     undefined,
   ],
   ['invoices.read', ({ invoices }) => invoices.read('in_1'), 'GET /v1/invoices/in_1 ', undefined],
+  [
+    'invoices.finalize',
+    ({ invoices }) => invoices.finalize({ ...key, processorInvoiceId: 'in_1' }),
+    'POST /v1/invoices/in_1/finalize auto_advance=false',
+    'key-1',
+  ],
   [
     'paymentMethods.setUp',
     ({ paymentMethods }) => paymentMethods.setUp({ ...key, id: localId, processorCustomerId: 'cus_1' }),
@@ -442,13 +448,7 @@ describe('a refusal that the state of things explains', () => {
       gone,
       missing,
     ],
-    [
-      'subscriptions.readToConfirm',
-      ({ subscriptions }) => subscriptions.readToConfirm('sub_1'),
-      404,
-      gone,
-      null,
-    ],
+    ['subscriptions.readToPay', ({ subscriptions }) => subscriptions.readToPay('sub_1'), 404, gone, null],
     ['subscriptions.cancel', ({ subscriptions }) => subscriptions.cancel('sub_1'), 404, gone, missing],
     [
       'refunds.create',

@@ -53,17 +53,50 @@ export async function createPastDue(
   return { ...active, invoiceId: String(invoiceId) };
 }
 
+/** Longer than all retries of a renewal, and shorter than a month. */
+const retriesSeconds = 16 * 86_400;
+
+export interface Unpaid extends Omit<PastDue, 'invoiceId'> {
+  /** The processor's ids of the renewals that were not paid, the newest first. The oldest is open, the others are drafts. */
+  readonly invoiceIds: readonly [string, ...string[]];
+}
+
+/** A subscription that the processor has marked as unpaid, after this many renewals. */
+export async function createUnpaid(
+  till: Client & Pick<TestProcessor, 'stripe' | 'control'>,
+  missed: number,
+  badToken?: string,
+): Promise<Unpaid> {
+  const { stripe, control } = till;
+  await control('dunning', { afterwards: 'unpaid' });
+  const { invoiceId: oldest, ...others } = await createPastDue(till, badToken);
+  await control('clock', { advanceSeconds: retriesSeconds });
+  const { processorSubscriptionId: subscription } = others.subscription;
+  for (let renewals = 1; renewals < missed; renewals += 1)
+    await control('clock', { advanceSeconds: renewalSeconds });
+  const { status } = await stripe.subscriptions.retrieve(subscription);
+  const { data } = await stripe.invoices.list({ subscription, limit: missed });
+  assert.deepEqual([status, data.length, data.at(-1)?.id], ['unpaid', missed, oldest]);
+  assert.ok(data.every((invoice) => invoice.status === (invoice.id === oldest ? 'open' : 'draft')));
+  const [newest, ...older] = data.map(({ id }) => String(id));
+  return { ...others, invoiceIds: [String(newest), ...older] };
+}
+
+export interface PaidBody extends SubscriptionBody {
+  readonly olderUnpaidInvoiceIds: readonly string[];
+}
+
 export function pay(
   { call }: Client,
   { id }: { readonly id: string },
-  body: { readonly paymentMethodId?: string } = {},
+  body: { readonly paymentMethodId?: string; readonly invoiceId?: string } = {},
   key?: string,
 ): Promise<Response> {
   return call('POST', `/subscriptions/${id}/pay`, body, key === undefined ? {} : { 'idempotency-key': key });
 }
 
-export async function paid(response: Promise<Response>): Promise<SubscriptionBody> {
-  return readJson<SubscriptionBody>(await response, 200);
+export async function paid(response: Promise<Response>): Promise<PaidBody> {
+  return readJson<PaidBody>(await response, 200);
 }
 
 /** How often the processor tried to charge for the invoice, and how often it succeeded. */

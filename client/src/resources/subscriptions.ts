@@ -7,6 +7,7 @@ import type {
   ClientSecret,
   CreatedSubscription,
   NewSubscription,
+  PaidSubscription,
   PreviewedSubscriptionChange,
   Subscription,
   SubscriptionChange,
@@ -50,8 +51,8 @@ export class Subscriptions {
     return this.#api.delete('/api/v1/subscriptions/{id}', { params: { id } }, options);
   }
 
-  /** Tries to pay what is due. */
-  pay(id: string, payment: SubscriptionPayment = {}, options?: WriteOptions): Promise<Subscription> {
+  /** Pays the latest invoice, which decides the status, or the one of `invoiceId`. */
+  pay(id: string, payment: SubscriptionPayment = {}, options?: WriteOptions): Promise<PaidSubscription> {
     return this.#api.post('/api/v1/subscriptions/{id}/pay', { params: { id }, body: payment }, options);
   }
 

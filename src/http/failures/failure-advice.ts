@@ -70,8 +70,9 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
     advice: 'Change that subscription, or cancel it first.',
   },
   nothing_to_pay: {
-    when: 'The subscription has no open invoice that could be paid.',
-    advice: 'Nothing. Read the subscription to see its status.',
+    when: 'The latest invoice of the subscription, or the one of `invoiceId`, is not to be paid.',
+    advice:
+      'Nothing. Read the subscription to see its status. Older unpaid invoices are paid by `invoiceId`.',
   },
   too_many_event_endpoints: {
     when: 'There are as many event endpoints as allowed.',
@@ -98,9 +99,9 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
     advice: 'Set `cancelAtPeriodEnd` to false first.',
   },
   payment_due: {
-    when: 'An invoice is open, and the change would bill or credit the unpaid period.',
+    when: 'No paid invoice covers the current period, and the change would bill or credit it.',
     advice:
-      'Pay first (`POST …/pay`), or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
+      '`detail` names what works: pay first (`POST …/pay`) if there is an invoice to pay, or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
   },
   subscription_busy: {
     when: 'The request waited for 10 seconds while other requests changed the subscription. Nothing was done.',

@@ -192,10 +192,10 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
   subscription_busy: 'Other requests are changing the subscription. Nothing was done. Repeat this request.',
   concurrent_change: 'The subscription was changed outside Till at the same time. Repeat this request.',
   payment_due:
-    'An invoice of the subscription is not paid. Pay it first with POST /api/v1/subscriptions/{id}/pay.',
+    'No paid invoice covers the current period, and this change would bill or credit it. Send proration: none or when: periodEnd.',
   already_subscribed:
     'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
-  nothing_to_pay: 'The subscription is active, and no invoice of it is open.',
+  nothing_to_pay: 'The subscription is active, and its latest invoice is not to be paid.',
   too_many_event_endpoints: tooManyEndpoints().message,
   too_many_event_secrets: tooManySecrets(new Date('2026-11-16T09:30:00.000Z')).message,
   payment_not_cancelable: 'The payment is succeeded. You can only cancel a payment that is still open.',

@@ -9,7 +9,7 @@ export function adviceOnChange({ code, declineCode, subscriptionId }: ApiError):
     case 'payment_declined':
       return `Nothing was changed or charged.${declineCode === null ? '' : ` Reason: ${words(declineCode)}.`}`;
     case 'payment_due':
-      return 'Here: use “Pay now” first, or choose “Not at all” or “When the period ends”.';
+      return 'Here: use “Pay now” first if an invoice is unpaid, or choose “Not at all” or “When the period ends”.';
     case 'subscription_ending':
       return 'Here: use “Keep it” first, or choose “Now”.';
     case 'already_subscribed':

@@ -13,21 +13,20 @@ import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
 import { termsWithPrice } from './terms.ts';
 
-/** More than one open invoice is rare. */
+/** Enough for the latest invoice and the older unpaid ones of most customers. */
 const invoicesMax = 10;
 
-/** Charges the open invoice of a subscription now. */
+/** Charges the latest invoice of a subscription now, which decides its status. */
 export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
   const { id } = subscription;
   const [cardId, setCardId] = useState('');
   const invoices = useResource<Page<Invoice>>('/invoices', {
-    query: { subscriptionId: id, status: 'open', limit: invoicesMax },
+    query: { subscriptionId: id, limit: invoicesMax },
     reloadOn: ({ objectType, data }) => objectType === 'invoice' && data['subscriptionId'] === id,
   });
   const card = cardId === '' ? cardOf(cards, subscription) : cards.find((one) => one.id === cardId);
-  const open = invoices.value?.data ?? [];
-  const [only] = open;
-  const amount = open.length === 1 && only !== undefined ? money(only.amountRemaining, only.currency) : '';
+  const latest = toPay(invoices.value?.data ?? [], subscription);
+  const amount = latest === undefined ? '' : money(latest.amountRemaining, latest.currency);
   return (
     <ActionDialog
       title="Pay now"
@@ -56,10 +55,10 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
       <Show resource={invoices}>
         {({ data }) => (
           <Charge
-            invoices={data}
+            invoice={toPay(data, subscription)}
+            older={data.filter((one) => isUnpaid(one) && one.id !== toPay(data, subscription)?.id)}
             card={cardName(card)}
             terms={termsWithPrice(planOf(plans, subscription.planId), subscription.quantity)}
-            hasPendingChange={subscription.pendingChange !== null}
           />
         )}
       </Show>
@@ -67,20 +66,32 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
   );
 }
 
+/** The invoice that is charged: the latest one, unless it belongs to a change that waits for its payment. */
+function toPay(
+  invoices: readonly Invoice[],
+  { latestInvoiceId, pendingChange }: Pick<Subscription, 'latestInvoiceId' | 'pendingChange'>,
+): Invoice | undefined {
+  const changeInvoiceId = pendingChange !== null && pendingChange.at === null ? latestInvoiceId : null;
+  return invoices.filter(({ id, status }) => id !== changeInvoiceId && status !== 'void').find(isUnpaid);
+}
+
+function isUnpaid({ status }: Invoice): boolean {
+  return status === 'open' || status === 'draft';
+}
+
 /** Says what is charged. */
 function Charge({
-  invoices,
+  invoice,
+  older,
   card,
   terms,
-  hasPendingChange,
 }: {
-  readonly invoices: readonly Invoice[];
+  readonly invoice: Invoice | undefined;
+  readonly older: readonly Invoice[];
   readonly card: string;
   readonly terms: string;
-  readonly hasPendingChange: boolean;
 }) {
-  const [newest] = invoices;
-  if (newest === undefined)
+  if (invoice === undefined)
     return (
       <p>
         No invoice is open. If the subscription is paused at the processor, it is resumed, and a new period of{' '}
@@ -88,23 +99,20 @@ function Charge({
       </p>
     );
   const amount = ({ amountRemaining, currency }: Invoice) => money(amountRemaining, currency);
-  const name = ({ number }: Invoice) => (number === null ? 'the open invoice' : `invoice ${number}`);
+  const name = ({ number, status }: Invoice) =>
+    number === null ? `the ${status} invoice` : `invoice ${number}`;
   return (
     <>
-      {invoices.length === 1 ? (
-        <p>
-          {amount(newest)} of {name(newest)} is charged to {card} now.
-        </p>
-      ) : (
+      <p>
+        {amount(invoice)} of {name(invoice)} is charged to {card} now.
+      </p>
+      {older.length > 0 && (
         <>
-          <p>
-            The newest of these open invoices is charged to {card} now
-            {hasPendingChange && ', except that of the pending change'}.
-          </p>
+          <p>These invoices stay unpaid:</p>
           <ul>
-            {invoices.map((invoice) => (
-              <li key={invoice.id}>
-                {amount(invoice)}, {name(invoice)}
+            {older.map((one) => (
+              <li key={one.id}>
+                {amount(one)}, {name(one)}
               </li>
             ))}
           </ul>

@@ -2,7 +2,7 @@ import { UnmappableError } from '../../event-facts.ts';
 import type { Declined, InvoicePaymentCalls, Tried } from '../../invoice-payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { declined, declineOf, isMissing } from '../wire/attempt.ts';
+import { declined, declineOf, done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 
@@ -13,6 +13,21 @@ const messageLengthMax = 500;
 
 export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): InvoicePaymentCalls {
   return {
+    finalize: ({ processorInvoiceId, idempotencyKey }) =>
+      call('invoices.finalize', {
+        kind: 'write',
+        send: (options) =>
+          stripe.invoices.finalizeInvoice(
+            processorInvoiceId,
+            // Otherwise the processor would charge the invoice by itself later, even after the customer has paid another way.
+            { auto_advance: false },
+            { ...options, idempotencyKey },
+          ),
+        take: () => done(null),
+        // The call carries none of the caller's values, so any other refusal is about the invoice's state.
+        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+      }),
+
     pay: ({ processorInvoiceId, paymentMethodId, idempotencyKey }) =>
       call<Tried | Declined>('invoices.pay', {
         kind: 'write',

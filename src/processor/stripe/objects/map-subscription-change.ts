@@ -30,6 +30,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
   if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
   return {
     subscription: facts,
+    isPaused: subscription.text('status') === 'paused',
     currency: subscription.currency('currency'),
     items: [first, ...others],
     processorScheduleId: ifReadable(() => subscription.referenceOrNull('schedule')),

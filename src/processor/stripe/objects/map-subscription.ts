@@ -1,7 +1,6 @@
 import type { AsOf } from '../../../mirrors/facts.ts';
 import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
 import { UnmappableError } from '../../event-facts.ts';
-import type { SubscriptionToPay } from '../../invoice-payment.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
@@ -101,50 +100,4 @@ export function setupSecretOf(value: unknown): string | null {
     if (subscription.text('status') !== 'trialing') return null;
     return clientSecretOf(subscription.object('pending_setup_intent'));
   });
-}
-
-/**
- * The secret that is left to confirm, from a subscription with `pending_setup_intent` expanded and its open invoices,
- * newest first, with `confirmation_secret` expanded. An invoice comes before the setup of a payment method, and the
- * invoice of a change that waits for its payment comes after every other invoice.
- */
-export function secretToConfirm(value: unknown, openInvoices: readonly unknown[]): string | null {
-  const subscription = WireObject.parse(value, 'subscription');
-  const changeInvoiceId = invoiceOfPendingChange(subscription);
-  const invoices = openOf(openInvoices);
-  const [others, ofChange] = [false, true].map((isOfChange) =>
-    invoices.filter((invoice) => (invoice.id() === changeInvoiceId) === isOfChange),
-  );
-  for (const invoice of [...(others ?? []), ...(ofChange ?? [])]) {
-    const secret = ifReadable(() => invoice.object('confirmation_secret').text('client_secret'));
-    if (secret !== null) return secret;
-  }
-  return ifReadable(() => clientSecretOf(subscription.object('pending_setup_intent')));
-}
-
-/** The same without secrets: the open invoices that are not of a change, and whether the subscription is paused. */
-export function toPay(
-  value: unknown,
-  openInvoices: readonly unknown[],
-): Pick<SubscriptionToPay, 'isPaused' | 'openInvoiceIds'> {
-  const subscription = WireObject.parse(value, 'subscription');
-  const changeInvoiceId = invoiceOfPendingChange(subscription);
-  return {
-    isPaused: subscription.text('status') === 'paused',
-    openInvoiceIds: openOf(openInvoices)
-      .map((invoice) => invoice.id())
-      .filter((id) => id !== changeInvoiceId),
-  };
-}
-
-function openOf(invoices: readonly unknown[]): readonly WireObject[] {
-  return invoices
-    .map((invoice) => WireObject.parse(invoice, 'invoice'))
-    .filter((invoice) => invoice.text('status') === 'open');
-}
-
-/** A change that was billed and is not paid yet: the processor bills it with the latest invoice. */
-function invoiceOfPendingChange(subscription: WireObject): string | null {
-  const isPending = ifReadable(() => subscription.objectOrNull('pending_update')) !== null;
-  return isPending ? ifReadable(() => subscription.referenceOrNull('latest_invoice')) : null;
 }

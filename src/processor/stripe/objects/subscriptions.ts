@@ -11,7 +11,7 @@ import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
-import { createOpenInvoiceReads } from './open-invoices.ts';
+import { createSubscriptionToPayRead } from './subscription-to-pay.ts';
 
 const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
 const expandInList = termExpansions.map((path) => `data.${path}`);
@@ -49,7 +49,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
     read: (processorSubscriptionId) => read(processorSubscriptionId, noLinks),
 
-    ...createOpenInvoiceReads(context),
+    ...createSubscriptionToPayRead(context),
 
     ...createChanges(context),
 

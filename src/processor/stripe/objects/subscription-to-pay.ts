@@ -1,0 +1,79 @@
+import type { AsOf } from '../../../mirrors/facts.ts';
+import type { SubscriptionInvoice, SubscriptionToPay } from '../../invoice-payment.ts';
+import type { SubscriptionCalls } from '../../processor.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { isMissing } from '../wire/attempt.ts';
+import { clientSecretOf } from '../wire/client-secret.ts';
+import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { mapInvoice } from './map-invoice.ts';
+import { defaultOfSubscription } from './map-payment-method.ts';
+import { mapSubscription } from './map-subscription.ts';
+import { termExpansions } from './map-subscription-terms.ts';
+
+/** The processor's largest page: the invoices of eight years of a monthly plan, and of three months of a daily one. */
+const invoicesMax = 100;
+
+/**
+ * Two reads, because the latest invoice of a subscription need not be the only one that is not paid. The invoices come
+ * first: if one is paid between the reads, the status is that after the payment, and no older invoice is taken for the one
+ * that is missing.
+ */
+export function createSubscriptionToPayRead({
+  stripe,
+  call,
+}: AdapterContext): Pick<SubscriptionCalls, 'readToPay'> {
+  return {
+    readToPay: async (processorSubscriptionId) => {
+      const invoices = await call('invoices.list', {
+        kind: 'read',
+        send: (options) =>
+          stripe.invoices.list({ subscription: processorSubscriptionId, limit: invoicesMax }, options),
+        take: (response, asOf) =>
+          WireObject.parse(response, 'list')
+            .array('data')
+            .map((value) => mapSubscriptionInvoice(value, asOf)),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      });
+      if (invoices === null) return null;
+      return call('subscriptions.read', {
+        kind: 'read',
+        send: (options) =>
+          stripe.subscriptions.retrieve(
+            processorSubscriptionId,
+            { expand: ['pending_setup_intent', ...termExpansions] },
+            options,
+          ),
+        take: (response, asOf) => ({ ...mapToPay(response, asOf), invoices }),
+        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      });
+    },
+  };
+}
+
+export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'invoices'> {
+  const subscription = WireObject.parse(value, 'subscription');
+  const isChanging = ifReadable(() => subscription.objectOrNull('pending_update')) !== null;
+  return {
+    // It already has a row, with its links.
+    subscription: mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf),
+    isPaused: subscription.text('status') === 'paused',
+    paymentMethodId: defaultOfSubscription(subscription),
+    // The processor bills a change that waits for its payment with the latest invoice.
+    changeInvoiceId: isChanging ? ifReadable(() => subscription.referenceOrNull('latest_invoice')) : null,
+    setupClientSecret: ifReadable(() => clientSecretOf(subscription.object('pending_setup_intent'))),
+  };
+}
+
+export function mapSubscriptionInvoice(value: unknown, asOf: AsOf): SubscriptionInvoice {
+  const invoice = WireObject.parse(value, 'invoice');
+  const starts = (ifReadable(() => invoice.list('lines')) ?? []).flatMap(
+    (line) => ifReadable(() => line.object('period').moment('start').getTime()) ?? [],
+  );
+  return {
+    processorInvoiceId: invoice.id(),
+    status: invoice.optionalText('status'),
+    isOneOff: invoice.optionalText('billing_reason') === 'manual',
+    billsFrom: starts.length === 0 ? null : new Date(Math.min(...starts)),
+    facts: ifReadable(() => mapInvoice(value, asOf)),
+  };
+}
