@@ -153,7 +153,11 @@ browserTest(
     await quantity.fill('2');
     await choose('Bill the difference', 'Now');
     await dialog.getByText('Payment due').waitFor();
-    await dialog.getByText(/use “Pay now” first if an invoice is unpaid, or choose “Not at all” or “When the period ends”/).waitFor();
+    await dialog
+      .getByText(
+        /use “Pay now” first if an invoice is unpaid, or choose “Not at all” or “When the period ends”/,
+      )
+      .waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Pay now' }).click();
     const pay = page.getByRole('dialog', { name: 'Pay now' });
