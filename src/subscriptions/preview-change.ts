@@ -29,14 +29,13 @@ export async function previewChange(
   change: TermsChange,
 ): Promise<PreviewedChange> {
   const { database, processor } = parts;
-  const { planId } = change;
-  // The change reserves the group before it checks anything else.
-  if (planId !== undefined && planId !== subscription.planId) {
-    const { customerId, id: subscriptionId } = subscription;
-    await database.transaction((tx) => refuseTakenGroup(tx, parts, { customerId, subscriptionId, planId }));
-  }
   const plans = await plansOfChange(parts.plans, subscription, change);
   const { wanted } = plans;
+  if (wanted !== null && wanted.id !== subscription.planId) {
+    const { customerId, id: subscriptionId } = subscription;
+    const joining = { customerId, subscriptionId, planId: wanted.id };
+    await database.transaction((tx) => refuseTakenGroup(tx, parts, joining));
+  }
   const found = await readChangeable(processor, subscription);
   const target = targetOf(found, change, plans);
   await refuseChange(processor, found, change, target);

@@ -98,7 +98,7 @@ export class SubscriptionService {
     const { processor } = this.#parts;
     const first = await this.#readToPay(id);
     const isDraft = invoiceToPay(first)?.status === 'draft';
-    if (isDraft) await this.finalizeInvoiceToPay(id);
+    if (isDraft) await this.#finalizeInvoiceToPay(id);
     const present = isDraft ? await this.#readToPay(id) : first;
     for (const invoiceId of [invoiceToPay(present)?.processorInvoiceId, present.changeInvoiceId]) {
       const charge = invoiceId == null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
@@ -107,11 +107,14 @@ export class SubscriptionService {
     return present.setupClientSecret;
   }
 
-  /** Makes the invoice that `pay` would pay payable for the customer too. A write: it decides from what it reads itself. */
-  async finalizeInvoiceToPay(id: string): Promise<void> {
-    const invoice = invoiceToPay(await this.#readToPay(id));
-    if (invoice?.status === 'draft')
-      await finalizeInvoice(this.#parts.processor, invoice.processorInvoiceId, randomUUID());
+  /** Makes the invoice that `pay` would pay payable for the customer too. */
+  #finalizeInvoiceToPay(id: string): Promise<void> {
+    const { turns, processor } = this.#parts;
+    return turns.run({ subscriptionId: id, claimId: null, goesFirst: false }, async () => {
+      const invoice = invoiceToPay(await this.#readToPay(id));
+      if (invoice?.status === 'draft')
+        await finalizeInvoice(processor, invoice.processorInvoiceId, randomUUID());
+    });
   }
 
   /** Reads at the processor what is left to pay, and brings the row up to date with it. */

@@ -152,7 +152,7 @@ function registerClientSecret(fastify: FastifyInstance, subscriptions: Subscript
         params: IdParams,
         response: {
           200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
+          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
         },
       },
     },
