@@ -25,6 +25,8 @@ const kind = objectKind({
     ids: ['a'],
   }),
   typeOf: (_before, after) => (after.name === 'gone' ? 'plan.archived' : 'plan.updated'),
+  afterCreation: ({ name }) =>
+    name === 'gone' ? { type: 'plan.archived', previous: { name: 'one' } } : undefined,
 });
 
 const row: Row = { name: 'one', tags: ['x'], isHidden: false, isErased: false, changesAt: null };
@@ -80,6 +82,17 @@ test('a new object is created, and so is one that was not shown before', () => {
   assert.deepEqual(describe({}, { isNew: true }), created);
   assert.deepEqual(describe({}, { before: { ...row, isHidden: true } }), created);
   assert.deepEqual(describe({ isHidden: true }, { isNew: true }), { outcome: 'none' });
+});
+
+test('only a creation may have an event that follows it', () => {
+  const followedBy = { type: 'plan.archived', previous: { name: 'one' } };
+  assert.deepEqual(describe({ name: 'gone' }, { isNew: true }), {
+    ...{ outcome: 'event', type: 'plan.created', previous: {} },
+    followedBy,
+  });
+  for (const known of [{ shows: {} }, { shows: {}, isNew: true }, { before: row }, {}])
+    assert.ok(!('followedBy' in describe({ name: 'gone' }, known)), JSON.stringify(known));
+  assert.deepEqual(describe({ name: 'gone' }, { isUnwritten: true }), { outcome: 'record' });
 });
 
 test('an object that is older than events are is compared with its row, and recorded if it was not written', () => {

@@ -1,6 +1,6 @@
 import { isSameValue } from '../mirrors/transition.ts';
 import type { Cause } from '../platform/cause.ts';
-import type { EventData, EventType } from './event.ts';
+import type { DescribedEvent, EventData } from './event.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 
 /** What the newest event of an object shows, as `till.event_objects` records it. */
@@ -25,11 +25,11 @@ export interface Candidate {
   readonly isUnwritten: boolean;
 }
 
-/** `event`: write one. `record`: only record what the API shows now. `none`: nothing has changed. */
+/** `event`: write it, and the one that follows. `record`: only record what the API shows now. `none`: nothing has changed. */
 export type ChangeDescription =
   | { readonly outcome: 'none' }
   | { readonly outcome: 'record' }
-  | { readonly outcome: 'event'; readonly type: EventType; readonly previous: EventData };
+  | ({ readonly outcome: 'event'; readonly followedBy?: DescribedEvent } & DescribedEvent);
 
 const none: ChangeDescription = { outcome: 'none' };
 const record: ChangeDescription = { outcome: 'record' };
@@ -49,10 +49,14 @@ export function describeChange(candidate: Candidate, data: string): ChangeDescri
   const before = candidate.before === undefined ? undefined : kind.show(candidate.before);
   if (!shown.isVisible) return before?.isVisible ? compare(kind, before.view, shown) : none;
   if (isUnwritten) return record;
-  if (isNew || before?.isVisible === false)
-    return { outcome: 'event', type: `${kind.type}.created`, previous: {} };
+  if (isNew || before?.isVisible === false) return describeCreation(kind, shown);
   if (before === undefined) return { outcome: 'event', type: `${kind.type}.updated`, previous: {} };
   return compare(kind, before.view, shown);
+}
+
+function describeCreation(kind: ObjectKind, shown: Shown): ChangeDescription {
+  const followedBy = kind.afterCreation(shown);
+  return { outcome: 'event', type: `${kind.type}.created`, previous: {}, ...(followedBy && { followedBy }) };
 }
 
 function compare(kind: ObjectKind, before: EventData, shown: Shown): ChangeDescription {
@@ -69,7 +73,7 @@ function without(view: EventData, fields: readonly string[]): EventData {
 /** An event as `till.append_events` takes it. `data` is JSON already. */
 export function eventText(
   { kind, shown }: Candidate,
-  { type, previous }: Extract<ChangeDescription, { outcome: 'event' }>,
+  { type, previous }: DescribedEvent,
   data: string,
   cause: Cause,
 ): string {

@@ -20,10 +20,12 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'refund.created': 'A refund was created, in Till or at the processor.',
   'refund.updated': 'The status or another value of a refund changed.',
   'refund.failed': 'A refund failed. The payment has its money again.',
-  'subscription.created': 'A subscription was created. It may be active already.',
+  'subscription.created':
+    'A subscription was created. If it entitles its customer already, `subscription.entitled` follows.',
   'subscription.updated':
     'A subscription changed in another way, such as its plan, its period or a planned change.',
-  'subscription.entitled': 'A subscription begins to entitle its customer.',
+  'subscription.entitled':
+    'A subscription begins to entitle its customer, even if it does so from its creation.',
   'subscription.unentitled':
     'A subscription no longer entitles its customer, also when its grace period ends.',
   'subscription.canceled': 'A subscription ended.',

@@ -11,6 +11,7 @@ import {
   paymentEventType,
   planEventType,
   refundEventType,
+  subscriptionBeginning,
   subscriptionEventType,
 } from './event-type.ts';
 
@@ -76,6 +77,12 @@ test('a subscription: canceled comes before unentitled', () => {
   assert.equal(type(entitled, { status: 'past_due' }), 'subscription.updated');
   assert.equal(type(entitled, { status: 'canceled', entitled: false }), 'subscription.canceled');
   assert.equal(type(waiting, { status: 'incomplete_expired' }), 'subscription.updated');
+});
+
+test('a subscription that begins entitled: entitled follows its creation', () => {
+  const of = (entitled: boolean) => subscriptionBeginning({ entitled } as SubscriptionView);
+  assert.deepEqual(of(true), { type: 'subscription.entitled', previous: { entitled: false } });
+  assert.equal(of(false), undefined);
 });
 
 test('an invoice: an attempt has failed if the invoice is still not paid', () => {

@@ -3,9 +3,12 @@ import type { PaymentView } from '../payments/payment-view.ts';
 import type { RefundView } from '../payments/refund-view.ts';
 import type { PlanView } from '../plans/plan-view.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
-import type { EventType } from './event.ts';
+import type { DescribedEvent, EventType } from './event.ts';
 
-/** A change has one event. If several types fit, it is the one that comes first in its function. */
+/**
+ * A change has one event. If several types fit, it is the one that comes first in its function. The one exception is a
+ * subscription that begins entitled.
+ */
 
 export function planEventType(before: PlanView, after: PlanView): EventType {
   return before.active && !after.active ? 'plan.archived' : 'plan.updated';
@@ -48,6 +51,14 @@ export function subscriptionEventType(before: SubscriptionView, after: Subscript
   if (!before.entitled && after.entitled) return 'subscription.entitled';
   if (before.entitled && !after.entitled) return 'subscription.unentitled';
   return 'subscription.updated';
+}
+
+/**
+ * What follows the creation of a subscription that entitles its customer from the beginning: a trial, a saved card, an
+ * import. So an application that provisions on `subscription.entitled` gets it for every subscription.
+ */
+export function subscriptionBeginning({ entitled }: SubscriptionView): DescribedEvent | undefined {
+  return entitled ? { type: 'subscription.entitled', previous: { entitled: false } } : undefined;
 }
 
 /** The processor counts its attempts to collect an invoice. One more on an invoice that is still not paid has failed. */

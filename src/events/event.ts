@@ -5,7 +5,7 @@ export const eventObjectTypes = ['customer', 'plan', 'payment', 'refund', 'subsc
 
 export type EventObjectType = (typeof eventObjectTypes)[number];
 
-/** A change has one event: see `event-type.ts`. `updated` is for changes that no other type describes. */
+/** What an event means: see `event-type.ts`. `updated` is for changes that no other type describes. */
 export const eventTypes = [
   'customer.created',
   'customer.updated',
@@ -39,17 +39,21 @@ export type EventType = (typeof eventTypes)[number];
 /** An object as the API shows it. */
 export type EventData = Readonly<Record<string, unknown>>;
 
-/** What `till.append_events` takes. PostgreSQL adds the position and the time. */
-export interface NewEvent {
+/** What an event says about a change. */
+export interface DescribedEvent {
   readonly type: EventType;
+  /** The old values of the fields that changed. Empty on creation. */
+  readonly previous: EventData;
+}
+
+/** What `till.append_events` takes. PostgreSQL adds the position and the time. */
+export interface NewEvent extends DescribedEvent {
   readonly objectType: EventObjectType;
   readonly objectId: string;
   /** The customer that the object belongs to; of a customer, its own id. Null for a plan. */
   readonly customerId: string | null;
   /** The object after the change. */
   readonly data: EventData;
-  /** The old values of the fields that changed. Empty on creation. */
-  readonly previous: EventData;
   readonly cause: Cause;
   /** When the object will change without being written. */
   readonly changesAt: string | null;

@@ -1,5 +1,5 @@
 import type { Queryable } from '../platform/postgres.ts';
-import type { EventData, EventObjectType, EventType } from './event.ts';
+import type { DescribedEvent, EventData, EventObjectType, EventType } from './event.ts';
 
 /** What the API shows of an object. */
 export interface Shown {
@@ -26,6 +26,8 @@ export interface ObjectKind {
   show(row: object): Shown;
   /** The type of the event of a change. */
   typeOf(before: EventData, after: Shown): EventType;
+  /** The event that follows the creation, if its type alone does not say enough. */
+  afterCreation(created: Shown): DescribedEvent | undefined;
 }
 
 interface Definition<Row, RowView> {
@@ -37,6 +39,7 @@ interface Definition<Row, RowView> {
   ) => Pick<Shown, 'id' | 'customerId' | 'ids'> &
     Partial<Pick<Shown, 'isVisible' | 'erased' | 'changesAt'>> & { readonly view: RowView };
   readonly typeOf: (before: RowView, after: RowView, isVisible: boolean) => EventType;
+  readonly afterCreation?: (created: RowView) => DescribedEvent | undefined;
 }
 
 /** The types of rows and views are forgotten here, so that all kinds can be handled alike. */
@@ -55,5 +58,6 @@ export function objectKind<Row extends object, RowView extends EventData>(
     show,
     typeOf: (before, after) =>
       definition.typeOf(before as unknown as RowView, after.view as unknown as RowView, after.isVisible),
+    afterCreation: ({ view }) => definition.afterCreation?.(view as unknown as RowView),
   };
 }

@@ -17,6 +17,7 @@ import {
   paymentEventType,
   planEventType,
   refundEventType,
+  subscriptionBeginning,
   subscriptionEventType,
 } from './event-type.ts';
 import { type ObjectKind, objectKind } from './object-kind.ts';
@@ -137,6 +138,7 @@ function subscriptionKind({ subscriptions, judge }: KindParts): ObjectKind {
       };
     },
     typeOf: subscriptionEventType,
+    afterCreation: subscriptionBeginning,
   });
 }
 

@@ -84,6 +84,7 @@ export class Outbox {
     ]);
     const recordedById = new Map(recorded.map((one) => [one.id, one]));
     const events: string[] = [];
+    const following: string[] = [];
     const records: string[] = [];
     for (const { kind, id, written } of affected) {
       const present = shown.get(id);
@@ -99,12 +100,17 @@ export class Outbox {
       const data = JSON.stringify(present.view);
       const description = describeChange(candidate, data);
       if (description.outcome === 'record') records.push(recordText(candidate, data));
-      if (description.outcome === 'event')
-        events.push(eventText(candidate, description, data, currentCauseOf(present.ids) ?? unknownCause));
+      if (description.outcome !== 'event') continue;
+      const cause = currentCauseOf(present.ids) ?? unknownCause;
+      const { followedBy } = description;
+      events.push(eventText(candidate, description, data, cause));
+      if (followedBy !== undefined) following.push(eventText(candidate, followedBy, data, cause));
     }
     if (records.length > 0) store.record(tx, records);
     if (events.length === 0) return;
     store.append(tx, events);
+    // A statement of its own, because one statement can record an object only once.
+    if (following.length > 0) store.append(tx, following);
     tx.afterCommit(() => this.#onAppended());
   }
 

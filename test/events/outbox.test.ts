@@ -1,4 +1,4 @@
-/** Every change of what the API shows writes one event, no matter who makes it, and nothing else does. */
+/** Every change of what the API shows writes an event, no matter who makes it, and nothing else does. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
@@ -18,6 +18,7 @@ import {
   type PaymentBody,
   type RefundedBody,
   type SubscriptionBody,
+  saveCard,
 } from '../support/objects.ts';
 import { createPastDue, type PastDue } from '../support/past-due.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
@@ -136,6 +137,55 @@ describe('types', () => {
       'subscription.entitled',
       'subscription.canceled',
     ]);
+  });
+
+  test('of a subscription that begins entitled: created, then entitled, by whatever way Till learns of it', async () => {
+    const customer = await createCustomer(till);
+    const { paymentMethodId } = await saveCard(till, customer);
+    const paid = await createSubscription(till, { customerId: customer.id, paymentMethodId });
+    const trial = await createSubscription(till, { trialPeriodDays: 7 });
+    const elsewhere = await subscribeElsewhere();
+    await till.take(elsewhere.subscription);
+    const { data } = await till.get<{ data: readonly SubscriptionBody[] }>(
+      `/subscriptions?customerId=${elsewhere.customer.id}`,
+    );
+    await till.settle();
+    for (const subscription of [paid.subscription, trial.subscription, ...data]) {
+      const [created, entitled] = await eventsOf(subscription);
+      assert.deepEqual([created?.type, created?.previous], ['subscription.created', {}]);
+      assert.deepEqual([entitled?.type, entitled?.previous], ['subscription.entitled', { entitled: false }]);
+      assert.deepEqual([entitled?.data, entitled?.cause], [created?.data, created?.cause]);
+      assert.equal(created?.data['entitled'], true);
+      await services.resync.ofCustomer(subscription.customerId);
+      assert.deepEqual(
+        (await typesOf(subscription)).filter((type) => type === 'subscription.entitled'),
+        ['subscription.entitled'],
+        'once',
+      );
+    }
+    assert.equal(data.length, 1);
+  });
+
+  test('of many subscriptions that one transaction records: each is created before it is entitled', async () => {
+    const { subscribe } = await payerElsewhere();
+    const made = await eventsDuring(async () => {
+      for (let count = 0; count < 3; count += 1) await subscribe();
+    });
+    const before = await countEvents();
+    const active = made.filter(
+      ({ data: { object } }) => object.object === 'subscription' && object.status === 'active',
+    );
+    await till.take(...active.map((event) => JSON.stringify(event)));
+    const added = (await readEvents(sql)).slice(before);
+    const subscriptions = added.filter(({ objectType }) => objectType === 'subscription');
+    assert.deepEqual(
+      [...Map.groupBy(subscriptions, ({ objectId }) => objectId).values()].map((events) =>
+        events.map(({ type }) => type),
+      ),
+      Array.from(active, () => ['subscription.created', 'subscription.entitled']),
+    );
+    assert.equal(active.length, 3);
+    await till.settle();
   });
 
   test('of a renewal that is declined: unentitled only when the grace period ends, within a minute', async () => {
@@ -315,26 +365,32 @@ test('no event for a webhook that is repeated or out of date, nor for a request 
   assert.equal(await countEvents(), before);
 });
 
-describe('what rows show of each other', () => {
-  /** A subscription that was made at the processor, so that its events can arrive in any order. */
-  async function subscribeElsewhere() {
-    const [customer, plan] = [await createCustomer(till), await createPlan(till)];
-    const { id: card } = await stripe.paymentMethods.attach('pm_card_visa', {
+/** A customer with a card, and a way to subscribe it that Till learns of from webhooks only. */
+async function payerElsewhere() {
+  const [customer, plan] = [await createCustomer(till), await createPlan(till)];
+  const { id: card } = await stripe.paymentMethods.attach('pm_card_visa', {
+    customer: customer.processorCustomerId,
+  });
+  await till.settle();
+  const subscribe = () =>
+    stripe.subscriptions.create({
       customer: customer.processorCustomerId,
+      items: [{ price: plan.processorPriceId }],
+      default_payment_method: card,
     });
-    await till.settle();
-    const made = await eventsDuring(() =>
-      stripe.subscriptions.create({
-        customer: customer.processorCustomerId,
-        items: [{ price: plan.processorPriceId }],
-        default_payment_method: card,
-      }),
-    );
-    const last = (kind: string) =>
-      JSON.stringify(made.findLast(({ data }) => data.object.object === kind) ?? assert.fail(kind));
-    return { customer, subscription: last('subscription'), invoice: last('invoice') };
-  }
+  return { customer, subscribe };
+}
 
+/** A subscription that was made at the processor, so that its events can arrive in any order. */
+async function subscribeElsewhere() {
+  const { customer, subscribe } = await payerElsewhere();
+  const made = await eventsDuring(subscribe);
+  const last = (kind: string) =>
+    JSON.stringify(made.findLast(({ data }) => data.object.object === kind) ?? assert.fail(kind));
+  return { customer, subscription: last('subscription'), invoice: last('invoice') };
+}
+
+describe('what rows show of each other', () => {
   const ofCustomer = async ({ id }: CustomerBody) => {
     const { data } = await till.get<{ data: readonly SubscriptionBody[] }>(
       `/subscriptions?customerId=${id}&limit=1`,
@@ -367,7 +423,7 @@ describe('what rows show of each other', () => {
     await till.take(events.invoice);
     const { subscription, invoice } = await ofCustomer(events.customer);
     assert.equal((await eventsOf(invoice))[0]?.data['subscriptionId'], subscription.id);
-    const [created, updated] = await eventsOf(subscription);
+    const [created, , updated] = await eventsOf(subscription);
     assert.deepEqual(
       [created?.data['latestInvoiceId'], updated?.data['latestInvoiceId']],
       [null, invoice.id],

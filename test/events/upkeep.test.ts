@@ -10,6 +10,7 @@ test('objects of an older release are recorded in the background, and a change w
   const { sql, services } = till;
   const [early, plan] = [await createPayment(till), await createPlan(till)];
   await createSubscription(till, { planId: plan.id });
+  await createSubscription(till, { planId: plan.id, trialPeriodDays: 7 });
   await till.settle();
   // As after an upgrade: the rows are there, and nothing is recorded.
   await sql('delete from till.events');

@@ -38,7 +38,8 @@ export function readEvents(sql: Sql, objectId?: string): Promise<readonly Stored
 
 /**
  * The events contain all that the API shows: every object, rebuilt from its events, is as the API shows it. Each event
- * follows from the one before it, and each changes something. The numbers that are counted from them are right.
+ * follows from the one before it, and each changes something. A subscription that entitles from the beginning says so in
+ * an event of its own. The numbers that are counted from them are right.
  */
 export async function assertEventsComplete(
   client: Pick<Client, 'get'>,
@@ -104,11 +105,20 @@ function brokenLinks(
       return [{ ...event, reason: 'the type is of another object' }];
     if (before === undefined) {
       if (isOlder && !isCreation) return [];
-      return isCreation && isDeepStrictEqual(previous, {})
-        ? []
-        : [{ ...event, reason: 'the first event is not the creation' }];
+      if (!isCreation || !isDeepStrictEqual(previous, {}))
+        return [{ ...event, reason: 'the first event is not the creation' }];
+      return beginsEntitled(event) && events.length === 1
+        ? [{ ...event, reason: 'the event of a beginning entitlement is missing' }]
+        : [];
     }
     if (isCreation) return [{ ...event, reason: 'an object was created twice' }];
+    if (beginsEntitled(before)) {
+      const isAnnounced =
+        type === 'subscription.entitled' &&
+        isDeepStrictEqual(previous, { entitled: false }) &&
+        isDeepStrictEqual(data, before.data);
+      return isAnnounced ? [] : [{ ...event, reason: 'the event of a beginning entitlement is missing' }];
+    }
     const rebuilt = visible({ ...data, ...previous });
     if (!isDeepStrictEqual(rebuilt, visible(before.data)))
       return [{ ...event, reason: 'it does not follow from the event before', before: before.data }];
@@ -118,6 +128,11 @@ function brokenLinks(
     );
     return isChange && isMinimal ? [] : [{ ...event, reason: 'nothing has changed', before: before.data }];
   });
+}
+
+/** The next event of such a subscription announces the entitlement, and changes nothing else. */
+function beginsEntitled({ type, data }: StoredEventRow): boolean {
+  return type === 'subscription.created' && data['entitled'] === true;
 }
 
 interface Page {

@@ -26,7 +26,7 @@ ${table(
 `;
   });
   return `${heading('Event types', 'src/events')}
-Every change writes one event, of the type that says most about it. [events.md](../events.md) explains how to read and
+Every change writes an event, of the type that says most about it. [events.md](../events.md) explains how to read and
 follow them, and [webhooks-out.md](../webhooks-out.md) how to receive them. Steps that happen closely together can be
 one event, so let \`data.status\` decide what you do, and use the type to select events.
 
