@@ -2451,6 +2451,7 @@ export interface components {
             readonly currentPeriodEnd: string | null;
             /** Format: date-time */
             readonly trialEnd: string | null;
+            /** @description Whether the subscription ends with its current period, no matter whether Till, the portal or the dashboard of the processor canceled it. */
             readonly cancelAtPeriodEnd: boolean;
             /**
              * Format: date-time
@@ -2534,7 +2535,7 @@ export interface components {
              * @description From a preview: bills as if the change was made then. Fractions of a second are dropped.
              */
             readonly prorationDate?: string | null;
-            /** @description Whether the subscription ends with its current period. */
+            /** @description Whether the subscription ends with its current period. `false` also takes back an end at a later date. */
             readonly cancelAtPeriodEnd?: boolean;
             /** @description The processor's id of a payment method of this customer. */
             readonly paymentMethodId?: string;

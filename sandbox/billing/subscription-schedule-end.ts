@@ -51,7 +51,9 @@ export function releaseSchedule(
   if (subscription !== undefined) {
     const after = store.change(store.subscriptions, subscription, {
       schedule: null,
-      ...(keepsCancellation || before.end_behavior !== 'cancel' ? {} : { cancel_at: null }),
+      ...(keepsCancellation || before.end_behavior !== 'cancel'
+        ? {}
+        : { cancel_at: null, canceled_at: null }),
     });
     store.emitUpdated('customer.subscription.updated', subscription, after);
   }

@@ -107,7 +107,7 @@ function follow(
   const phase = phaseAt(schedule.phases, store.now());
   const ending = updateSubscription(store, before, {
     ...cancellationOf(schedule),
-    ...(schedule.end_behavior === 'cancel' ? { canceled_at: before.canceled_at ?? store.now() } : {}),
+    canceled_at: schedule.end_behavior === 'cancel' ? (before.canceled_at ?? store.now()) : null,
   });
   const changesPhase = params.phases !== undefined || params.default_settings !== undefined;
   if (phase === undefined || !changesPhase) return;

@@ -99,6 +99,8 @@ export function updateFrom(call: Call, given: Subscription, params: UpdateParams
 }
 
 function checkUpdatable(call: Call, before: Subscription, params: UpdateParams): void {
+  if (params.cancel_at !== undefined && params.cancel_at_period_end !== undefined)
+    throw badParam('Received both cancel_at_period_end and cancel_at parameters. Please pass in only one.');
   const { metadata: _, cancellation_details: __, ...others } = params;
   if (before.ended_at !== null && Object.keys(others).length > 0)
     throw wrongState(
@@ -208,14 +210,8 @@ function cancellationOf(
   params: UpdateParams,
 ): Partial<Subscription> {
   const { cancel_at: at, cancel_at_period_end: atPeriodEnd, cancellation_details: details } = params;
-  if (at != null && atPeriodEnd !== undefined)
-    throw badParam(
-      'Only one of cancel_at and cancel_at_period_end may be given.',
-      'cancel_at',
-      'parameters_exclusive',
-    );
   if (at != null && at <= store.now()) throw badParam('cancel_at must be in the future.', 'cancel_at');
-  const cancelAt = atPeriodEnd === true ? periodOf(subscription).end : atPeriodEnd === false ? null : at;
+  const cancelAt = atPeriodEnd === undefined ? at : endWithPeriod(subscription, atPeriodEnd);
   return {
     ...(cancelAt === undefined
       ? {}
@@ -240,4 +236,10 @@ function cancellationOf(
           },
         }),
   };
+}
+
+/** Undefined if nothing changes: a date that was set alone is only cleared as one. */
+function endWithPeriod(subscription: Subscription, ends: boolean): number | null | undefined {
+  if (ends) return periodOf(subscription).end;
+  return subscription.cancel_at_period_end ? null : undefined;
 }

@@ -19,6 +19,8 @@ export interface ScheduleCalls {
   setPaymentMethod(
     order: Keyed & { readonly processorSubscriptionId: string; readonly paymentMethodId: string },
   ): Promise<Attempt<null>>;
+  /** The subscription goes on after the last phase of its schedule. What the schedule plans stays. */
+  clearEnd(order: Keyed & { readonly processorScheduleId: string }): Promise<Attempt<null>>;
   /** The subscription stays as it is, and still ends if it was to end. */
   release(order: Keyed & { readonly processorScheduleId: string }): Promise<Attempt<null>>;
 }

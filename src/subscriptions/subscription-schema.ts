@@ -42,7 +42,11 @@ export const SubscriptionSchema = component('Subscription', {
   currentPeriodStart: nullable(DateTime),
   currentPeriodEnd: nullable(DateTime),
   trialEnd: nullable(DateTime),
-  cancelAtPeriodEnd: Type.Boolean(),
+  cancelAtPeriodEnd: Type.Boolean({
+    description:
+      'Whether the subscription ends with its current period, no matter whether Till, the portal or the dashboard of the ' +
+      'processor canceled it.',
+  }),
   cancelAt: time('When the subscription will be canceled.'),
   canceledAt: time('When the cancellation was requested, also if the subscription has not ended yet.'),
   endedAt: time('When the subscription ended.'),

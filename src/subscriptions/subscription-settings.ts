@@ -2,6 +2,7 @@ import type { OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
 import { isPaymentMethodId, paymentMethodNotFound } from '../payment-methods/payment-method.ts';
+import type { Attempt } from '../processor/attempt.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { readChangeable, refuseChangeIn } from './change-terms.ts';
@@ -18,7 +19,8 @@ import type { SettingsChange } from './subscription-patch.ts';
 
 /**
  * Changes whether the subscription ends with its period, or the payment method that it charges, and metadata with them. A
- * subscription under a schedule refuses the former, so the schedule ends first; the latter is set in the schedule too.
+ * subscription under a schedule refuses the former: to end it, the schedule ends first, and to let it go on, the schedule
+ * loses its end. The payment method is set in the schedule too.
  */
 export async function changeSettings(
   parts: SubscriptionParts,
@@ -32,23 +34,31 @@ export async function changeSettings(
   if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
   refuseChangeIn(found.subscription.status);
   const isDropped = change.cancelAtPeriodEnd === true && (await dropPendingChange(processor, found, write));
-  const facts = await update(parts, valuesOf(change, found), { subscription, found }, write);
-  const isScheduled = paymentMethodId !== undefined && found.processorScheduleId !== null;
-  if (isScheduled) await setInSchedule(parts, subscription, paymentMethodId, write);
+  const facts = await update(parts, updateOf(change, found), { subscription, found }, write);
+  const isScheduled = await changeSchedule(parts, change, { subscription, found }, write);
   // The processor repeats an old response under a repeated key, and its other calls came after this response.
   const isCurrent = !write.isRepeated && !isDropped && !isScheduled && facts.metadata !== null;
   const present = isCurrent ? facts : (await readChangeable(processor, subscription)).subscription;
   return { facts: present, subscription, clientSecret: null };
 }
 
-/** A schedule lets its subscription go on, and refuses to be told so. */
-function valuesOf(
+interface Update {
+  readonly values: SubscriptionChange;
+  /** What is sent depends on what was found, so a repeated request may send something else: under another key. */
+  readonly keySuffix: '' | '-date' | '-rest';
+}
+
+/** A schedule decides when its subscription ends. Otherwise clearing the date clears the end, in whichever way it was set. */
+function updateOf(
   { kind: _kind, ...values }: SettingsChange,
-  { processorScheduleId }: ChangeableSubscription,
-): SubscriptionChange {
-  if (values.cancelAtPeriodEnd !== false || processorScheduleId === null) return values;
+  { processorScheduleId, subscription: { cancelAt } }: ChangeableSubscription,
+): Update {
+  if (values.cancelAtPeriodEnd !== false) return { values, keySuffix: '' };
   const { cancelAtPeriodEnd: _goesOn, ...others } = values;
-  return others;
+  if (processorScheduleId !== null) return { values: others, keySuffix: '-rest' };
+  return cancelAt === null
+    ? { values, keySuffix: '' }
+    : { values: { ...others, cancelAt: null }, keySuffix: '-date' };
 }
 
 interface Changed {
@@ -58,12 +68,13 @@ interface Changed {
 
 async function update(
   { processor, mirror }: SubscriptionParts,
-  values: SubscriptionChange,
+  { values, keySuffix }: Update,
   { subscription, found }: Changed,
-  { idempotencyKey, isRepeated }: OperationWrite,
+  write: OperationWrite,
 ): Promise<SubscriptionFacts> {
   if (Object.keys(values).length === 0) return found.subscription;
   const { processorSubscriptionId } = subscription;
+  const idempotencyKey = `${write.idempotencyKey}${keySuffix}`;
   const attempt = await processor.subscriptions
     .update({ ...values, processorSubscriptionId, idempotencyKey })
     .catch(async (error: unknown) => {
@@ -77,24 +88,31 @@ async function update(
     await correct(mirror, processorSubscriptionId);
     throw notReached(attempt, 'subscription', 'unchanged');
   }
-  if (!isRepeated && isSubscriptionChangeIgnored(subscription, values, attempt.value))
+  if (!write.isRepeated && isSubscriptionChangeIgnored(subscription, values, attempt.value))
     throw notReached(attempt, 'subscription', 'unchanged');
   return attempt.value;
 }
 
-/** A schedule would otherwise set the old payment method again when its next phase begins. */
-async function setInSchedule(
-  { processor, mirror }: SubscriptionParts,
-  { processorSubscriptionId }: Subscription,
-  paymentMethodId: string,
-  { idempotencyKey }: OperationWrite,
-): Promise<void> {
-  const attempt = await processor.schedules.setPaymentMethod({
-    processorSubscriptionId,
-    paymentMethodId,
-    idempotencyKey: `${idempotencyKey}-schedule`,
-  });
-  if (attempt.outcome === 'done') return;
+/**
+ * A schedule would otherwise set the old payment method again when its next phase begins, or end the subscription. True if
+ * it was changed.
+ */
+async function changeSchedule(
+  { processor: { schedules }, mirror }: SubscriptionParts,
+  { paymentMethodId, cancelAtPeriodEnd }: SettingsChange,
+  { subscription: { processorSubscriptionId }, found }: Changed,
+  write: OperationWrite,
+): Promise<boolean> {
+  const { processorScheduleId } = found;
+  if (processorScheduleId === null) return false;
+  const idempotencyKey = `${write.idempotencyKey}-schedule`;
+  let attempt: Attempt<null>;
+  if (paymentMethodId !== undefined)
+    attempt = await schedules.setPaymentMethod({ processorSubscriptionId, paymentMethodId, idempotencyKey });
+  else if (cancelAtPeriodEnd === false && found.subscription.cancelAt !== null)
+    attempt = await schedules.clearEnd({ processorScheduleId, idempotencyKey });
+  else return false;
+  if (attempt.outcome === 'done') return true;
   await correct(mirror, processorSubscriptionId);
   throw notReached(attempt, 'subscription', 'unchanged');
 }

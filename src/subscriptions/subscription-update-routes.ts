@@ -28,7 +28,10 @@ const UpdateBody = Type.Object(
   {
     ...termsFields,
     cancelAtPeriodEnd: Type.Optional(
-      Type.Boolean({ description: 'Whether the subscription ends with its current period.' }),
+      Type.Boolean({
+        description:
+          'Whether the subscription ends with its current period. `false` also takes back an end at a later date.',
+      }),
     ),
     paymentMethodId: Type.Optional(
       Type.String({

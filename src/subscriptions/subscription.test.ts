@@ -153,6 +153,59 @@ test('a subscription with several items shows the plan and period of the oldest 
   }
 });
 
+test('a subscription ends with its period if the processor says so by its flag, or by that date alone', () => {
+  const otherEnd = new Date('2026-03-01T00:00:00Z');
+  const item = (processorPriceId: string, currentPeriodEnd: Date) => ({
+    ...{ processorPriceId, planLocalId: null, quantity: 1, currentPeriodStart: periodStart },
+    currentPeriodEnd,
+  });
+  const [month, other] = [item('month', periodEnd), item('other', otherEnd)];
+  const planIdOf = (price: string) => (price === 'month' ? 'plan-month' : undefined);
+  const cases: readonly [boolean, Partial<SubscriptionFacts>][] = [
+    [false, {}],
+    [true, { cancelAtPeriodEnd: true }],
+    [true, { cancelAtPeriodEnd: true, cancelAt: periodEnd }],
+    [true, { cancelAt: new Date(periodEnd) }],
+    [true, { cancelAt: periodEnd, status: 'trialing', trialEnd: periodEnd }],
+    [true, { cancelAt: periodEnd, status: 'past_due' }],
+    // In another period, or within this one.
+    [false, { cancelAt: otherEnd }],
+    [false, { cancelAt: new Date('2026-01-15T00:00:00Z') }],
+    // Of several periods, the one that the subscription shows counts.
+    [true, { cancelAt: periodEnd, items: [other, month] }],
+    [false, { cancelAt: otherEnd, items: [other, month] }],
+    [true, { cancelAt: otherEnd, items: [other] }],
+    // It has ended, so it will not end any more.
+    [false, { cancelAt: periodEnd, status: 'canceled' }],
+  ];
+  for (const [expected, told] of cases) {
+    const later = { ...facts, status: 'active', items: [month], ...told, asOf: atSecond(1_001) } as const;
+    const { row } = takeSubscriptionFacts(subscription, later, planIdOf, 'event', testNow);
+    assert.equal(row.cancelAtPeriodEnd, expected, JSON.stringify(told));
+    assert.equal(row.cancelAt, later.cancelAt);
+  }
+});
+
+test('a renewal into the last period makes an end by date an end with the period', () => {
+  const ending: Subscription = {
+    ...subscription,
+    status: 'active',
+    cancelAt: new Date('2026-03-01T00:00:00Z'),
+  };
+  const last = {
+    ...{
+      ...facts.items[0],
+      currentPeriodStart: periodEnd,
+      currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
+    },
+  };
+  const renewed: SubscriptionFacts = {
+    ...{ ...facts, status: 'active', cancelAt: ending.cancelAt, items: [last], asOf: atSecond(1_001) },
+  };
+  assert.equal(ending.cancelAtPeriodEnd, false);
+  assert.equal(takeSubscriptionFacts(ending, renewed, noPlan, 'event', testNow).row.cancelAtPeriodEnd, true);
+});
+
 test('only canceled and incomplete_expired subscriptions have ended', () => {
   const ended = subscriptionStatuses.filter(hasEnded).sort();
   assert.deepEqual(ended, ['canceled', 'incomplete_expired']);

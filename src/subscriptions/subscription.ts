@@ -34,6 +34,7 @@ export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 interface SubscriptionValues {
   readonly status: SubscriptionStatus;
   readonly trialEnd: Date | null;
+  /** Of facts: the processor's flag. Of a row: whether it ends with its current period, in whichever way it says so. */
   readonly cancelAtPeriodEnd: boolean;
   /** When it will be canceled. */
   readonly cancelAt: Date | null;
@@ -153,15 +154,12 @@ export function takeSubscriptionFacts(
   origin: Origin,
   now: Date,
 ): Taken<Subscription> {
-  const { processorPriceId, quantity, currentPeriodStart, currentPeriodEnd } = followedItem(facts, planIdOf);
+  const item = followedItem(facts, planIdOf);
   const values = {
-    ...valuesOfSubscription(facts),
+    ...valuesOfSubscription(facts, item),
     ...termsOf(subscription, facts, planIdOf),
     // A price that is not a Till plan does not change the plan.
-    planId: planIdOf(processorPriceId) ?? subscription.planId,
-    quantity,
-    currentPeriodStart,
-    currentPeriodEnd,
+    planId: planIdOf(item.processorPriceId) ?? subscription.planId,
     metadata: takeMetadata(subscription.metadata, facts),
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
@@ -174,6 +172,8 @@ export function takeSubscriptionFacts(
 export interface SubscriptionChange {
   readonly metadata?: MetadataChange;
   readonly cancelAtPeriodEnd?: boolean;
+  /** Clears the date at which it ends, and with it the end with its period. Never sent with `cancelAtPeriodEnd`. */
+  readonly cancelAt?: null;
   /** The processor's id. */
   readonly paymentMethodId?: string;
 }
@@ -181,29 +181,50 @@ export interface SubscriptionChange {
 /** Whether the processor's response to an update still shows an old value. */
 export function isSubscriptionChangeIgnored(
   before: Subscription,
-  { metadata = {}, cancelAtPeriodEnd, paymentMethodId }: SubscriptionChange,
+  { metadata = {}, cancelAtPeriodEnd, cancelAt, paymentMethodId }: SubscriptionChange,
   after: SubscriptionFacts,
 ): boolean {
   const isOther = <Value>(wanted: Value | undefined, shown: Value | null) =>
     wanted !== undefined && wanted !== shown;
+  const isStillEnding = after.cancelAtPeriodEnd || after.cancelAt !== null;
   return (
     isOther(cancelAtPeriodEnd, after.cancelAtPeriodEnd) ||
+    (cancelAt === null && isStillEnding) ||
     isOther(paymentMethodId, after.defaultPaymentMethodId) ||
     (after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata))
   );
 }
 
-export function valuesOfSubscription(facts: SubscriptionFacts): SubscriptionValues {
+/** What a row takes from the facts as it is, and from the item that it follows. */
+export function valuesOfSubscription(
+  facts: SubscriptionFacts,
+  item: SubscriptionItemFacts,
+): SubscriptionValues & Pick<Subscription, 'quantity' | 'currentPeriodStart' | 'currentPeriodEnd'> {
   return {
+    quantity: item.quantity,
+    currentPeriodStart: item.currentPeriodStart,
+    currentPeriodEnd: item.currentPeriodEnd,
     status: facts.status,
     trialEnd: facts.trialEnd,
-    cancelAtPeriodEnd: facts.cancelAtPeriodEnd,
+    cancelAtPeriodEnd: endsWithPeriod(facts, item),
     cancelAt: facts.cancelAt,
     canceledAt: facts.canceledAt,
     endedAt: facts.endedAt,
     processorLatestInvoiceId: facts.processorLatestInvoiceId,
     defaultPaymentMethodId: facts.defaultPaymentMethodId,
   };
+}
+
+/**
+ * The processor says that a subscription ends with its period by a flag, or by a date alone: its portal does the latter.
+ * A date in a later period counts once that period has begun.
+ */
+function endsWithPeriod(
+  { status, cancelAtPeriodEnd, cancelAt }: SubscriptionFacts,
+  { currentPeriodEnd }: SubscriptionItemFacts,
+): boolean {
+  if (cancelAtPeriodEnd) return true;
+  return !hasEnded(status) && cancelAt?.getTime() === currentPeriodEnd.getTime();
 }
 
 /** Both statuses are final. */

@@ -110,6 +110,99 @@ describe('cancelAtPeriodEnd', () => {
     assert.equal((await changed(till, subscription, body, key)).cancelAtPeriodEnd, true);
   });
 
+  describe('of a cancellation that was made elsewhere, by its date alone', () => {
+    const endOf = async (subscription: SubscriptionBody) =>
+      Number((await thereOf(subscription)).items.data[0]?.current_period_end);
+    const isoOf = (seconds: number) => new Date(seconds * 1_000).toISOString();
+
+    async function cancelElsewhere(subscription: SubscriptionBody, at?: number): Promise<number> {
+      const cancelAt = at ?? (await endOf(subscription));
+      await stripe.subscriptions.update(subscription.processorSubscriptionId, { cancel_at: cancelAt });
+      await till.settle();
+      return cancelAt;
+    }
+
+    const shownOf = async (subscription: SubscriptionBody) => {
+      const { cancelAtPeriodEnd, cancelAt, canceledAt } = await readSubscription(till, subscription);
+      return [cancelAtPeriodEnd, cancelAt, canceledAt !== null];
+    };
+
+    test('200: it shows as true at the end of the period, and false takes it back', async () => {
+      const { subscription: trial } = await createSubscription(till, { trialPeriodDays: 7 });
+      for (const subscription of [await subscribe(till), trial]) {
+        const end = await cancelElsewhere(subscription);
+        assert.deepEqual(await shownOf(subscription), [true, isoOf(end), true]);
+        const refused = await patch(till, subscription, { quantity: 2, when: 'periodEnd' });
+        await readProblem(refused, 409, 'subscription_ending');
+        const going = await changed(till, subscription, { cancelAtPeriodEnd: false, metadata: { a: '1' } });
+        assert.deepEqual(
+          [going.cancelAtPeriodEnd, going.cancelAt, going.canceledAt, going.metadata],
+          [false, null, null, { a: '1' }],
+        );
+        const there = await thereOf(subscription);
+        assert.deepEqual([there.cancel_at, there.cancel_at_period_end], [null, false]);
+        await till.settle();
+        assert.deepEqual(await shownOf(subscription), [false, null, false]);
+      }
+      await nextPeriod();
+      assert.equal((await readSubscription(till, trial)).status, 'trialing');
+    });
+
+    test('200: true keeps it, and then false takes both back', async () => {
+      const subscription = await subscribe(till);
+      await cancelElsewhere(subscription);
+      const ending = await changed(till, subscription, { cancelAtPeriodEnd: true });
+      assert.equal(ending.cancelAtPeriodEnd, true);
+      const going = await changed(till, subscription, { cancelAtPeriodEnd: false });
+      assert.deepEqual([going.cancelAtPeriodEnd, going.cancelAt], [false, null]);
+      assert.equal((await thereOf(subscription)).cancel_at, null);
+    });
+
+    test('a later date shows as false until its period begins, and then the subscription ends', async () => {
+      const subscription = await subscribe(till);
+      const later = (await endOf(subscription)) + daySeconds;
+      await cancelElsewhere(subscription, later);
+      assert.deepEqual(await shownOf(subscription), [false, isoOf(later), true]);
+      const planned = await changed(till, subscription, { quantity: 2, when: 'periodEnd' });
+      assert.equal(planned.pendingChange?.quantity, 2);
+      await nextPeriod();
+      assert.deepEqual(await shownOf(subscription), [true, isoOf(later), true]);
+      assert.equal((await readSubscription(till, subscription)).quantity, 2);
+      await nextPeriod();
+      assert.equal((await readSubscription(till, subscription)).status, 'canceled');
+    });
+
+    test('200: false takes back a later date, and the planned change before it stays', async () => {
+      const subscription = await subscribe(till);
+      const later = (await endOf(subscription)) + daySeconds;
+      await cancelElsewhere(subscription, later);
+      await changed(till, subscription, { quantity: 2, when: 'periodEnd' });
+      const going = await changed(till, subscription, { cancelAtPeriodEnd: false });
+      assert.deepEqual(
+        [going.cancelAtPeriodEnd, going.cancelAt, going.canceledAt, going.pendingChange?.quantity],
+        [false, null, null, 2],
+      );
+      await nextPeriod();
+      await nextPeriod();
+      const { status, quantity } = await readSubscription(till, subscription);
+      assert.deepEqual([status, quantity], ['active', 2]);
+    });
+
+    test('200: false takes back the end of a schedule that cancels with the period', async () => {
+      const subscription = await subscribe(till);
+      const { id } = await stripe.subscriptionSchedules.create({
+        from_subscription: subscription.processorSubscriptionId,
+      });
+      await stripe.subscriptionSchedules.update(id, { end_behavior: 'cancel' });
+      await till.settle();
+      assert.deepEqual(await shownOf(subscription), [true, isoOf(await endOf(subscription)), true]);
+      const going = await changed(till, subscription, { cancelAtPeriodEnd: false });
+      assert.deepEqual([going.cancelAtPeriodEnd, going.cancelAt], [false, null]);
+      await nextPeriod();
+      assert.equal((await readSubscription(till, subscription)).status, 'active');
+    });
+  });
+
   test('409: of a subscription that has ended, or whose first payment is missing', async () => {
     const { subscription: open } = await createSubscription(till);
     for (const body of [{ cancelAtPeriodEnd: true }, { cancelAtPeriodEnd: false, metadata: { a: '1' } }])

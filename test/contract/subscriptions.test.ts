@@ -128,6 +128,34 @@ test('a subscription can be told to end with its period, and told otherwise', as
   assert.deepEqual([staying.cancel_at_period_end, staying.cancel_at], [false, null]);
 });
 
+test('an end by date is cleared by date alone, and no request names both ways of ending', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { subscription } = await subscribed(contract, { trial_period_days: 7 });
+  const { id, trial_end: end } = subscription;
+  assert(end !== null);
+  const both = [
+    { cancel_at: end, cancel_at_period_end: true },
+    { cancel_at: '' as const, cancel_at_period_end: false },
+    { cancel_at: '' as const, cancel_at_period_end: true },
+  ];
+  for (const params of both)
+    await assert.rejects(stripe.subscriptions.update(id, params), {
+      statusCode: 400,
+      message: /^Received both cancel_at_period_end and cancel_at parameters/,
+    });
+  const leaving = await stripe.subscriptions.update(id, { cancel_at: end });
+  assert.deepEqual([leaving.cancel_at_period_end, leaving.cancel_at], [false, end]);
+  const same = await stripe.subscriptions.update(id, { cancel_at_period_end: false });
+  assert.deepEqual([same.cancel_at_period_end, same.cancel_at], [false, end]);
+  const staying = await stripe.subscriptions.update(id, { cancel_at: '' });
+  assert.deepEqual([staying.cancel_at_period_end, staying.cancel_at], [false, null]);
+  // An end with the period is cleared by its date too.
+  await stripe.subscriptions.update(id, { cancel_at_period_end: true });
+  const cleared = await stripe.subscriptions.update(id, { cancel_at: '' });
+  assert.deepEqual([cleared.cancel_at_period_end, cleared.cancel_at], [false, null]);
+});
+
 test('the metadata of a subscription can be changed once it has ended, and little else', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

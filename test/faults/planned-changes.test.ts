@@ -33,6 +33,8 @@ interface PlannedCase {
   readonly name: string;
   /** Whether a change to the other plan waits before. */
   readonly isPlanned: boolean;
+  /** The period at whose end the subscription was canceled elsewhere before, as the processor's portal does it. */
+  readonly endsElsewhere?: 'this' | 'next';
   readonly body: (scene: Scene) => object;
   /** The processor's names for the calls that write. */
   readonly calls: readonly string[];
@@ -83,6 +85,26 @@ const cases: readonly PlannedCase[] = [
     }),
   },
   {
+    name: 'keep',
+    isPlanned: false,
+    endsElsewhere: 'this',
+    body: () => ({ cancelAtPeriodEnd: false, metadata: { why: 'offer' } }),
+    calls: ['subscriptions.update'],
+    expected: (scene) => ({
+      ...{ planId: null, quantity: null, ends: false, card: scene.oldCard, schedules: 0 },
+    }),
+  },
+  {
+    name: 'keep planned',
+    isPlanned: true,
+    endsElsewhere: 'next',
+    body: () => ({ cancelAtPeriodEnd: false, metadata: { why: 'offer' } }),
+    calls: ['subscriptions.update', 'subscription_schedules.update'],
+    expected: (scene) => ({
+      ...{ planId: scene.otherPlanId, quantity: 1, ends: false, card: scene.oldCard, schedules: 1 },
+    }),
+  },
+  {
     name: 'card',
     isPlanned: true,
     body: ({ card }) => ({ paymentMethodId: card }),
@@ -93,8 +115,12 @@ const cases: readonly PlannedCase[] = [
   },
 ];
 
-async function setScene(till: TillInProcess, { name, isPlanned }: PlannedCase, at: string): Promise<Scene> {
-  const key = `${name}-${at}`;
+async function setScene(
+  till: TillInProcess,
+  { name, isPlanned, endsElsewhere }: PlannedCase,
+  at: string,
+): Promise<Scene> {
+  const key = `${name}-${at}`.replaceAll(' ', '-');
   const plan = await createPlan(till, { amount: 5_000, group: key });
   const { id: otherPlanId } = await createPlan(till, { amount: 7_000 });
   // Till does not know yet that it is paid. What the processor says decides.
@@ -105,10 +131,21 @@ async function setScene(till: TillInProcess, { name, isPlanned }: PlannedCase, a
     { id: subscription.customerId },
     'pm_card_mastercard',
   );
+  if (endsElsewhere !== undefined) await endElsewhere(till, subscription, endsElsewhere);
   if (isPlanned) await changed(till, subscription, { planId: otherPlanId, when: 'periodEnd' });
   const there = await till.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
   const oldCard = String(there.default_payment_method);
   return { subscription, planId: plan.id, otherPlanId, oldCard, card, key };
+}
+
+async function endElsewhere(
+  { stripe }: TillInProcess,
+  { processorSubscriptionId: id }: SubscriptionBody,
+  period: 'this' | 'next',
+): Promise<void> {
+  const { items } = await stripe.subscriptions.retrieve(id);
+  const end = items.data[0]?.current_period_end ?? 0;
+  await stripe.subscriptions.update(id, { cancel_at: period === 'this' ? end : end + 30 * 86_400 });
 }
 
 function send(till: Pick<Client, 'tryPatch'>, one: PlannedCase, scene: Scene): Promise<Answer> {
@@ -152,7 +189,7 @@ async function assertAtProcessor(
   const customer = String(there.customer);
   const { data } = await stripe.subscriptionSchedules.list({ customer, limit: 100 });
   assert.equal(data.length, expected.schedules);
-  assert.equal(there.cancel_at_period_end, expected.ends);
+  assert.deepEqual([there.cancel_at_period_end, there.cancel_at !== null], [expected.ends, expected.ends]);
   assert.equal(there.default_payment_method, expected.card);
   const open = data.filter(({ status }) => status === 'active');
   assert.deepEqual(

@@ -24,6 +24,10 @@ async function live(stripe: Stripe, price: string, name: string, random: () => n
     () => stripe.refunds.create({ payment_intent: payment, amount: 300 }),
     () => stripe.customers.update(customer, { name: `${name} II` }),
     () => stripe.subscriptions.update(subscription.id, { cancel_at_period_end: true }),
+    () =>
+      stripe.subscriptions.update(subscription.id, {
+        cancel_at: Number(subscription.items.data[0]?.current_period_end),
+      }),
     () => stripe.paymentIntents.update(payment, { metadata: { order: name } }),
     () => stripe.subscriptions.cancel(subscription.id),
     () => pay(stripe, customer, { amount: 700 }),

@@ -226,6 +226,18 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   [
+    'subscriptions.update, the date of its end',
+    ({ subscriptions }) => subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', cancelAt: null }),
+    'POST /v1/subscriptions/sub_1 cancel_at=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'key-1',
+  ],
+  [
+    'schedules.clearEnd',
+    ({ schedules }) => schedules.clearEnd({ ...key, processorScheduleId: 'sub_sched_1' }),
+    'POST /v1/subscription_schedules/sub_sched_1 end_behavior=release',
+    'key-1',
+  ],
+  [
     'schedules.create',
     ({ schedules }) => schedules.create({ ...key, processorSubscriptionId: 'sub_1' }),
     'POST /v1/subscription_schedules from_subscription=sub_1',

@@ -42,6 +42,7 @@ const step = fc.oneof(
   fc.record({ kind: fc.constant('advance' as const), hours: fc.integer({ min: 1, max: 900 }) }),
   fc.record({ kind: fc.constant('cancel' as const), which }),
   fc.record({ kind: fc.constant('cancelAtPeriodEnd' as const), which }),
+  fc.record({ kind: fc.constant('cancelByDate' as const), which, periods: fc.integer({ min: 0, max: 2 }) }),
   fc.record({ kind: fc.constant('swapCard' as const), which, card }),
   fc.record({
     kind: fc.constantFrom('swapPrice' as const, 'swapPrice' as const, 'preview' as const),
@@ -198,6 +199,12 @@ async function take(world: World, action: Step): Promise<unknown> {
       return call('DELETE', `subscriptions/${subscription}`);
     case 'cancelAtPeriodEnd':
       return call('POST', `subscriptions/${subscription}`, 'cancel_at_period_end=true');
+    case 'cancelByDate': {
+      const item = store.subscriptions.get(subscription)?.items.data[0];
+      const { current_period_start: start = 0, current_period_end: end = 0 } = item ?? {};
+      const at = action.periods === 0 ? '' : end + (action.periods - 1) * (end - start);
+      return call('POST', `subscriptions/${subscription}`, `cancel_at=${at}`);
+    }
     case 'swapCard': {
       const method = await attached(
         world,

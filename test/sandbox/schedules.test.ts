@@ -215,6 +215,19 @@ test('a schedule that cancels at its end completes, and shows the date on the su
   assert.ok((await eventTypes(stripe)).includes('subscription_schedule.completed'));
 });
 
+test('a schedule that no longer cancels takes the date from the subscription', async (t) => {
+  const sandbox = await useSandbox(t);
+  const { stripe, advance } = sandbox;
+  const { subscription, end } = await subscribed(sandbox);
+  await stripe.subscriptions.update(subscription.id, { cancel_at: end });
+  const { id } = await stripe.subscriptionSchedules.create({ from_subscription: subscription.id });
+  await stripe.subscriptionSchedules.update(id, { end_behavior: 'release' });
+  const staying = await stripe.subscriptions.retrieve(subscription.id);
+  assert.deepEqual([staying.cancel_at, staying.canceled_at], [null, null]);
+  await advance(end - subscription.created);
+  assert.equal((await stripe.subscriptions.retrieve(subscription.id)).status, 'active');
+});
+
 test('a subscription that ends unpaid aborts its schedule', async (t) => {
   const sandbox = await useSandbox(t);
   const { stripe, advance } = sandbox;

@@ -36,6 +36,7 @@ import {
   followedItem,
   type Subscription,
   takeSubscriptionFacts,
+  valuesOfSubscription,
 } from '../../src/subscriptions/subscription.ts';
 import { termsOf } from '../../src/subscriptions/subscription-terms.ts';
 import { effort } from '../support/effort.ts';
@@ -129,6 +130,9 @@ test("every order of a subscription's events ends as the processor's subscriptio
       'active 1 gold q2,i1',
       'canceled 1 gold q2,c2',
     ],
+    // A cancellation by its date alone: it ends with its period once the period ends at the date, or is taken back.
+    ['active 0 gold e2', 'active 1 gold e2', 'active 1 gold', 'past_due 1 gold e2', 'canceled 1 gold e2'],
+    ['trialing 0 gold e1', 'trialing 0 gold', 'active 1 gold c1', 'active 1 gold e3', 'active 2 gold e3'],
     // Metadata changes at any time, also once the subscription has ended, and back to what it was.
     ['incomplete 0 gold #a', 'active 0 gold #b', 'active 0 gold #a', 'active 1 gold #b', 'active 1 gold #a'],
     [
@@ -606,8 +610,8 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
 
 /**
  * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
- * (`d`), a scheduled change (`s`), a cancellation (`c`), a card (`m`), an invoice (`i`), a quantity (`q`); after # the
- * metadata.
+ * (`d`), a scheduled change (`s`), a cancellation (`c`, or `e` by the end of a period alone), a card (`m`), an invoice
+ * (`i`), a quantity (`q`); after # the metadata.
  */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const [values = '', note = ''] = state.split(' #');
@@ -628,7 +632,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
     ...{ ...made, ...of, ...plainSubscription, metadata: metadataOf(note), asOf: asOfEvent(second(at)) },
     ...termsOfState(mores.get('d'), numberOf('s')),
     cancelAtPeriodEnd: numberOf('c') === 1,
-    cancelAt: numberOf('c') === 1 ? second(1_000) : null,
+    cancelAt: numberOf('c') === 1 ? second(1_000) : mores.has('e') ? second(numberOf('e') * 100) : null,
     canceledAt: mores.has('c') ? second(numberOf('c')) : null,
     endedAt: status === 'canceled' ? second(2_000) : null,
     processorLatestInvoiceId: mores.get('i') ?? null,
@@ -667,11 +671,12 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
       ...(pendingChange === null ? { pendingChange } : {}),
     }),
     born: ({ asOf, ...facts }) => {
-      const { processorPriceId, ...period } = followedItem(facts, planIdOf);
-      const planId = planIdOf(processorPriceId) ?? '';
+      const item = followedItem(facts, planIdOf);
+      const planId = planIdOf(item.processorPriceId) ?? '';
+      const values = valuesOfSubscription({ ...facts, asOf }, item);
       const terms = termsOf({ discount: null, pendingChange: null }, facts, planIdOf);
       const looked = { latestInvoiceId: null, paidUntil: null };
-      return { ...facts, ...born, ...period, ...terms, ...looked, customerId: 'c', planId, ...rowTime(asOf) };
+      return { ...facts, ...born, ...values, ...terms, ...looked, customerId: 'c', planId, ...rowTime(asOf) };
     },
     take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planIdOf, origin, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd, quantity, discount, ...row }) => ({

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
+import { endsWithPeriodTruth } from './subscription-truth.ts';
 
 /** What an API call has shown Till. */
 export interface Reading {
@@ -130,8 +131,9 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
       return [object.status];
     case 'subscription': {
       const [item] = object.items.data;
-      const { cancel_at_period_end: ends, latest_invoice: invoice, default_payment_method: card } = object;
+      const { latest_invoice: invoice, default_payment_method: card } = object;
       const period = [item?.current_period_start, item?.current_period_end];
+      const ends = endsWithPeriodTruth(object);
       const status = object.status === 'paused' ? 'unpaid' : object.status;
       return [status, item?.price.id, ...period, item?.quantity, ends, invoice, card];
     }

@@ -18,7 +18,7 @@ export function subscriptionTruth(
       periodEnd: item?.current_period_end,
       trialEnd: subscription.trial_end,
       quantity: item?.quantity ?? 1,
-      cancelAtPeriodEnd: subscription.cancel_at_period_end,
+      cancelAtPeriodEnd: endsWithPeriodTruth(subscription),
       cancelAt: subscription.cancel_at,
       canceledAt: subscription.canceled_at,
       endedAt: subscription.ended_at,
@@ -30,6 +30,12 @@ export function subscriptionTruth(
       isIncomplete: false,
     },
   ];
+}
+
+/** Whether it ends with its current period. The processor's portal says so by the date alone. */
+export function endsWithPeriodTruth(subscription: Stripe.Subscription): boolean {
+  const { cancel_at_period_end: flag, cancel_at: at, ended_at: endedAt, items } = subscription;
+  return flag || (endedAt === null && at !== null && at === items.data[0]?.current_period_end);
 }
 
 function discountTruth({ discounts: [discount] }: Stripe.Subscription): object | null {

@@ -3,7 +3,7 @@ import type { Command } from './world.ts';
 
 export type TermCommand = Extract<
   Command,
-  { what: 'change quantity' | 'discount' | 'schedule' | 'release schedule' | 'detach card' }
+  { what: 'change quantity' | 'discount' | 'end by date' | 'schedule' | 'release schedule' | 'detach card' }
 >;
 
 /** Changes the terms of a subscription on the dashboard. */
@@ -31,6 +31,13 @@ export async function changeTerms(
       if (command.percent === null) return stripe.subscriptions.deleteDiscount(id);
       const coupon = await stripe.coupons.create({ percent_off: command.percent, duration: 'forever' });
       return stripe.subscriptions.update(id, { discounts: [{ coupon: coupon.id }] });
+    }
+    case 'end by date': {
+      const [item] = subscription.items.data;
+      if (item === undefined) return;
+      const { current_period_start: start, current_period_end: end } = item;
+      const at = { 'this period': end, 'next period': end + (end - start), never: '' } as const;
+      return stripe.subscriptions.update(id, { cancel_at: at[command.when] });
     }
     case 'schedule':
       return price === undefined ? undefined : scheduleChange(stripe, id, price, command.quantity);

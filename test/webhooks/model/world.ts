@@ -63,6 +63,12 @@ export type Command =
   | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
   | { readonly what: 'end with period'; readonly which: number; readonly ends: boolean; readonly by: Actor }
   | {
+      /** As the processor's portal does it. */
+      readonly what: 'end by date';
+      readonly which: number;
+      readonly when: 'this period' | 'next period' | 'never';
+    }
+  | {
       readonly what: 'change plan';
       readonly which: number;
       readonly plan: number;
@@ -192,6 +198,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({ what: fc.constant('end with period' as const), which, ends: fc.boolean(), by }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      what: fc.constant('end by date' as const),
+      which,
+      when: fc.constantFrom('this period', 'next period', 'never'),
+    }),
   },
   {
     weight: 1,

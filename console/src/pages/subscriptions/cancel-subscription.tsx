@@ -79,9 +79,9 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
   );
 }
 
-/** Takes back that a subscription ends with its period. */
+/** Takes back that a subscription ends. */
 export function KeepSubscription({ subscription, plans, onClose }: DialogProps) {
-  const { id, planId, quantity, currentPeriodEnd } = subscription;
+  const { id, planId, quantity, cancelAt } = subscription;
   return (
     <ActionDialog
       title="Keep the subscription"
@@ -94,8 +94,8 @@ export function KeepSubscription({ subscription, plans, onClose }: DialogProps) 
     >
       <p>
         The subscription does not end
-        {currentPeriodEnd !== null && ` on ${localTime(currentPeriodEnd)}`}. It renews then, and the customer
-        is charged for {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged now.
+        {cancelAt !== null && ` on ${localTime(cancelAt)}`}. It renews then, and the customer is charged for{' '}
+        {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged now.
       </p>
     </ActionDialog>
   );

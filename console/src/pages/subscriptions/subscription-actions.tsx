@@ -25,7 +25,7 @@ const actions: readonly Action[] = [
   {
     label: 'Keep it',
     Dialog: KeepSubscription,
-    isPossible: (subscription) => canChange(subscription) && subscription.cancelAtPeriodEnd,
+    isPossible: (subscription) => canChange(subscription) && ends(subscription),
   },
   {
     label: 'Cancel at period end',
@@ -34,6 +34,11 @@ const actions: readonly Action[] = [
   },
   { label: 'Cancel now', Dialog: CancelNow, isPossible: (subscription) => !hasEnded(subscription) },
 ];
+
+/** With its period, or at a later date that was set elsewhere. Keeping the subscription takes back both. */
+function ends({ cancelAtPeriodEnd, cancelAt }: Subscription): boolean {
+  return cancelAtPeriodEnd || cancelAt !== null;
+}
 
 /** The buttons of the page of a subscription. */
 export function SubscriptionActions({ onActed, ...around }: Around & { readonly onActed: () => void }) {

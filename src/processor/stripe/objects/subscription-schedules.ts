@@ -40,6 +40,23 @@ export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
         paymentMethodId,
       })),
 
+    clearEnd: ({ processorScheduleId, idempotencyKey }) =>
+      call('subscription_schedules.update', {
+        kind: 'write',
+        send: (options) =>
+          stripe.subscriptionSchedules.update(
+            processorScheduleId,
+            { end_behavior: 'release' },
+            { ...options, idempotencyKey },
+          ),
+        take: (response) => {
+          if (scheduleOf(response).text('end_behavior') !== 'release')
+            throw new UnmappableError('the schedule still ends its subscription');
+          return done(null);
+        },
+        refused: refusedChange,
+      }),
+
     release: ({ processorScheduleId, idempotencyKey }) =>
       call('subscription_schedules.release', {
         kind: 'write',

@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../mirrors/facts.ts';
+import type { SubscriptionChange } from '../../../subscriptions/subscription.ts';
 import type { NewSubscription } from '../../new-subscription.ts';
 import type { SubscriptionCalls, SubscriptionWithSecret, SubscriptionWithSecrets } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
@@ -112,7 +113,7 @@ function createChanges({
   call,
 }: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
   return {
-    update: ({ processorSubscriptionId, metadata, cancelAtPeriodEnd, paymentMethodId, idempotencyKey }) =>
+    update: ({ processorSubscriptionId, metadata, idempotencyKey, ...values }) =>
       call('subscriptions.update', {
         kind: 'write',
         send: (options) =>
@@ -120,8 +121,7 @@ function createChanges({
             processorSubscriptionId,
             {
               ...changedMetadata(metadata),
-              ...(cancelAtPeriodEnd === undefined ? {} : { cancel_at_period_end: cancelAtPeriodEnd }),
-              ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
+              ...settingParams(values),
               expand: [...termExpansions],
             },
             { ...options, idempotencyKey },
@@ -156,6 +156,19 @@ function createChanges({
         take: () => done(null),
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
+  };
+}
+
+/** The processor refuses a request with both ways of ending, even if it clears them. */
+function settingParams({
+  cancelAtPeriodEnd,
+  cancelAt,
+  paymentMethodId,
+}: SubscriptionChange): Stripe.SubscriptionUpdateParams {
+  return {
+    ...(cancelAtPeriodEnd === undefined ? {} : { cancel_at_period_end: cancelAtPeriodEnd }),
+    ...(cancelAt === undefined ? {} : { cancel_at: '' }),
+    ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
   };
 }
 
