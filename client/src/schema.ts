@@ -1532,7 +1532,7 @@ export interface components {
         };
         /** NewCapture */
         readonly NewCapture: {
-            /** @description Default: the whole authorised amount. The processor releases the rest. */
+            /** @description Default: the whole authorised amount. The processor releases the rest. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount?: number;
             /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
@@ -1570,7 +1570,7 @@ export interface components {
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly customerId: string;
-            /** @description In the smallest unit of the currency. */
+            /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount: number;
             /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
             readonly currency: string;
@@ -1608,6 +1608,7 @@ export interface components {
         /** NewPlan */
         readonly NewPlan: {
             readonly name: string;
+            /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount: number;
             /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
             readonly currency: string;
@@ -1633,7 +1634,7 @@ export interface components {
         };
         /** NewRefund */
         readonly NewRefund: {
-            /** @description Default: the remaining amount. */
+            /** @description Default: the remaining amount. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount?: number;
             /** @enum {unknown} */
             readonly reason?: "duplicate" | "fraudulent" | "requested_by_customer";

@@ -1,4 +1,5 @@
 import { updateCustomer } from '../payments/customer.ts';
+import { unitOf } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
@@ -66,7 +67,7 @@ function putSubscription(
   const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
   const { start, end } = periodOf(discounted);
   const lines = invoiceLines(discounted, start, end, made.trialEnd !== null);
-  const taken = discountAmounts(lines, currentTerms(store, discounted)).flat();
+  const taken = discountAmounts(lines, currentTerms(store, discounted), unitOf(discounted.currency)).flat();
   const total = taken.reduce(
     (sum, { amount }) => sum - amount,
     lines.reduce((sum, { amount }) => sum + amount, 0),

@@ -19,6 +19,13 @@ test('a fixed amount is split by the amounts of the lines, to the last cent', ()
   assert.deepEqual(amounts([line(1), line(1), line(1)], fixed(2)), [[], [1], [1]]);
 });
 
+test('what is taken off is a multiple of the unit', () => {
+  const inTens = (lines: ReturnType<typeof line>[], terms: DiscountTerms) =>
+    discountAmounts(lines, [terms], 10).map((taken) => taken.map(({ amount }) => amount));
+  assert.deepEqual(inTens([line(1_010), line(990), line(-200)], percent(33)), [[330], [330], [-70]]);
+  assert.deepEqual(inTens([line(1_000), line(500)], fixed(500)), [[330], [170]]);
+});
+
 test('a fixed amount never exceeds the lines', () => {
   assert.deepEqual(amounts([line(300)], fixed(500)), [[300]]);
   assert.deepEqual(amounts([line(0)], fixed(500)), [[]]);

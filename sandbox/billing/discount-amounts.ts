@@ -19,17 +19,20 @@ interface LineDiscount {
 
 /**
  * What the discounts take off each line. Each discount applies to what the one before it has left. A percentage is
- * rounded for each line. A fixed amount is split by the amounts of the lines, and never takes off more than their sum.
+ * rounded for each line, to a multiple of the unit. A fixed amount is split by the amounts of the lines, and never takes off more than their sum.
  */
 export function discountAmounts(
   lines: readonly Discountable[],
   discounts: readonly DiscountTerms[],
+  unit = 1,
 ): LineDiscount[][] {
   let left = lines.map(({ amount, discountable }) => (discountable ? amount : 0));
   const taken: LineDiscount[][] = lines.map(() => []);
   for (const terms of discounts) {
     const amounts =
-      terms.percentOff === null ? splitAmount(left, terms.amountOff ?? 0) : percentOf(left, terms);
+      terms.percentOff === null
+        ? splitAmount(left, terms.amountOff ?? 0, unit)
+        : percentOf(left, terms, unit);
     for (const [index, amount] of amounts.entries())
       if (amount !== 0) taken[index]?.push({ amount, discount: terms.id });
     left = left.map((amount, index) => amount - (amounts[index] ?? 0));
@@ -48,13 +51,15 @@ export function totalDiscounts(
   }));
 }
 
-function percentOf(left: readonly number[], { percentOff }: DiscountTerms): number[] {
+function percentOf(left: readonly number[], { percentOff }: DiscountTerms, unit: number): number[] {
   // Percentages have at most two decimals, so this is exact before the division.
   const hundredths = Math.round((percentOff ?? 0) * 100);
-  return left.map((amount) => Math.sign(amount) * Math.round((Math.abs(amount) * hundredths) / 10_000));
+  return left.map(
+    (amount) => Math.sign(amount) * unit * Math.round((Math.abs(amount) * hundredths) / (10_000 * unit)),
+  );
 }
 
-function splitAmount(left: readonly number[], amountOff: number): number[] {
+function splitAmount(left: readonly number[], amountOff: number, unit: number): number[] {
   const total = left.reduce((sum, amount) => sum + Math.max(0, amount), 0);
   const subtotal = left.reduce((sum, amount) => sum + amount, 0);
   const all = Math.min(amountOff, Math.max(0, subtotal));
@@ -63,7 +68,8 @@ function splitAmount(left: readonly number[], amountOff: number): number[] {
   return left.map((amount) => {
     before += Math.max(0, amount);
     // Splitting the running total leaves no remainder.
-    const share = total === 0 ? 0 : Number((BigInt(all) * BigInt(before)) / BigInt(total)) - given;
+    const upTo = total === 0 ? 0 : unit * Number((BigInt(all) * BigInt(before)) / BigInt(total * unit));
+    const share = total === 0 ? 0 : upTo - given;
     given += share;
     return share;
   });

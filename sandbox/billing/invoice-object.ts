@@ -1,4 +1,5 @@
 import { accountCountry } from '../payments/account.ts';
+import { unitOf } from '../payments/money.ts';
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
 import { settledWith } from './credit-balance.ts';
 import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
@@ -89,7 +90,7 @@ export function withLines(
   lines: readonly InvoiceLine[],
   discounts: readonly DiscountTerms[],
 ): Partial<Invoice> {
-  const taken = discountAmounts(lines, discounts);
+  const taken = discountAmounts(lines, discounts, unitOf(invoice.currency));
   const totals = totalDiscounts(taken, discounts);
   const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
   const total = totals.reduce((sum, { amount }) => sum - amount, subtotal);

@@ -1,3 +1,4 @@
+import { unitOf } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription, SubscriptionItem } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
@@ -49,11 +50,14 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
   if (before.status === 'trialing' || before.status === 'paused')
     return { subscription: { ...before, items }, prorations: [], bill: null };
   const at = prorationDate ?? Math.min(store.now(), period.end);
+  const unit = unitOf(before.currency);
   const old = proratedItems(store, before, before.items);
   const isFlexible = before.billing_mode.type === 'flexible';
   if (!startsPeriod(before, items, anchor)) {
     const changes =
-      proration === 'none' ? [] : prorationsBetween(old, proratedItems(store, before, items), period, at);
+      proration === 'none'
+        ? []
+        : prorationsBetween(old, proratedItems(store, before, items), period, at, unit);
     return {
       subscription: { ...before, items },
       prorations: itemsFor(store, before, items, changes),
@@ -63,7 +67,7 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
           : null,
     };
   }
-  const credits = proration === 'none' ? [] : creditsFor(old, period, at);
+  const credits = proration === 'none' ? [] : creditsFor(old, period, at, unit);
   const subscription = restarted(store, before, items);
   const { start, end } = periodOf(subscription);
   return {
@@ -124,7 +128,7 @@ function proratedItems(
     amount: unitAmount * quantity,
     discountable: true,
   }));
-  const taken = discountAmounts(lines, currentTerms(store, subscription));
+  const taken = discountAmounts(lines, currentTerms(store, subscription), unitOf(subscription.currency));
   return items.map((item, index) => ({
     ...item,
     off: (taken[index] ?? []).reduce((sum, { amount }) => sum + amount, 0),

@@ -85,6 +85,18 @@ test('amounts in yen have no smaller unit, and are prorated as they are', () => 
   assert.deepEqual(amounts(item(980), item(1_980), period, at('2026-09-11T00:00:00')), [-653, 1_320]);
 });
 
+test('amounts are rounded to a multiple of the unit, halves away from zero', () => {
+  const period = { start: 0, end: 8 };
+  assert.deepEqual(
+    [1, 3, 4, 7].map((when) => proratedAmount(1_000, period, when, 10)),
+    [880, 630, 500, 130],
+  );
+  assert.deepEqual(
+    prorationsBetween([item(1_010)], [item(2_030)], period, 1, 10).map(({ amount }) => amount),
+    [-880, 1_780],
+  );
+});
+
 test('nothing is prorated at the end of a period, everything at its start, and a free item costs nothing', () => {
   const period = month('2026-04-01');
   assert.deepEqual(amounts(item(1_000), item(2_000), period, period.end), [0, 0]);

@@ -34,33 +34,45 @@ export function prorationsBetween(
   after: readonly ProratedItem[],
   period: Period,
   at: number,
+  unit = 1,
 ): Proration[] {
   const kept = new Map(after.map((item) => [item.id, item]));
   const known = new Set(before.map(({ id }) => id));
   const changed = before.flatMap((item) => {
     const next = kept.get(item.id);
-    if (next === undefined) return [proration('credit', item, period, at)];
+    if (next === undefined) return [proration('credit', item, period, at, unit)];
     if (next.price === item.price && next.quantity === item.quantity) return [];
-    return [proration('credit', item, period, at), proration('debit', next, period, at)];
+    return [proration('credit', item, period, at, unit), proration('debit', next, period, at, unit)];
   });
   const added = after.filter(({ id }) => !known.has(id));
-  return [...changed, ...added.map((item) => proration('debit', item, period, at))];
+  return [...changed, ...added.map((item) => proration('debit', item, period, at, unit))];
 }
 
 /** The credits for all items, when a new period starts before this one is over. */
-export function creditsFor(items: readonly ProratedItem[], period: Period, at: number): Proration[] {
-  return items.map((item) => proration('credit', item, period, at));
+export function creditsFor(
+  items: readonly ProratedItem[],
+  period: Period,
+  at: number,
+  unit = 1,
+): Proration[] {
+  return items.map((item) => proration('credit', item, period, at, unit));
 }
 
-/** The part of the amount for the time from `at` to the end of the period, to the second. */
-export function proratedAmount(amount: number, { start, end }: Period, at: number): number {
+/** The part of the amount for the time from `at` to the end of the period, to the second, as a multiple of the unit. */
+export function proratedAmount(amount: number, { start, end }: Period, at: number, unit = 1): number {
   if (end <= start) return 0;
-  return roundedQuotient(BigInt(amount) * BigInt(end - at), BigInt(end - start));
+  return unit * roundedQuotient(BigInt(amount) * BigInt(end - at), BigInt(end - start) * BigInt(unit));
 }
 
-function proration(kind: Proration['kind'], item: ProratedItem, period: Period, at: number): Proration {
+function proration(
+  kind: Proration['kind'],
+  item: ProratedItem,
+  period: Period,
+  at: number,
+  unit: number,
+): Proration {
   // The whole amount is rounded once, not each unit.
-  const amount = proratedAmount(item.unitAmount * item.quantity - (item.off ?? 0), period, at);
+  const amount = proratedAmount(item.unitAmount * item.quantity - (item.off ?? 0), period, at, unit);
   const signed = kind === 'credit' && amount !== 0 ? -amount : amount;
   return { kind, item, amount: signed, period: { start: at, end: period.end } };
 }

@@ -24,6 +24,9 @@ test('each currency has its own bounds', () => {
     [49, 'jpy', 'amount_too_small'],
     [9_999_999_999, 'jpy', undefined],
     [1_000_000_000_000, 'idr', 'amount_too_large'],
+    [1_001, 'kwd', 'parameter_invalid_integer'],
+    [1_010, 'kwd', undefined],
+    [5_000_001, 'tnd', 'parameter_invalid_integer'],
   ];
   for (const [amount, code, expected] of cases)
     assert.equal(

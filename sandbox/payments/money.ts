@@ -59,17 +59,33 @@ export function checkChargeable(amount: number, code: string, param = 'amount'):
   const minimum = amountMinimums[code] ?? amountMinimumDefault;
   if (amount < minimum)
     throw badParam(`Amount must be at least ${display(minimum, code)}`, param, 'amount_too_small');
-  checkNotTooLarge(amount, code, param);
+  checkAmount(amount, code, param);
 }
 
-export function checkNotTooLarge(amount: number, code: string, param: string): void {
+export function checkAmount(amount: number, code: string, param: string): void {
   const maximum = amountMaximums[code] ?? amountMaximumDefault;
   if (amount > maximum)
     throw badParam(`Amount must be no more than ${display(maximum, code)}`, param, 'amount_too_large');
+  checkRound(amount, code, param);
+}
+
+/** The processor documents the rule, and not how it words the refusal. */
+export function checkRound(amount: number, code: string, param: string): void {
+  if (amount % unitOf(code) === 0) return;
+  throw badParam(
+    `Invalid amount: ${amount}. Amounts in ${code} must be evenly divisible by ${unitOf(code)}.`,
+    param,
+    'parameter_invalid_integer',
+  );
+}
+
+/** The smallest amount that can be charged more or less: payments in currencies with three decimals end in 0. */
+export function unitOf(code: string): number {
+  return threeDecimal.has(code) ? 10 : 1;
 }
 
 const zeroDecimal = new Set('bif clp djf gnf jpy kmf krw mga pyg rwf ugx vnd vuv xaf xof xpf'.split(' '));
-const threeDecimal = new Set('bhd jod kwd omr tnd'.split(' '));
+const threeDecimal: ReadonlySet<string> = new Set('bhd jod kwd omr tnd'.split(' '));
 
 function digitsOf(code: string): number {
   return zeroDecimal.has(code) ? 0 : threeDecimal.has(code) ? 3 : 2;

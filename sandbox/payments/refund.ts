@@ -3,7 +3,7 @@ import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { addBalanceTransaction } from './balance-transaction.ts';
 import { settleInquiry } from './dispute.ts';
-import { display } from './money.ts';
+import { checkRound, display } from './money.ts';
 import { testCardByLast4 } from './test-cards.ts';
 
 export interface NewRefund {
@@ -32,6 +32,8 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
       undefined,
       { param: 'amount' },
     );
+  // All that is left can always be refunded.
+  if (amount !== left) checkRound(amount, charge.currency, 'amount');
   const id = store.refunds.newId();
   const isPending = behaviourOf(charge) === 'pending_first';
   const refund = store.put(store.refunds, {

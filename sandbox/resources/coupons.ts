@@ -1,5 +1,5 @@
 import { deleteCoupon, shownCoupon } from '../billing/coupon.ts';
-import { currency } from '../payments/money.ts';
+import { checkRound, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { Coupon } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
@@ -111,6 +111,8 @@ function checkTerms(params: Parsed<typeof createParams>): void {
     );
   if (amount !== undefined && params.currency === undefined)
     throw badParam('You must pass currency when passing amount_off.', 'currency', 'parameter_missing');
+  if (amount !== undefined && params.currency !== undefined)
+    checkRound(amount, params.currency, 'amount_off');
   if (duration === 'repeating' && params.duration_in_months === undefined)
     throw badParam(
       'You must pass duration_in_months when the duration is repeating.',

@@ -1,5 +1,5 @@
 import { createPrice } from '../billing/price.ts';
-import { checkNotTooLarge, currency } from '../payments/money.ts';
+import { checkAmount, currency, unitOf } from '../payments/money.ts';
 import { mayUseOld } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import { shorten } from '../wire/form.ts';
@@ -119,14 +119,15 @@ function priceOf({ store }: Call, params: AmountParams): Price | null {
 }
 
 function billed(unit: number, quantity: number, code: string, details: Partial<Pricing>): BilledAmount {
-  const amount = Math.round(unit * quantity);
-  checkNotTooLarge(Math.abs(amount), code, 'amount');
+  const step = unitOf(code);
+  const amount = Math.round((unit * quantity) / step) * step;
+  checkAmount(Math.abs(amount), code, 'amount');
   const pricing: Pricing = { ...details, type: 'price_details', unit_amount_decimal: String(unit) };
   return { amount, currency: code, quantity, pricing };
 }
 
 function inTotal(amount: number, quantity: number, code: string): BilledAmount {
-  checkNotTooLarge(Math.abs(amount), code, 'amount');
+  checkAmount(Math.abs(amount), code, 'amount');
   const unit = quantity === 0 ? amount : amount / quantity;
   return {
     amount,

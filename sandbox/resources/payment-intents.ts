@@ -1,6 +1,6 @@
 import { shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
-import { checkChargeable, currency } from '../payments/money.ts';
+import { checkChargeable, checkRound, currency } from '../payments/money.ts';
 import {
   cancelPaymentIntent,
   capturePaymentIntent,
@@ -127,6 +127,7 @@ export const paymentIntentOperations: readonly Operation[] = [
           'amount_to_capture',
           'amount_too_large',
         );
+      if (amount !== intent.amount_capturable) checkRound(amount, intent.currency, 'amount_to_capture');
       return capturePaymentIntent(
         call.store,
         intent,

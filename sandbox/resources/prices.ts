@@ -1,6 +1,6 @@
 import { createPrice } from '../billing/price.ts';
 import { planOf } from '../billing/subscription-items.ts';
-import { checkNotTooLarge, currency } from '../payments/money.ts';
+import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
@@ -107,7 +107,7 @@ function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   const { recurring } = params;
   if (params.unit_amount === undefined)
     throw badParam('Missing required param: unit_amount.', 'unit_amount', 'parameter_missing');
-  checkNotTooLarge(params.unit_amount, params.currency, 'unit_amount');
+  checkAmount(params.unit_amount, params.currency, 'unit_amount');
   if (
     recurring?.interval_count !== undefined &&
     recurring.interval_count > intervalCountMax[recurring.interval]

@@ -16,6 +16,7 @@ import { typed } from '../http/typed-app.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
+import { roundAmountRule } from './round-amount.ts';
 
 const CaptureBody = Type.Object(
   {
@@ -23,7 +24,7 @@ const CaptureBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 999_999_999_999,
-        description: 'Default: the whole authorised amount. The processor releases the rest.',
+        description: `Default: the whole authorised amount. The processor releases the rest. ${roundAmountRule}`,
       }),
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),

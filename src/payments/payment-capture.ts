@@ -12,6 +12,7 @@ import { notReached } from '../processor/refused-write.ts';
 import { formatAmount } from './format-amount.ts';
 import { foundPayment, type Payment, type PaymentFacts } from './payment.ts';
 import type { PaymentParts } from './payment-creation.ts';
+import { refuseIfNotRound } from './round-amount.ts';
 
 export interface CaptureRequest {
   readonly paymentId: string;
@@ -37,8 +38,10 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
     return paymentId;
   }
 
-  prepare({ paymentId }: CaptureRequest): Promise<Payment> {
-    return this.#read(this.#parts.database, paymentId);
+  async prepare({ paymentId, amount }: CaptureRequest): Promise<Payment> {
+    const payment = await this.#read(this.#parts.database, paymentId);
+    refuseIfNotRound(amount, payment.currency);
+    return payment;
   }
 
   async call(

@@ -21,6 +21,7 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
+import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
 import { DisputeSchema } from './dispute-schema.ts';
@@ -28,6 +29,7 @@ import { paymentSources, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
+import { roundAmountRule } from './round-amount.ts';
 
 /** The contract's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
@@ -93,7 +95,8 @@ const CreateBody = Type.Object(
     amount: Type.Integer({
       minimum: 1,
       maximum: 999_999_999_999,
-      description: 'In the smallest unit of the currency.',
+      description: `In the smallest unit of the currency. ${roundAmountRule}`,
+      [inCurrency]: 'currency',
     }),
     currency: Currency,
     description: Type.Optional(Type.String({ minLength: 1, maxLength: descriptionLengthMax })),

@@ -19,6 +19,7 @@ import type { PaymentStore } from './payment-store.ts';
 import type { Refund, RefundFacts, RefundReason } from './refund.ts';
 import type { RefundMirror } from './refund-mirror.ts';
 import type { RefundStore } from './refund-store.ts';
+import { refuseIfNotRound } from './round-amount.ts';
 
 export interface NewRefundRequest {
   readonly paymentId: string;
@@ -71,6 +72,7 @@ export class RefundCreation
     const payment = foundPayment(await paymentStore.lock(tx, request.paymentId));
     const reserved = await store.findOne(tx, id);
     if (reserved !== undefined) return { payment, amount: reserved.amount };
+    refuseIfNotRound(request.amount, payment.currency);
     const amount = request.amount ?? amountLeft(payment);
     refuseIfTooMuch(payment, amount);
     const now = clock.now();

@@ -23,6 +23,7 @@ import { paymentView } from './payment-view.ts';
 import { refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
 import { refundView } from './refund-view.ts';
+import { roundAmountRule } from './round-amount.ts';
 
 const RefundSchema = component('Refund', {
   id: Id,
@@ -39,7 +40,11 @@ const RefundSchema = component('Refund', {
 const CreateBody = Type.Object(
   {
     amount: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 999_999_999_999, description: 'Default: the remaining amount.' }),
+      Type.Integer({
+        minimum: 1,
+        maximum: 999_999_999_999,
+        description: `Default: the remaining amount. ${roundAmountRule}`,
+      }),
     ),
     reason: Type.Optional(Type.Enum([...refundReasons])),
     idempotencyKey: Type.Optional(IdempotencyKey),

@@ -18,7 +18,9 @@ import {
   processorFailures,
 } from '../http/docs/api-schema.ts';
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
+import { inCurrency } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
+import { roundAmountRule } from '../payments/round-amount.ts';
 import type { PlanValues } from '../processor/processor.ts';
 import { intervalCountMax, planIntervals, refuseLongPeriod } from './plan.ts';
 import {
@@ -65,7 +67,12 @@ const Group = nullable(
 const CreateBody = Type.Object(
   {
     name: Name,
-    amount: Type.Integer({ minimum: 0, maximum: 999_999_999_999 }),
+    amount: Type.Integer({
+      minimum: 0,
+      maximum: 999_999_999_999,
+      description: `In the smallest unit of the currency. ${roundAmountRule}`,
+      [inCurrency]: 'currency',
+    }),
     currency: Currency,
     interval: Type.Enum([...planIntervals]),
     intervalCount: Type.Optional(

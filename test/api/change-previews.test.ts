@@ -136,7 +136,7 @@ const planArbitrary = fc.record({
 });
 
 const caseArbitrary = fc.record({
-  currency: fc.constantFrom('eur', 'usd', 'jpy'),
+  currency: fc.constantFrom('eur', 'usd', 'jpy', 'kwd'),
   from: planArbitrary,
   to: fc.oneof(planArbitrary, fc.constant(null)),
   quantities: fc.tuple(fc.integer({ min: 1, max: 9 }), fc.option(fc.integer({ min: 1, max: 9 }))),
@@ -154,8 +154,14 @@ const caseArbitrary = fc.record({
 
 type Case = typeof caseArbitrary extends fc.Arbitrary<infer Value> ? Value : never;
 
+/** Amounts of a currency with three decimals end in 0. */
+function unitOf(currency: string): number {
+  return currency === 'kwd' ? 10 : 1;
+}
+
 async function createPlanIn(currency: string, values: Case['from']): Promise<PlanBody> {
-  return readJson(await call('POST', '/plans', { name: 'Random', currency, ...values }), 201);
+  const amount = values.amount * unitOf(currency);
+  return readJson(await call('POST', '/plans', { name: 'Random', currency, ...values, amount }), 201);
 }
 
 async function discounted(
@@ -163,7 +169,8 @@ async function discounted(
   { discount, currency }: Case,
 ): Promise<void> {
   if (discount === null) return;
-  const coupon = await stripe.coupons.create({ ...discount, duration: 'forever', currency });
+  const off = 'amount_off' in discount ? { amount_off: discount.amount_off * unitOf(currency) } : discount;
+  const coupon = await stripe.coupons.create({ ...off, duration: 'forever', currency });
   await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
 }
 
@@ -203,6 +210,11 @@ test('a change with the date of its preview bills the previewed amount, to the c
       const invoice = await newestInvoice(till, subscription);
       assert.equal(invoice.status, 'paid');
       assert.equal(invoice.amount_due, preview.amountDue);
+      const amounts = [invoice.amount_due, ...invoice.lines.data.map(({ amount }) => amount)];
+      assert.ok(
+        amounts.every((amount) => amount % unitOf(currency) === 0),
+        String(amounts),
+      );
       await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
     }),
     20,

@@ -48,13 +48,25 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
 }
 
 /**
- * An off-session charge needs a payment method and cannot save it, and no billing period is longer than three years. The
- * schema of a single field cannot say so.
+ * An off-session charge needs a payment method and cannot save it, no billing period is longer than three years, and
+ * amounts of a currency with three decimals end in 0. The schema of a single field cannot say so.
  */
 function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
   const names = pairs.map(([name]) => name);
   const fits = names.includes('paymentMethodId') && !names.includes('savePaymentMethod');
-  return withoutLongPeriod(fits ? pairs : without(pairs, 'offSession'));
+  return withRoundAmount(withoutLongPeriod(fits ? pairs : without(pairs, 'offSession')));
+}
+
+const threeDecimals = /^"(bhd|jod|kwd|omr|tnd)"$/i;
+
+function withRoundAmount(pairs: readonly Pair[]): readonly Pair[] {
+  const isRounded = pairs.some(([name, json]) => name === 'currency' && threeDecimals.test(json));
+  return isRounded
+    ? pairs.map(([name, json]) => [
+        name,
+        name === 'amount' ? `${Math.max(1, Math.floor(Number(json) / 10))}0` : json,
+      ])
+    : pairs;
 }
 
 function withoutLongPeriod(pairs: readonly Pair[]): readonly Pair[] {

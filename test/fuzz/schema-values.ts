@@ -95,7 +95,7 @@ function rightTexts(schema: Schema): fc.Arbitrary<string> {
   const shape = new RegExp(pattern, 'u');
   const units = [letters, anyLetters].map((unit) => fc.string({ unit, ...bounds }));
   const edges = [minLength, bounds.maxLength].map((length) => fc.constant('x'.repeat(length)));
-  return fc.oneof(fc.constantFrom('eur', 'USD', 'jpy', 'k'), ...units, ...edges).filter((text) => {
+  return fc.oneof(fc.constantFrom('eur', 'USD', 'jpy', 'Kwd', 'k'), ...units, ...edges).filter((text) => {
     const { length } = [...text];
     return shape.test(text) && length >= minLength && length <= maxLength;
   });

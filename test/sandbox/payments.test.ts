@@ -217,3 +217,26 @@ test('the Date of an answer is sandbox time, as the objects have it', async (t) 
   assert(error instanceof Stripe.errors.StripeError);
   assert.ok(Date.parse(error.headers?.['date'] ?? '') / 1_000 >= customer.created);
 });
+
+test('amounts of a currency with three decimals end in 0, but all that is left can be captured or refunded', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const refusal = { statusCode: 400, code: 'parameter_invalid_integer' };
+  const currency = 'kwd';
+  const order = { currency, confirm: true, payment_method: 'pm_card_visa', return_url: returnUrl };
+  await assert.rejects(stripe.paymentIntents.create({ ...order, amount: 1_001 }), refusal);
+  await assert.rejects(
+    stripe.prices.create({ currency, unit_amount: 1_001, product_data: { name: 'P' } }),
+    refusal,
+  );
+  await assert.rejects(stripe.coupons.create({ currency, amount_off: 11 }), refusal);
+  const held = await stripe.paymentIntents.create({ ...order, amount: 5_000, capture_method: 'manual' });
+  await assert.rejects(stripe.paymentIntents.capture(held.id, { amount_to_capture: 1_001 }), refusal);
+  const captured = await stripe.paymentIntents.capture(held.id, { amount_to_capture: 1_010 });
+  assert.equal(captured.amount_received, 1_010);
+  const charged = await stripe.paymentIntents.create({ ...order, amount: 5_000 });
+  const refund = (amount?: number) =>
+    stripe.refunds.create({ payment_intent: charged.id, ...(amount === undefined ? {} : { amount }) });
+  await assert.rejects(refund(1_001), refusal);
+  await refund(10);
+  assert.equal((await refund()).amount, 4_990);
+});

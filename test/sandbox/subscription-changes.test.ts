@@ -378,7 +378,7 @@ test('a manual payment that fails does not count as a retry', async (t) => {
   assert.equal((await fetch(String(paid.invoice_pdf))).status, 200);
 });
 
-const currencies = ['usd', 'eur', 'jpy'] as const;
+const currencies = ['usd', 'eur', 'jpy', 'kwd'] as const;
 const intervals = [
   { interval: 'day', interval_count: 3 },
   { interval: 'week', interval_count: 1 },
@@ -407,9 +407,11 @@ async function previewedAndBilled(
   },
 ): Promise<void> {
   const customer = await stripe.customers.create({ source: 'tok_visa' });
+  // Amounts of a currency with three decimals end in 0.
+  const unit = wish.currency === 'kwd' ? 10 : 1;
   const [from, to] = await Promise.all(
     wish.plans.map(({ unitAmount, recurring }) =>
-      makePrice(stripe, unitAmount, { currency: wish.currency, recurring }),
+      makePrice(stripe, unitAmount * unit, { currency: wish.currency, recurring }),
     ),
   );
   const created = await stripe.subscriptions.create({
@@ -460,6 +462,11 @@ async function previewedAndBilled(
   });
   assert.deepEqual(shown(billed), shown(preview));
   assert.equal(billed.status, 'paid');
+  const amounts = [billed.amount_due, billed.total, ...billed.lines.data.map(({ amount }) => amount)];
+  assert.ok(
+    amounts.every((amount) => amount % unit === 0),
+    String(amounts),
+  );
 }
 
 test('the preview equals the bill, whatever changes', async (t) => {

@@ -1,6 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
+import { isRoundAmount, roundAmountMistake } from '../../payments/round-amount.ts';
 import { isDay } from '../../platform/day.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
@@ -15,6 +16,9 @@ export async function emptyIfAbsent(request: FastifyRequest): Promise<void> {
 
 /** Marks a text that is compared with ids but may be any text: it is converted to the case of ids. */
 export const comparedWithIds = 'x-compared-with-ids';
+
+/** Marks an amount in the smallest unit of a currency. The value is the name of the field with the currency. */
+export const inCurrency = 'x-in-currency';
 
 /** Only the canonical form: the library's own pattern also accepts `urn:uuid:…`. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -37,13 +41,17 @@ type Fields = Record<string, unknown>;
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
   // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
   let check: ValidateFunction | undefined;
-  const { integers, ids } = namesOf(schema);
+  const { integers, ids, amounts } = namesOf(schema);
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
     if (httpPart !== 'body') parseIntegers(fields, integers);
     check ??= ajv.compile(schema);
     check(data);
-    const errors = [...(check.errors ?? []), ...negativeZeros(fields, integers)];
+    const errors = [
+      ...(check.errors ?? []),
+      ...negativeZeros(fields, integers),
+      ...unevenAmounts(fields, amounts),
+    ];
     validate.errors = errors.length === 0 ? null : errors;
     if (validate.errors !== null) return false;
     lowerCase(fields, ids);
@@ -58,7 +66,7 @@ function createAjv(): Ajv {
     allErrors: true,
     useDefaults: true,
     allowUnionTypes: true,
-    keywords: ['example', optionalBody, comparedWithIds],
+    keywords: ['example', optionalBody, comparedWithIds, inCurrency],
   });
   formats.default(created, ['email']);
   // The library's own also accepts times that PostgreSQL refuses, such as those of the year 0.
@@ -72,6 +80,12 @@ interface FieldSchema {
   readonly type?: unknown;
   readonly format?: unknown;
   readonly [comparedWithIds]?: unknown;
+  readonly [inCurrency]?: string;
+}
+
+interface AmountField {
+  readonly name: string;
+  readonly currencyName: string;
 }
 
 /** Every part of a request is one flat object. */
@@ -82,6 +96,10 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
   return {
     integers: namesWhere(({ type }) => type === 'integer'),
     ids: namesWhere((field) => field.format === 'uuid' || field[comparedWithIds] === true),
+    amounts: fields.flatMap(([name, field]): readonly AmountField[] => {
+      const currencyName = field[inCurrency];
+      return currencyName === undefined ? [] : [{ name, currencyName }];
+    }),
   };
 }
 
@@ -109,6 +127,23 @@ function negativeZeros(fields: Fields, names: readonly string[]): ErrorObject[] 
       keyword: 'type',
       params: { type: 'integer' },
       message: 'must not be negative zero',
+    }));
+}
+
+/** What an amount may be depends on its currency, which the schema of a single field cannot say. */
+function unevenAmounts(fields: Fields, amounts: readonly AmountField[]): ErrorObject[] {
+  return amounts
+    .filter(({ name, currencyName }) => {
+      const [amount, currency] = [fields[name], fields[currencyName]];
+      if (!Number.isInteger(amount) || typeof currency !== 'string') return false;
+      return !isRoundAmount(Number(amount), currency);
+    })
+    .map(({ name }) => ({
+      instancePath: `/${name}`,
+      schemaPath: `#/properties/${name}/${inCurrency}`,
+      keyword: inCurrency,
+      params: {},
+      message: roundAmountMistake,
     }));
 }
 
