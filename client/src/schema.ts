@@ -1894,6 +1894,7 @@ export interface components {
             readonly currentPeriodEnd: string | null;
             /** Format: date-time */
             readonly trialEnd: string | null;
+            /** @description Whether the subscription ends with its current period, no matter whether Till, the portal or the dashboard of the processor canceled it. */
             readonly cancelAtPeriodEnd: boolean;
             /**
              * Format: date-time

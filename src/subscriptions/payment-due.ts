@@ -5,7 +5,7 @@ import { objectMissing } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import type { Target } from './change-terms.ts';
 import { invoiceToPay } from './invoice-to-pay.ts';
-import { endsWithPeriod, type SubscriptionStatus } from './subscription.ts';
+import { isInLastPeriod, type SubscriptionStatus } from './subscription.ts';
 import type { ChangeNow } from './subscription-patch.ts';
 
 /** The statuses of a subscription whose latest invoice is not paid. */
@@ -75,7 +75,7 @@ function waysOut(
   const sends = [
     ...(proration === 'invoice' && !changesPeriod && !isCheaper ? ['proration: nextInvoice'] : []),
     ...(changesPeriod ? [] : ['proration: none']),
-    ...(isPaused || endsWithPeriod(subscription) ? [] : ['when: periodEnd']),
+    ...(isPaused || isInLastPeriod(subscription) ? [] : ['when: periodEnd']),
   ];
   const isPayable = invoiceToPay(present) !== null;
   const ways = [

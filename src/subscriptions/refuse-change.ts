@@ -3,7 +3,7 @@ import type { Processor } from '../processor/processor.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import type { Target } from './change-terms.ts';
 import { refuseWhilePaymentDue } from './payment-due.ts';
-import { endsWithPeriod, type SubscriptionFacts } from './subscription.ts';
+import { isInLastPeriod, type SubscriptionFacts } from './subscription.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
 /**
@@ -29,7 +29,7 @@ export async function refuseChange(
 
 /** Fails if no period follows in which the change could apply. */
 function refuseIfEnding(facts: SubscriptionFacts): void {
-  if (endsWithPeriod(facts))
+  if (isInLastPeriod(facts))
     throw new Failure(
       'subscription_ending',
       'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',

@@ -233,7 +233,7 @@ export function hasEnded(status: SubscriptionStatus): boolean {
 }
 
 /** Whether no other period follows the current one. */
-export function endsWithPeriod(facts: SubscriptionFacts): boolean {
+export function isInLastPeriod(facts: SubscriptionFacts): boolean {
   const { currentPeriodEnd } = followedItem(facts, () => undefined);
   return facts.cancelAtPeriodEnd || (facts.cancelAt !== null && facts.cancelAt <= currentPeriodEnd);
 }
