@@ -337,6 +337,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'events/delivery-list-store.ts',
     'events/event-backdating-store.ts',
   ],
+  event_seed: ['events/event-store.ts'],
   event_objects: ['events/outbox-store.ts', 'events/upkeep-store.ts'],
   event_baselines: ['events/upkeep-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],

@@ -4062,7 +4062,7 @@ export interface operations {
             readonly content: {
                 /**
                  * @example {
-                 *       "after": "evt_AaHeisnAAAAAAAAr"
+                 *       "after": "evt_AaHeisnAAGZ6tdDAL5HEoHvj"
                  *     }
                  */
                 readonly "application/json": components["schemas"]["EventReplay"];

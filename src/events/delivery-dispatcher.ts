@@ -112,8 +112,11 @@ export class DeliveryDispatcher {
     if (this.#isChanged || performance.now() >= this.#reloadAtMs) await this.#reload();
     if (this.#lanes.size === 0) return this.#hasEndpoints ? standbyDelayMs : idleDelayMs;
     if (performance.now() >= this.#renewAtMs) await this.#renew();
-    const horizon = await events.horizon(database);
-    for (const lane of this.#lanes.values()) lane.advanceTo(horizon);
+    const { position, history } = await events.horizon(database);
+    // After a failover or a restore, a lane may hold events that are lost, and lack deliveries that are to be repeated.
+    for (const [id, lane] of this.#lanes)
+      if (lane.history === history) lane.advanceTo(position);
+      else this.#end(id, lane.abort());
     return pollDelayMs;
   }
 
@@ -170,12 +173,12 @@ export class DeliveryDispatcher {
     const isAlive = row.owner !== null && row.owner !== owner && !(await isGone(database, row.owner));
     if (isAlive) return;
     const leasedUntilMs = performance.now() + leaseMs - leaseMarginMs;
-    const endpoint = await endpoints.lease(database, row.id, { owner, leaseMs, from: row.owner, staleMs });
-    const settings = endpoint && this.#settingsOf(endpoint);
-    if (settings === undefined) return;
+    const leased = await endpoints.lease(database, row.id, { owner, leaseMs, from: row.owner, staleMs });
+    const settings = leased && this.#settingsOf(leased);
+    if (leased === undefined || settings === undefined) return;
     if (row.owner !== null && row.owner !== owner)
       logger.warn({ endpointId: row.id }, 'stale lease of an event endpoint taken over');
-    const lane = new DeliveryLane(this.#parts, owner, settings, leasedUntilMs);
+    const lane = new DeliveryLane(this.#parts, { owner, history: leased.history, leasedUntilMs }, settings);
     this.#lanes.set(row.id, lane);
     lane.start();
   }

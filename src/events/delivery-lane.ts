@@ -16,8 +16,6 @@ import { messageOf } from './stored-event.ts';
 const parallelMax = 10;
 /** Events in memory for one endpoint. With fifty endpoints and events of 2 KB, 20 MB. */
 const heldMax = 200;
-/** Positions that one statement looks at, so that an endpoint of a rare type does not search all events at once. */
-const rangeMax = 10_000;
 /**
  * Objects that may wait at one endpoint. Each has one row and an attempt every few hours. At this limit the endpoint reads
  * no further events, and goes on from its position later.
@@ -42,6 +40,13 @@ export interface LaneParts {
   readonly random: () => number;
 }
 
+/** The lease of an endpoint. It is lost in any other history of the database. */
+interface Lease {
+  readonly owner: number;
+  readonly history: number;
+  readonly leasedUntilMs: number;
+}
+
 /** An endpoint, and the secrets that sign its events. */
 export interface LaneEndpoint {
   readonly endpoint: EventEndpoint;
@@ -56,6 +61,7 @@ export interface LaneEndpoint {
 export class DeliveryLane {
   readonly #parts: LaneParts;
   readonly #owner: number;
+  readonly history: number;
   readonly #queue = new DeliveryQueue();
   readonly #ending = new AbortController();
   readonly #attempts = new Set<Promise<void>>();
@@ -79,10 +85,11 @@ export class DeliveryLane {
   #running: Promise<void> = Promise.resolve();
   #isOver = false;
 
-  constructor(parts: LaneParts, owner: number, settings: LaneEndpoint, leasedUntilMs: number) {
+  constructor(parts: LaneParts, { owner, history, leasedUntilMs }: Lease, settings: LaneEndpoint) {
     this.#parts = parts;
     this.#report = new DeliveryReport(parts);
     this.#owner = owner;
+    this.history = history;
     this.#settings = settings;
     this.#readPosition = settings.endpoint.position;
     this.#writtenPosition = settings.endpoint.position;
@@ -197,8 +204,8 @@ export class DeliveryLane {
       (isWritten || (!this.#isStopping && performance.now() < this.#writtenAtMs + positionDelayMs))
     )
       return;
-    const [owner, readPosition, isEnding] = [this.#owner, this.#readPosition, this.#isStopping];
-    const batch = { owner, position, readPosition, ended, waiting, isEnding };
+    const progress = { owner: this.#owner, position, readPosition: this.#readPosition };
+    const batch = { ...progress, ended, waiting, isEnding: this.#isStopping };
     let recorded: RecordedBatch | undefined;
     try {
       recorded = await recordDeliveries(this.#parts, this.endpoint, batch);
@@ -239,10 +246,9 @@ export class DeliveryLane {
     const { database, deliveries } = this.#parts;
     const room = heldMax - this.#queue.size;
     if (room <= 0 || this.#readPosition >= this.#horizon || (await this.#isFull())) return;
-    const until = Math.min(this.#horizon, this.#readPosition + rangeMax);
-    const events = await deliveries.readEvents(database, this.endpoint, this.#readPosition, until, room);
-    const last = events.at(-1);
-    this.#readPosition = events.length === room && last !== undefined ? last.position : until;
+    const range = { after: this.#readPosition, upTo: this.#horizon, limit: room };
+    const { events, position } = await deliveries.readEvents(database, this.endpoint, range);
+    this.#readPosition = position;
     const now = new Date();
     for (const event of events) this.#queue.add(newDelivery(event, now));
     if (this.#readPosition < this.#horizon && this.#queue.size < heldMax) this.#isWoken = true;

@@ -1,5 +1,6 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { Delivery } from './delivery.ts';
+import { checksumOf } from './event-store.ts';
 
 /** Greater than every id. */
 const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -13,7 +14,8 @@ export class DeliveryListStore {
     before: string | null,
     limit: number,
   ): Promise<readonly Delivery[]> {
-    const columns = `id, position, event_created_at as "eventCreatedAt", attempt, response_status as "responseStatus",
+    const columns = `id, position, event_created_at as "eventCreatedAt",
+      ${checksumOf('position', 'event_created_at')} as checksum, attempt, response_status as "responseStatus",
       response_body as "responseBody", duration_ms as "durationMs", created_at as "createdAt"`;
     const page = 'where endpoint_id = $1 and id < $2 order by id desc limit $3';
     return db.query(

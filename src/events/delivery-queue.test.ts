@@ -6,7 +6,7 @@ import type { StoredEvent } from './stored-event.ts';
 function delivery(position: number, objectId: string) {
   const rest = { type: 'plan.updated', objectType: 'plan', customerId: null } as const;
   const event: StoredEvent = {
-    ...{ position, objectId, createdAtMs: 0, ...rest },
+    ...{ position, objectId, createdAtMs: 0, checksum: 0, ...rest },
     ...{ data: '{}', previous: '{}', cause: '{}' },
   };
   return newDelivery(event, new Date());

@@ -1,8 +1,11 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { Outcome } from './delivery.ts';
 import type { EventEndpoint } from './endpoint.ts';
-import { eventColumns, millisOf } from './event-store.ts';
+import { checksumOf, type EventRange, eventColumns, millisOf } from './event-store.ts';
 import type { StoredEvent } from './stored-event.ts';
+
+/** Positions that one statement looks at, so that an endpoint of a rare type does not search all events at once. */
+const rangeMax = 10_000;
 
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
@@ -39,15 +42,17 @@ interface FreedObject {
 
 /** All SQL for the delivery of events: what is to be sent, what waits and what is finished. */
 export class DeliveryStore {
-  /** The events of an endpoint in a range of positions, in order, without those of objects that wait there. */
-  readEvents(
+  /**
+   * The next events of an endpoint, in order, without those of objects that wait there, and the position up to which it has
+   * looked.
+   */
+  async readEvents(
     db: Queryable,
     { id, types }: WithTypes,
-    after: number,
-    until: number,
-    limit: number,
-  ): Promise<readonly StoredEvent[]> {
-    return db.query(
+    { after, upTo, limit }: EventRange,
+  ): Promise<{ readonly events: readonly StoredEvent[]; readonly position: number }> {
+    const until = Math.min(upTo, after + rangeMax);
+    const events = await db.query<StoredEvent>(
       `select ${eventColumns} from till.events
        where position > $1 and position <= $2 and ($3::text[] is null or type = any($3))
          and not exists (select from till.event_retries where endpoint_id = $4 and object_id = events.object_id)
@@ -55,6 +60,15 @@ export class DeliveryStore {
       [after, until, types, id, limit],
       'read_events_to_deliver',
     );
+    const last = events.at(-1);
+    if (events.length === limit && last !== undefined) return { events, position: last.position };
+    if (until === upTo) return { events, position: upTo };
+    // After a failover there are no events for billions of positions.
+    const [next] = await db.query<{ position: number }>(
+      'select position from till.events where position > $1 and position <= $2 order by position limit 1',
+      [until, upTo],
+    );
+    return { events, position: next === undefined ? upTo : next.position - 1 };
   }
 
   /** The deliveries that are due next, without those of `busy` objects. The caller looks at `dueInMs`. */
@@ -68,7 +82,8 @@ export class DeliveryStore {
       `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
          coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
          extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
-         waiting.position, ${millisOf('event_created_at')} as "createdAtMs", waiting.object_id as "objectId",
+         waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
+         ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
          waiting.customer_id as "customerId", type, object_type as "objectType", data::text, previous::text, cause::text
        from (select * from till.event_retries where endpoint_id = $1 and object_id <> all($2)
            order by next_attempt_at limit $3) as waiting

@@ -5,6 +5,8 @@ export interface Delivery {
   readonly id: string;
   readonly position: number;
   readonly eventCreatedAt: Date;
+  /** Of the event's id. */
+  readonly checksum: number;
   /** The number of attempts so far. */
   readonly attempt: number;
   readonly status: (typeof deliveryStatuses)[number];

@@ -194,10 +194,10 @@ export function endpointAnswer(endpoint: EventEndpoint): Static<typeof EndpointS
 }
 
 export function deliveryAnswer(delivery: Delivery): Static<typeof DeliverySchema> {
-  const { id, position, attempt, status, responseStatus, responseBody, durationMs } = delivery;
+  const { id, position, checksum, attempt, status, responseStatus, responseBody, durationMs } = delivery;
   return {
     ...{ id, attempt, status, responseStatus, responseBody, durationMs },
-    eventId: eventId({ position, createdAtMs: delivery.eventCreatedAt.getTime() }),
+    eventId: eventId({ position, createdAtMs: delivery.eventCreatedAt.getTime(), checksum }),
     createdAt: delivery.createdAt.toISOString(),
     nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
   };

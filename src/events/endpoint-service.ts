@@ -218,9 +218,10 @@ export class EndpointService {
     return endpoint;
   }
 
-  #positionOf(eventId: string): Promise<number> {
+  async #positionOf(eventId: string): Promise<number> {
     const { database, events } = this.#parts;
-    return locateEvent({ database, store: events }, eventId, { field: 'body.after', toStart: 'send null' });
+    const source = { field: 'body.after', toStart: 'send null' } as const;
+    return (await locateEvent({ database, store: events }, eventId, source)).position;
   }
 
   async #checkUrl(text: string): Promise<void> {

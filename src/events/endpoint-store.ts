@@ -4,6 +4,11 @@ import { type ChangedEndpoint, type EventEndpoint, endpointsMax, type NewEndpoin
 /** One transaction at a time counts the endpoints and adds one ("tlee" in ASCII). */
 const insertLock = 0x746c6565;
 
+/** An endpoint whose lease was taken, and the history of the database in which it is valid. */
+interface LeasedEndpoint extends EventEndpoint {
+  readonly history: number;
+}
+
 /** An endpoint, and the process that delivers to it. */
 export interface LeasableEndpoint extends EventEndpoint {
   /** The number of that process's owner lock. Null if there is none, or if its lease has expired. */
@@ -134,12 +139,13 @@ export class EndpointStore {
     db: Queryable,
     id: string,
     { owner, leaseMs, from, staleMs }: LeaseRequest,
-  ): Promise<EventEndpoint | undefined> {
-    const rows = await db.query<EventEndpoint>(
-      `update till.event_endpoints set owner = $2, leased_until = now() + make_interval(secs => $3)
+  ): Promise<LeasedEndpoint | undefined> {
+    const rows = await db.query<LeasedEndpoint>(
+      `update till.event_endpoints set owner = $2, leased_until = now() + make_interval(secs => $3),
+         history = till.history()
        where id = $1 and enabled and (owner is null or owner = $2 or leased_until <= now()
          or (owner = $4 and leased_until <= now() + make_interval(secs => $5)))
-       returning ${columns}`,
+       returning ${columns}, history`,
       [id, owner, leaseMs / 1_000, from, (leaseMs - staleMs) / 1_000],
     );
     return rows[0];
@@ -149,7 +155,7 @@ export class EndpointStore {
   async renew(db: Queryable, owner: number, leaseMs: number): Promise<ReadonlySet<string>> {
     const rows = await db.query<{ id: string }>(
       `update till.event_endpoints set leased_until = now() + make_interval(secs => $2)
-       where owner = $1 returning id`,
+       where owner = $1 and history = till.history() returning id`,
       [owner, leaseMs / 1_000],
     );
     return new Set(rows.map(({ id }) => id));
@@ -176,7 +182,7 @@ export class EndpointStore {
       `update till.event_endpoints set position = $4,
          failing_since = case when $5 then null when $6 then coalesce(failing_since, now()) else failing_since end
        from (select failing_since as before from till.event_endpoints where id = $1 for update) as earlier
-       where id = $1 and owner = $2 and revision = $3
+       where id = $1 and owner = $2 and revision = $3 and history = till.history()
        returning not $5 and $6 and before <= now() - interval '3 days' as "isDead",
          $5 and before <= now() - interval '1 minute' as "isBack"`,
       [id, owner, revision, position, hasSucceeded, hasFailed],

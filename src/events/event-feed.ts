@@ -5,6 +5,7 @@ import type { EventPlace } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { EventTail } from './event-tail.ts';
 import { FeedEvent } from './feed-event.ts';
+import type { FeedPoint } from './feed-point.ts';
 import { locateEvent } from './locate-event.ts';
 
 /**
@@ -18,11 +19,9 @@ const readsMax = 3;
  */
 const pageTimeMs = 1_000;
 
-/** Some events in the order of the feed, and how far the reader has come with them. */
-export interface FeedBatch {
+/** Some events in the order of the feed. Every event up to its position has been looked at. */
+export interface FeedBatch extends FeedPoint {
   readonly events: readonly FeedEvent[];
-  /** Every event up to this position has been looked at. */
-  readonly position: number;
   /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
   readonly last: EventPlace | undefined;
   /** True if there were no more events. */
@@ -30,7 +29,7 @@ export interface FeedBatch {
 }
 
 /** What a request for a page answers. */
-export type FeedPage = Pick<FeedBatch, 'events' | 'position' | 'last'>;
+export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 
 /**
  * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never passes a
@@ -59,8 +58,8 @@ export class EventFeed {
   }
 
   /** The position of the event with this id. Without an id, the one before the first event. */
-  async locate(id: string | undefined, field: string): Promise<number> {
-    if (id === undefined) return 0;
+  async locate(id: string | undefined, field: string): Promise<FeedPoint> {
+    if (id === undefined) return beforeAllEvents;
     return locateEvent({ database: this.#database, store: this.#store }, id, {
       field,
       toStart: 'leave it out',
@@ -69,29 +68,31 @@ export class EventFeed {
 
   /** What is committed now. */
   async read(after: number, selection: EventSelection, limit: number): Promise<FeedBatch> {
-    const upTo = await this.#store.horizon(this.#database);
-    if (upTo <= after) return { events: [], position: after, last: undefined, isAtEnd: true };
-    if (isImpossible(selection)) return this.#reachEnd([], upTo, after);
+    const end = await this.#store.horizon(this.#database);
+    const { position: upTo, history } = end;
+    // After a failover, a reader can be beyond the end. It has seen what is there, and new events are beyond its position.
+    if (upTo <= after) return { events: [], position: after, history, last: undefined, isAtEnd: true };
+    if (isImpossible(selection)) return this.#reachEnd([], end, after);
     const range = { after, upTo, limit };
     const { rows, last, isComplete } = await this.#store.read(this.#database, range, selection);
     const events = rows.map((row) => new FeedEvent(row));
     // Of an object or a customer, only its own events were looked at.
-    if (isComplete && isNarrow(selection)) return this.#reachEnd(events, upTo, after);
-    return { events, position: isComplete ? upTo : (last?.position ?? upTo), last, isAtEnd: isComplete };
+    if (isComplete && isNarrow(selection)) return this.#reachEnd(events, end, after);
+    const position = isComplete ? upTo : (last?.position ?? upTo);
+    return { events, position, history, last, isAtEnd: isComplete };
   }
 
   /** Reads on until the page is full, there is nothing more, or the time for one request is used up. */
   async page(after: number, selection: EventSelection, limit: number): Promise<FeedPage> {
     const endMs = performance.now() + pageTimeMs;
     const events: FeedEvent[] = [];
-    let [position, last]: [number, EventPlace | undefined] = [after, undefined];
+    let position = after;
+    let last: EventPlace | undefined;
     for (;;) {
-      const batch = await this.read(position, selection, limit - events.length);
+      const { isAtEnd, ...batch } = await this.read(position, selection, limit - events.length);
       events.push(...batch.events);
-      position = batch.position;
-      last = batch.last ?? last;
-      if (batch.isAtEnd || events.length >= limit || performance.now() > endMs)
-        return { events, position, last };
+      ({ position, last = last } = batch);
+      if (isAtEnd || events.length >= limit || performance.now() > endMs) return { ...batch, events, last };
     }
   }
 
@@ -100,26 +101,27 @@ export class EventFeed {
    * without a connection. A batch without events shows progress.
    */
   async *follow(
-    after: number,
+    after: FeedPoint,
     selection: EventSelection,
     limit: number,
     signal: AbortSignal,
   ): AsyncGenerator<FeedBatch, void> {
-    let position = after;
+    let point = after;
     // A reader that comes back after a short time finds its events in memory.
     let isAtEnd = this.#tail.covers(after);
     while (!signal.aborted) {
-      if (isAtEnd) await this.#tail.wait(position, signal);
+      if (isAtEnd) await this.#tail.wait(point, signal);
       if (signal.aborted) return;
       const batch: FeedBatch =
-        (isAtEnd ? this.#fromTail(position, selection, limit) : undefined) ??
-        (await this.#inTurn(() => this.read(position, selection, limit)));
-      ({ position, isAtEnd } = batch);
+        (isAtEnd ? this.#fromTail(point, selection, limit) : undefined) ??
+        (await this.#inTurn(() => this.read(point.position, selection, limit)));
+      point = batch;
+      ({ isAtEnd } = batch);
       if (batch.events.length > 0 || batch.last !== undefined) yield batch;
     }
   }
 
-  #fromTail(after: number, selection: EventSelection, limit: number): FeedBatch | undefined {
+  #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {
     const since = this.#tail.since(after);
     if (since === undefined) return undefined;
     const selected = since.events.filter((event) => event.isSelectedBy(selection));
@@ -127,13 +129,14 @@ export class EventFeed {
     const isCut = selected.length > events.length;
     const last = isCut ? events.at(-1) : since.events.at(-1);
     // A batch that is cut continues from the tail, too: it only waits if nothing is left there.
-    return { events, position: isCut ? (last?.position ?? after) : since.position, last, isAtEnd: true };
+    const position = isCut ? (last?.position ?? after.position) : since.position;
+    return { events, position, history: since.history, last, isAtEnd: true };
   }
 
-  async #reachEnd(events: readonly FeedEvent[], upTo: number, after: number): Promise<FeedBatch> {
-    const newest = await this.#store.newest(this.#database, upTo);
+  async #reachEnd(events: readonly FeedEvent[], end: FeedPoint, after: number): Promise<FeedBatch> {
+    const newest = await this.#store.newest(this.#database, end.position);
     const last = newest !== undefined && newest.position > after ? newest : undefined;
-    return { events, position: upTo, last, isAtEnd: true };
+    return { events, ...end, last, isAtEnd: true };
   }
 
   /** Bounded by the number of readers, which the routes limit. */
@@ -149,6 +152,9 @@ export class EventFeed {
     }
   }
 }
+
+/** Where a reader begins that has no id. It has met no history yet. */
+const beforeAllEvents: FeedPoint = { position: 0, history: 0 };
 
 /** Ids are UUIDs, so any other text selects no events. */
 function isImpossible({ objectId, customerId }: EventSelection): boolean {

@@ -1,6 +1,6 @@
 const prefix = 'evt_';
-/** Six bytes of time and six of position, in base64: 16 characters without padding. */
-const pattern = /^evt_[\w-]{16}$/;
+/** Six bytes each of time, position and checksum, in base64: 24 characters without padding. */
+const pattern = /^evt_[\w-]{24}$/;
 const partBytes = 6;
 /** The end of the year 9999: JSON and PostgreSQL write later times differently. */
 const timeMsMax = 253_402_300_799_999;
@@ -9,25 +9,28 @@ const timeMsMax = 253_402_300_799_999;
 export interface EventPlace {
   readonly position: number;
   readonly createdAtMs: number;
+  /** Shows that Till made the id of this place. See `till.event_checksum`. */
+  readonly checksum: number;
 }
 
 /**
  * The id of an event. It contains the event's place, so that no index by id is needed, and its time shows whether an event
- * that is no longer there has expired or never existed. Readers must not parse it: the format may change.
+ * that is no longer there has expired. Readers must not parse it: the format may change.
  */
-export function eventId({ position, createdAtMs }: EventPlace): string {
-  const bytes = Buffer.alloc(2 * partBytes);
+export function eventId({ position, createdAtMs, checksum }: EventPlace): string {
+  const bytes = Buffer.alloc(3 * partBytes);
   bytes.writeUIntBE(createdAtMs, 0, partBytes);
   bytes.writeUIntBE(position, partBytes, partBytes);
+  bytes.writeUIntBE(checksum, 2 * partBytes, partBytes);
   return prefix + bytes.toString('base64url');
 }
 
-/** Undefined if the text is not the id of an event. Whether the event exists, only the table knows. */
+/** Undefined if the text is not the id of an event. Only the database can verify the checksum. */
 export function parseEventId(id: string): EventPlace | undefined {
   if (!pattern.test(id)) return undefined;
   const bytes = Buffer.from(id.slice(prefix.length), 'base64url');
   const createdAtMs = bytes.readUIntBE(0, partBytes);
-  return createdAtMs > timeMsMax
-    ? undefined
-    : { createdAtMs, position: bytes.readUIntBE(partBytes, partBytes) };
+  if (createdAtMs > timeMsMax) return undefined;
+  const position = bytes.readUIntBE(partBytes, partBytes);
+  return { createdAtMs, position, checksum: bytes.readUIntBE(2 * partBytes, partBytes) };
 }

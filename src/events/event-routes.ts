@@ -15,6 +15,7 @@ import type { EventFeed, FeedPage } from './event-feed.ts';
 import { eventId } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
+import type { FeedPoint } from './feed-point.ts';
 
 /** The contract's. A page of a thousand events is about a megabyte. */
 const limitMax = 1_000;
@@ -25,7 +26,7 @@ const waitSecondsMax = 30;
 const waitingMax = 1_000;
 /** More than twice the length of all types together. */
 const typesLengthMax = 1_000;
-/** An id has 20 characters. A later release may need more. */
+/** An id has 28 characters. A later release may need more. */
 const idLengthMax = 100;
 const retryAfterSeconds = 5;
 const streamType = 'text/event-stream';
@@ -133,7 +134,7 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
       const isStream = wantsStream(request);
       const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
       if (isStream) return streams.open(request, reply, after, selection) ? reply : shed(request, reply);
-      const page = await feed.page(after, selection, limit);
+      const page = await feed.page(after.position, selection, limit);
       if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
       const reader = waiting.admit(request, reply);
       if (reader === undefined) return shed(request, reply);
@@ -172,7 +173,7 @@ function locate(
   feed: EventFeed,
   after: string | undefined,
   lastEventId: string | undefined,
-): Promise<number> {
+): Promise<FeedPoint> {
   if (lastEventId !== undefined && lastEventId !== '')
     return feed.locate(lastEventId, 'header.last-event-id');
   return feed.locate(after, 'query.after');
@@ -202,7 +203,7 @@ async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise
   let { last } = page;
   const timer = setTimeout(() => reader.abort(), waitSeconds * 1_000);
   try {
-    for await (const batch of feed.follow(page.position, selection, limit, reader.signal)) {
+    for await (const batch of feed.follow(page, selection, limit, reader.signal)) {
       last = batch.last ?? last;
       if (batch.events.length > 0) return { ...batch, last };
     }

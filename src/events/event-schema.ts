@@ -42,7 +42,7 @@ export const EventSchema = component('Event', {
 });
 
 export const eventExample: Static<typeof EventSchema> = {
-  id: 'evt_AaHeisnAAAAAAAAr',
+  id: 'evt_AaHeisnAAGZ6tdDAL5HEoHvj',
   type: 'plan.updated',
   createdAt: '2026-11-15T09:30:00.000Z',
   objectType: 'plan',

@@ -1,10 +1,17 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { EventSelection } from './event.ts';
 import type { EventPlace } from './event-id.ts';
+import type { FeedPoint } from './feed-point.ts';
 import type { StoredEvent } from './stored-event.ts';
 
+/** What the database knows of a place. */
+interface Look {
+  readonly exists: boolean;
+  readonly history: number;
+}
+
 /** The events after one position, up to another, which the horizon has passed. */
-interface EventRange {
+export interface EventRange {
   readonly after: number;
   readonly upTo: number;
   readonly limit: number;
@@ -26,9 +33,14 @@ export const scannedMax = 10_000;
 
 /** A time of an event, in the form that `EventPlace` has. */
 export const millisOf = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+/** The checksum of an event's id, in the form that `EventPlace` has. */
+export const checksumOf = (position: string, createdAt: string) =>
+  `till.event_checksum((select seed from till.event_seed), ${position}, ${millisOf(createdAt)})`;
 const millis = millisOf('created_at');
+const checksum = checksumOf('position', 'created_at');
 /** The select list of events. */
-export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs", type,
+export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs",
+  ${checksumOf('events.position', 'events.created_at')} as checksum, type,
   object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
   data::text as data, previous::text as previous, cause::text as cause`;
 
@@ -38,13 +50,13 @@ export class EventStore {
    * Every event up to this position is committed and visible to statements that begin later, or will never be. A reader
    * must ask for it in a statement of its own, before the one that reads events.
    */
-  async horizon(db: Queryable): Promise<number> {
-    const [row] = await db.query<{ horizon: number }>(
-      'select till.event_horizon() as horizon',
+  async horizon(db: Queryable): Promise<FeedPoint> {
+    const [row] = await db.query<FeedPoint>(
+      'select till.event_horizon() as position, till.history() as history',
       [],
       'horizon',
     );
-    return row?.horizon ?? 0;
+    return row ?? { position: 0, history: 0 };
   }
 
   /** The position of every event that is committed now is at most this one. */
@@ -53,21 +65,22 @@ export class EventStore {
     return row?.drawn ?? 0;
   }
 
-  /** Whether the event exists. */
-  async has(db: Queryable, { position, createdAtMs }: EventPlace): Promise<boolean> {
-    const rows = await db.query(
-      'select 1 from till.events where position = $1 and created_at = $2::timestamptz',
-      [position, new Date(createdAtMs).toISOString()],
+  /** Undefined if Till did not make the id of this place. */
+  async look(db: Queryable, place: EventPlace): Promise<Look | undefined> {
+    const [row] = await db.query<Look & { checksum: number }>(
+      `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
+         exists (select from till.events where position = $1 and created_at = $2) as exists`,
+      [place.position, new Date(place.createdAtMs).toISOString()],
     );
-    return rows.length > 0;
+    return row?.checksum === place.checksum ? row : undefined;
   }
 
-  async find(db: Queryable, { position, createdAtMs }: EventPlace): Promise<StoredEvent | undefined> {
+  async find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> {
     const [row] = await db.query<StoredEvent>(
       `select ${eventColumns} from till.events where position = $1 and created_at = $2::timestamptz`,
-      [position, new Date(createdAtMs).toISOString()],
+      [place.position, new Date(place.createdAtMs).toISOString()],
     );
-    return row;
+    return row?.checksum === place.checksum ? row : undefined;
   }
 
   /** The beginning of the oldest week of events that is kept. */
@@ -83,7 +96,7 @@ export class EventStore {
   /** The newest event up to a position. */
   async newest(db: Queryable, upTo: number): Promise<EventPlace | undefined> {
     const [row] = await db.query<EventPlace>(
-      `select position, ${millis} as "createdAtMs" from till.events
+      `select position, ${millis} as "createdAtMs", ${checksum} as checksum from till.events
        where position <= $1 order by position desc limit 1`,
       [upTo],
     );
@@ -104,7 +117,11 @@ export class EventStore {
     const last =
       scanned === undefined || scanned.lastPosition === null
         ? undefined
-        : { position: scanned.lastPosition, createdAtMs: scanned.lastMs };
+        : {
+            position: scanned.lastPosition,
+            createdAtMs: scanned.lastMs,
+            checksum: scanned.lastChecksum,
+          };
     return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
   }
 
@@ -125,15 +142,15 @@ export class EventStore {
 }
 
 /** A stored event without its cause. The contents are null if they were not selected. */
-export interface EventChange extends EventPlace, Pick<StoredEvent, 'type' | 'objectType'> {
+interface EventChange extends Pick<StoredEvent, 'position' | 'createdAtMs' | 'type' | 'objectType'> {
   readonly data: string | null;
   readonly previous: string | null;
 }
 
 /** What the statement says about the events that it looked at. */
 type Scanned = { readonly scanned: number } & (
-  | { readonly lastPosition: number; readonly lastMs: number }
-  | { readonly lastPosition: null; readonly lastMs: null }
+  | { readonly lastPosition: number; readonly lastMs: number; readonly lastChecksum: number }
+  | { readonly lastPosition: null; readonly lastMs: null; readonly lastChecksum: null }
 );
 
 /**
@@ -157,12 +174,14 @@ export function eventStatement(
     with scanned as materialized (
       select position, created_at, type ${selected} limit ${scannedMax}
     ),
-    last as (select position, ${millis} as ms from scanned order by position desc limit 1),
+    last as (
+      select position, ${millis} as ms, ${checksum} as checksum from scanned order by position desc limit 1
+    ),
     found as (
       select position, created_at from scanned where type = any(${add([...types])}::text[]) order by position limit $3
     )
     select (select count(*) from scanned) as scanned, (select position from last) as "lastPosition",
-      (select ms from last) as "lastMs", event.*
+      (select ms from last) as "lastMs", (select checksum from last) as "lastChecksum", event.*
     from (values (1)) as one
     left join (select ${eventColumns} from found join till.events using (position, created_at)) as event on true
     order by event.position`;

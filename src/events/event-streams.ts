@@ -6,6 +6,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { EventSelection } from './event.ts';
 import type { EventFeed, FeedBatch } from './event-feed.ts';
 import { eventId } from './event-id.ts';
+import type { FeedPoint } from './feed-point.ts';
 
 /** The limits of streams. Tests set lower ones. */
 export const streamLimits = {
@@ -57,7 +58,7 @@ export class EventStreams {
   }
 
   /** False if this process has too many streams: nothing was sent. Fails if the caller has too many. */
-  open(request: FastifyRequest, reply: FastifyReply, after: number, selection: EventSelection): boolean {
+  open(request: FastifyRequest, reply: FastifyReply, after: FeedPoint, selection: EventSelection): boolean {
     const response = reply.raw;
     const reader = this.#readers.admit(request, reply);
     if (reader === undefined) return false;
@@ -92,7 +93,7 @@ export class EventStreams {
     this.#readers.end();
   }
 
-  async #run(stream: Stream, after: number, selection: EventSelection, requestId: string): Promise<void> {
+  async #run(stream: Stream, after: FeedPoint, selection: EventSelection, requestId: string): Promise<void> {
     const { feed, logger, limits } = this.#parts;
     const { response, reader } = stream;
     const { signal } = reader.controller;

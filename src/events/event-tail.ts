@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Database } from '../platform/postgres.ts';
 import type { EventStore } from './event-store.ts';
 import { FeedEvent } from './feed-event.ts';
+import type { FeedPoint } from './feed-point.ts';
 
 /** Events of other processes are seen after at most this time: with the read itself, well within half a second. */
 const pollDelayMs = 200;
@@ -16,6 +17,10 @@ const recentLengthMax = 8_000_000;
 /** When a customer is deleted, their personal data is erased from the table within about this time. */
 const recentAgeMsMax = 60_000;
 
+interface Recent extends FeedPoint {
+  readonly events: readonly FeedEvent[];
+}
+
 interface Waiter {
   readonly after: number;
   readonly resolve: () => void;
@@ -24,7 +29,8 @@ interface Waiter {
 
 /**
  * The end of the feed, read once for all waiting readers of this process. It reads only while readers wait, so that an
- * idle service asks the database nothing.
+ * idle service asks the database nothing. What it holds is of one history of the database. After a failover or a restore it
+ * forgets everything, because some of it may be lost.
  */
 export class EventTail {
   readonly #database: Database;
@@ -35,6 +41,8 @@ export class EventTail {
   #recentLength = 0;
   #start = 0;
   #position = 0;
+  /** Undefined until the end of the feed was read. */
+  #history: number | undefined;
   #running: Promise<void> | undefined;
   #isNudged = false;
   #wakeUp: (() => void) | undefined;
@@ -51,14 +59,15 @@ export class EventTail {
   }
 
   /** Resolves when there may be events after the position, or when the signal aborts. Fails if the database does. */
-  async wait(after: number, signal: AbortSignal): Promise<void> {
+  async wait({ position: after, history }: FeedPoint, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { promise, resolve: settle, reject } = Promise.withResolvers<void>();
     const resolve = () => settle();
     const waiter: Waiter = { after, resolve, reject };
     this.#waiters.add(waiter);
     signal.addEventListener('abort', resolve, { once: true });
-    this.#run(after);
+    if (this.#running === undefined || history !== this.#history) this.#forgetAll();
+    this.#running ??= this.#readWhileAwaited();
     if (this.#position > after) resolve();
     try {
       await promise;
@@ -70,15 +79,15 @@ export class EventTail {
   }
 
   /** Whether a reader at this position gets all further events from here. */
-  covers(after: number): boolean {
-    return this.#running !== undefined && after >= this.#start;
+  covers({ position, history }: FeedPoint): boolean {
+    return this.#running !== undefined && history === this.#history && position >= this.#start;
   }
 
   /** The events after a position, up to where the tail has read. Undefined if they are not in memory. */
-  since(after: number): { readonly events: readonly FeedEvent[]; readonly position: number } | undefined {
-    if (after < this.#start || after >= this.#position) return undefined;
+  since({ position: after, history }: FeedPoint): Recent | undefined {
+    if (history !== this.#history || after < this.#start || after >= this.#position) return undefined;
     const first = this.#recent.findLastIndex(({ position }) => position <= after) + 1;
-    return { events: this.#recent.slice(first), position: this.#position };
+    return { events: this.#recent.slice(first), position: this.#position, history };
   }
 
   /** Resolves when the last read has ended. Readers must have been ended before. */
@@ -86,11 +95,11 @@ export class EventTail {
     await this.#running;
   }
 
-  #run(after: number): void {
-    if (this.#running !== undefined) return;
-    // While no reader waited, the tail did not read. The reader has read up to here by itself.
-    if (after > this.#position) this.#startAt(after);
-    this.#running = this.#readWhileAwaited();
+  /** The next read begins at the end of the feed. Readers that are behind it read the table. */
+  #forgetAll(): void {
+    this.#history = undefined;
+    this.#startAt(0);
+    this.nudge();
   }
 
   #startAt(position: number): void {
@@ -109,9 +118,7 @@ export class EventTail {
         await this.#untilNudged();
       }
     } catch (error) {
-      // All readers end with a read that fails. They come back by themselves, and their places are checked again: after
-      // a failover, the database may lack events that they have seen.
-      this.#startAt(0);
+      // All readers end with a read that fails. They come back by themselves.
       for (const waiter of this.#waiters) waiter.reject(error);
       this.#waiters.clear();
     } finally {
@@ -120,20 +127,31 @@ export class EventTail {
   }
 
   async #readNew(): Promise<void> {
-    const upTo = await this.#store.horizon(this.#database);
+    const { position: upTo, history } = await this.#store.horizon(this.#database);
+    if (history !== this.#history) {
+      this.#startAt(upTo);
+      this.#history = history;
+      this.#wakeReaders();
+    }
     // The horizon can be lower than before: a transaction that began meanwhile writes only above both.
     while (upTo > this.#position) {
       const range = { after: this.#position, upTo, limit: pageMax };
       const { rows, isComplete } = await this.#store.read(this.#database, range, {});
+      // A reader has met another history meanwhile, so these events may be lost.
+      if (history !== this.#history) return;
       for (const event of rows.map((row) => new FeedEvent(row))) {
         this.#recent.push(event);
         this.#recentLength += event.json.length;
       }
       this.#position = isComplete ? upTo : (rows.at(-1)?.position ?? upTo);
-      for (const { after, resolve } of this.#waiters) if (this.#position > after) resolve();
+      this.#wakeReaders();
       this.#forget();
     }
     this.#forget();
+  }
+
+  #wakeReaders(): void {
+    for (const { after, resolve } of this.#waiters) if (this.#position > after) resolve();
   }
 
   #forget(): void {

@@ -6,6 +6,7 @@ import { bodyOf, type StoredEvent } from './stored-event.ts';
 export class FeedEvent implements EventPlace {
   readonly position: number;
   readonly createdAtMs: number;
+  readonly checksum: number;
   /** When it was read, by the clock of this process. */
   readonly readAtMs = performance.now();
   /** The body of the event, in JSON. */
@@ -16,6 +17,7 @@ export class FeedEvent implements EventPlace {
   constructor(stored: StoredEvent) {
     this.position = stored.position;
     this.createdAtMs = stored.createdAtMs;
+    this.checksum = stored.checksum;
     this.json = bodyOf(stored);
     this.#stored = stored;
   }

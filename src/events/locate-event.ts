@@ -2,10 +2,11 @@ import { Failure } from '../errors.ts';
 import type { Database } from '../platform/postgres.ts';
 import { parseEventId } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
+import type { FeedPoint } from './feed-point.ts';
 
 interface Parts {
   readonly database: Database;
-  readonly store: Pick<EventStore, 'has' | 'oldestWeekMs'>;
+  readonly store: Pick<EventStore, 'look' | 'oldestWeekMs'>;
 }
 
 /** Where the id comes from, and how the caller starts with the oldest event instead. */
@@ -14,16 +15,22 @@ interface Source {
   readonly toStart: 'leave it out' | 'send null';
 }
 
-/** The position of the event with this id. Fails if there is no such event, or if it is no longer kept. */
+/**
+ * The position of the event with this id. Fails if Till did not make the id, or if the event is no longer kept. An event that
+ * a failover or a restore lost has a position too: no other event gets it.
+ */
 export async function locateEvent(
   { database, store }: Parts,
   id: string,
   { field, toStart }: Source,
-): Promise<number> {
+): Promise<FeedPoint> {
   const place = parseEventId(id);
   if (place === undefined) throw unknownId(field, toStart);
-  if (await store.has(database, place)) return place.position;
-  if (place.createdAtMs >= (await store.oldestWeekMs(database))) throw unknownId(field, toStart);
+  const { position, createdAtMs } = place;
+  const found = await store.look(database, place);
+  if (found === undefined) throw unknownId(field, toStart);
+  const isKept = found.exists || createdAtMs >= (await store.oldestWeekMs(database));
+  if (isKept) return { position, history: found.history };
   throw new Failure(
     'event_expired',
     `The event of ${field} is older than the events that are kept, so you may have missed some. ` +

@@ -7,6 +7,7 @@ test('the body is the event as the API shows it', () => {
   const event: StoredEvent = {
     position: 7,
     createdAtMs: Date.UTC(2026, 10, 15, 9, 30, 0, 123),
+    checksum: 8,
     type: 'plan.updated',
     objectType: 'plan',
     objectId: '0199c1f2-3c4d-7a5b-8e6f-1a2b3c4d5e6f',

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
-import type { EventPlace } from '../events/event-id.ts';
 import type { Logger } from '../platform/logger.ts';
 import {
   type Database,
@@ -36,13 +35,13 @@ const positionMax = Number.MAX_SAFE_INTEGER;
 const retryAfterSeconds = 5;
 
 interface EventReader {
-  horizon(db: Queryable): Promise<number>;
+  horizon(db: Queryable): Promise<{ readonly position: number }>;
   drawn(db: Queryable): Promise<number>;
   readChanges(
     db: Queryable,
     range: { readonly after: number; readonly upTo: number; readonly limit: number },
     objectTypes: readonly string[],
-  ): Promise<readonly (EventPlace & CountedEvent)[]>;
+  ): Promise<readonly (CountedEvent & { readonly position: number })[]>;
 }
 
 interface FollowerParts {
@@ -126,7 +125,7 @@ export class OverviewFollower {
   async #countRows(signal?: AbortSignal): Promise<number | undefined> {
     const { database, store, events } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
-    const horizon = await events.horizon(database);
+    const { position: horizon } = await events.horizon(database);
     try {
       return await database.transaction(async (tx) => {
         await tx.query('set transaction isolation level repeatable read');
@@ -172,7 +171,7 @@ export class OverviewFollower {
         const progress = await (waits ? store.lock(tx) : store.tryLock(tx));
         if (progress === undefined || progress.position === null) return undefined;
         const { position: after } = progress;
-        const upTo = await events.horizon(tx);
+        const { position: upTo } = await events.horizon(tx);
         if (upTo <= after) return { size: 0, reached: after };
         const rows = await events.readChanges(tx, { after, upTo, limit: eventsPerBatch }, countedTypes);
         const last = rows.at(-1);

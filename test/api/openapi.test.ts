@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { eventId } from '../../src/events/event-id.ts';
 import { grants, type Scope, scopes } from '../../src/keys/key.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
@@ -16,7 +15,7 @@ import {
   saveCard,
 } from '../support/objects.ts';
 import { type Documented, loadOpenapi, type Schema } from '../support/openapi-document.ts';
-import { appendForIds } from '../support/stored-events.ts';
+import { appendForIds, idOfPlace } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface Request {
@@ -367,7 +366,7 @@ test('402, 409 and 410: a declined charge, what the state of things forbids, and
   assert.equal(await send(signUp, { body }), 201);
   assert.equal(await send(signUp, { body }), 200);
   assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
-  const replay = { id: await makeEndpoint(), body: { after: eventId({ position: 1, createdAtMs: 1 }) } };
+  const replay = { id: await makeEndpoint(), body: { after: await idOfPlace(till.sql, 1, 1) } };
   assert.equal(await send(operation('POST /api/v1/event-endpoints/{id}/replay'), replay), 410);
   const { externalId } = Object(body);
   const other = await createCustomer(till);
@@ -377,7 +376,7 @@ test('402, 409 and 410: a declined charge, what the state of things forbids, and
 
 test('410: an event that is no longer kept', async () => {
   for (const operation of api.filter(({ method, responses }) => method === 'GET' && '410' in responses)) {
-    const query = `?after=${eventId({ position: 1, createdAtMs: 0 })}`;
+    const query = `?after=${await idOfPlace(till.sql, 1, 0)}`;
     assert.equal(await send(operation, { query }), 410, operation.name);
   }
 });

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { isTillError, type Payment, Till, verifyEvent } from '../../client/src/index.ts';
-import { eventId } from '../../src/events/event-id.ts';
 import { testKey } from '../support/client.ts';
 import { deliveryCalls } from '../support/deliveries.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { confirmPayment, confirmSecret, saveCard } from '../support/objects.ts';
+import { idOfPlace } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 /** The client against the service itself. Its rules of retries and errors have unit tests beside their files. */
@@ -229,7 +229,7 @@ test('the events so far: all pages, by type, and the newest place', async () => 
 
 test('410: following after an event that is no longer kept says what to do', async () => {
   const months = 120 * 86_400_000;
-  const expired = eventId({ position: 1, createdAtMs: Date.now() - months });
+  const expired = await idOfPlace(server.sql, 1, Date.now() - months);
   const following = till.events.follow({ after: expired })[Symbol.asyncIterator]();
   const error = await refusal(following.next());
   assert.ok(isTillError(error, 'event_expired'), String(error));

@@ -8,7 +8,7 @@ import { readJson } from '../support/client.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { assertMistake, assertRefused } from '../support/invalid.ts';
 import { readProblem } from '../support/problem.ts';
-import { appendForIds } from '../support/stored-events.ts';
+import { appendForIds, idOfPlace } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface EndpointBody {
@@ -227,10 +227,15 @@ test('a replay needs an event: 400 for what is none, 410 for one that is no long
   const replay = (after: unknown) => call('POST', `${path}/${id}/replay`, { after });
   assert.equal((await replay(event)).status, 200);
   assert.equal((await replay(null)).status, 200);
-  for (const wrong of ['', 'evt_1', randomUUID(), eventId({ position: 999_999, createdAtMs: Date.now() })])
+  for (const wrong of [
+    '',
+    'evt_1',
+    randomUUID(),
+    eventId({ position: 9, createdAtMs: Date.now(), checksum: 9 }),
+  ])
     await assertMistake(await replay(wrong), 'body.after');
   for (const wrong of [7, undefined, 'x'.repeat(256)]) await assertMistake(await replay(wrong), 'body.after');
-  const expired = eventId({ position: 1, createdAtMs: Date.now() - 200 * 86_400_000 });
+  const expired = await idOfPlace(sql, 1, Date.now() - 200 * 86_400_000);
   await readProblem(await replay(expired), 410, 'event_expired');
   const unknown = `${path}/${randomUUID()}`;
   for (const answer of [

@@ -7,6 +7,7 @@ import { scannedMax } from '../../src/events/event-store.ts';
 import { readJson } from '../support/client.ts';
 import { appendEvents, type EventBody, type EventPage, newEvent } from '../support/event-feed.ts';
 import { readProblem } from '../support/problem.ts';
+import { idOfPlace } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({
@@ -152,12 +153,13 @@ test('400: unknown types are answered with the known ones', async () => {
 test('400: an `after` that is not the id of an event', async () => {
   const place = parseEventId(await end());
   assert.ok(place !== undefined);
-  const { position, createdAtMs } = place;
+  const { position, createdAtMs, checksum } = place;
   const unknown = [
     ...['1', '', 'evt_', 'evt_AAAAAAAAAAAAAAA', randomUUID(), 'x'.repeat(101), "evt_'; select 1 --"],
-    eventId({ position: position + 1, createdAtMs }),
-    eventId({ position, createdAtMs: createdAtMs + 1 }),
-    eventId({ position: 2 ** 48 - 1, createdAtMs: 2 ** 48 - 1 }),
+    eventId({ position: position + 1, createdAtMs, checksum }),
+    eventId({ position, createdAtMs: createdAtMs + 1, checksum }),
+    eventId({ position, createdAtMs, checksum: Math.abs(checksum - 1) }),
+    eventId({ position: 2 ** 48 - 1, createdAtMs: 2 ** 48 - 1, checksum }),
   ];
   for (const id of unknown) {
     const { errors } = await refused(`after=${encodeURIComponent(id)}`);
@@ -167,7 +169,7 @@ test('400: an `after` that is not the id of an event', async () => {
 
 test('410: an `after` that is older than what is kept says what to do', async () => {
   const months = 120 * 86_400_000;
-  const expired = eventId({ position: 1, createdAtMs: Date.now() - months });
+  const expired = await idOfPlace(till.sql, 1, Date.now() - months);
   const { detail } = await refused(`after=${expired}`, 410, 'event_expired');
   assert.match(detail, /Read the objects again/);
 });
@@ -183,7 +185,7 @@ test('410: the last event of a reader expires with its week', async () => {
     [old],
   );
   assert.ok(row !== undefined);
-  const after = eventId({ position: row.position, createdAtMs: row.ms });
+  const after = await idOfPlace(till.sql, row.position, row.ms);
   assert.deepEqual(await read(`after=${after}`), { data: [], nextCursor: null });
   // A week with events that the overview has not counted is kept.
   await till.sql('update till.overview_progress set position = $1', [row.position]);

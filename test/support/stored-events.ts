@@ -21,9 +21,20 @@ export async function appendForIds(sql: Sql, events: readonly TestEvent[]): Prom
     'select position, created_at from till.events order by position desc limit $1',
     [events.length],
   );
-  return stored
-    .toReversed()
-    .map(({ position, created_at }) => eventId({ position, createdAtMs: created_at.getTime() }));
+  const places = stored.toReversed();
+  return Promise.all(
+    places.map(({ position, created_at }) => idOfPlace(sql, position, created_at.getTime())),
+  );
+}
+
+/** The id that an event at this place has, or would have. */
+export async function idOfPlace(sql: Sql, position: number, createdAtMs: number): Promise<string> {
+  const [row] = await sql<{ checksum: number }>(
+    'select till.event_checksum(seed, $1, $2) as checksum from till.event_seed',
+    [position, createdAtMs],
+  );
+  assert.ok(row !== undefined);
+  return eventId({ position, createdAtMs, ...row });
 }
 
 function eventOf({

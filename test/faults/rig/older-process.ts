@@ -9,6 +9,7 @@ const keptTables = [
   'events',
   'event_baselines',
   'overview_progress',
+  'event_seed',
 ];
 
 interface Table {
