@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { delayAfter } from './repeater.ts';
+import { setImmediate } from 'node:timers/promises';
+import { createLogger } from './logger.ts';
+import { delayAfter, Repeater } from './repeater.ts';
 
 test('work that failed or did not finish is retried with backoff, and never later than its usual delay', () => {
   const hour = 3_600_000;
@@ -13,4 +15,49 @@ test('work that failed or did not finish is retried with backoff, and never late
   assert.equal(delays.at(-1), hour);
   assert.equal(delayAfter(1_000_000, hour), hour);
   assert.equal(delayAfter(1, 1_000), 1_000, 'never later than usual');
+});
+
+test('a restart aborts the run in progress and begins another one, or begins one at once between two runs', async () => {
+  const runs: AbortSignal[] = [];
+  let begun = Promise.withResolvers<void>();
+  let end = Promise.withResolvers<void>();
+  const repeater = new Repeater({
+    name: 'test',
+    delayMs: 3_600_000,
+    logger: createLogger('silent'),
+    work: (signal) => {
+      runs.push(signal);
+      begun.resolve();
+      return end.promise;
+    },
+  });
+  const nextRun = async () => {
+    begun = Promise.withResolvers();
+    const ended = end;
+    end = Promise.withResolvers();
+    return { ended, begun: begun.promise };
+  };
+  repeater.restart();
+  assert.equal(runs.length, 0, 'it was not started');
+  repeater.start();
+  await begun.promise;
+  const second = await nextRun();
+  repeater.restart();
+  assert.equal(runs[0]?.aborted, true);
+  second.ended.resolve();
+  await second.begun;
+  const third = await nextRun();
+  third.ended.resolve();
+  // The second run has ended, and the next one is due in an hour.
+  await setImmediate();
+  repeater.restart();
+  await third.begun;
+  assert.deepEqual(
+    runs.map(({ aborted }) => aborted),
+    [true, false, false],
+  );
+  end.resolve();
+  await repeater.stop();
+  repeater.restart();
+  assert.equal(runs.length, 3, 'it was stopped');
 });

@@ -19,6 +19,7 @@ export class Repeater {
   readonly #options: RepeaterOptions;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  #current: AbortController | undefined;
   #running: Promise<void> = Promise.resolve();
   #unfinishedRuns = 0;
 
@@ -30,6 +31,14 @@ export class Repeater {
     this.#running = this.#run();
   }
 
+  /** Begins a new run now, once it was started. A run in progress is aborted, and the new one begins when it has ended. */
+  restart(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#unfinishedRuns = 0;
+    if (this.#timer !== undefined) this.start();
+    else this.#current?.abort();
+  }
+
   /** Aborts the current run and waits for it to end. No run starts afterwards. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -39,7 +48,11 @@ export class Repeater {
 
   async #run(): Promise<void> {
     const { name, work, logger } = this.#options;
-    const { signal } = this.#stopping;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const current = new AbortController();
+    this.#current = current;
+    const signal = AbortSignal.any([this.#stopping.signal, current.signal]);
     let isFinished = false;
     let failure: unknown;
     try {
@@ -47,7 +60,8 @@ export class Repeater {
     } catch (error) {
       failure = error;
     }
-    if (signal.aborted) return;
+    if (this.#stopping.signal.aborted) return;
+    if (current.signal.aborted) return this.#run();
     this.#unfinishedRuns = isFinished ? 0 : this.#unfinishedRuns + 1;
     const delayMs = delayAfter(this.#unfinishedRuns, this.#options.delayMs);
     if (failure !== undefined)

@@ -25,7 +25,10 @@ interface LeaseHolder {
 
 /** All SQL for the recovery: its lease and its progress. */
 export class RecoveryStore {
-  /** Takes the lease if it is free or `from` holds it. Undefined if another run holds it. */
+  /**
+   * Takes the lease if it is free or `from` holds it. Undefined if another run holds it. After a failover or a restore it
+   * is free, because the progress of the run that held it may be lost.
+   */
   async lease(
     db: Queryable,
     { owner, ownerLock }: LeaseHolder,
@@ -33,8 +36,9 @@ export class RecoveryStore {
     from?: LeaseHolder,
   ): Promise<RecoveryLease | undefined> {
     const rows = await db.query<LeaseRow>(
-      `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3)
-       where name = 'events' and (leased_until <= now() or owner = $4)
+      `update till.recovery set owner = $1, owner_lock = $2, leased_until = now() + make_interval(secs => $3),
+         history = till.history()
+       where name = 'events' and (leased_until <= now() or owner = $4 or history is distinct from till.history())
        returning read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
          now() as "databaseNow"`,
       [owner, ownerLock, leaseMs / 1_000, from?.owner ?? null],
@@ -79,7 +83,8 @@ export class RecoveryStore {
     ...values: readonly unknown[]
   ): Promise<boolean> {
     const rows = await db.query(
-      `update till.recovery set ${columns} where name = 'events' and owner = $1 returning 1 as updated`,
+      `update till.recovery set ${columns} where name = 'events' and owner = $1 and history = till.history()
+       returning 1 as updated`,
       [owner, ...values],
     );
     return rows.length > 0;

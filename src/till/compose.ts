@@ -11,7 +11,6 @@ import { refreshDelayMs } from '../keys/key-cache.ts';
 import { resources } from '../mirrors/mirror.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
-import { completeIndexes } from '../platform/deferred-indexes.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
@@ -24,6 +23,7 @@ import { eventTypes } from '../processor/event-types.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { composeBackgroundWork } from './compose-background.ts';
 import {
   closeTimeoutMs,
   describeAddress,
@@ -42,22 +42,6 @@ import type { WelcomeFacts } from './welcome.ts';
  * A processor call ends within ten seconds; with the stop delay before it, this fits the 30 s that orchestrators wait.
  */
 const drainTimeoutMs = 15_000;
-const sweepDelayMs = 60_000;
-/** A missed webhook is found within this time. */
-const recoveryDelayMs = 300_000;
-const retentionDelayMs = 3_600_000;
-/** A deleted customer's data leaves the inbox within about this time. */
-const erasureDelayMs = 60_000;
-/** Indexes are missing only after an upgrade. */
-const indexDelayMs = 3_600_000;
-/** The end of a grace period has its event within half a minute. */
-const dueEventsDelayMs = 20_000;
-/** Objects that are older than events are exist only after an upgrade. */
-const olderObjectsDelayMs = 3_600_000;
-/** Secrets need it only after EVENT_SECRET_KEYS changed. A process with the earlier keys may write some a little later. */
-const secretsDelayMs = 3_600_000;
-/** Requests count the newest events themselves. This keeps their number small. */
-const overviewDelayMs = 10_000;
 export const metricLabels = {
   eventTypes: [...eventTypes, 'other'],
   mirrors: resources,
@@ -78,6 +62,8 @@ export interface TestSettings {
   readonly requestDeadlineMs?: number;
   /** How long a call to the processor may take. */
   readonly callLimits?: Partial<CallLimits>;
+  /** The time between two regular runs of the recovery. */
+  readonly recoveryDelayMs?: number;
 }
 
 /** The composition root: the only place that knows every part. If the start fails, nothing is left running. */
@@ -98,7 +84,7 @@ export async function startTill(
 
 async function start(
   from: Start,
-  { crashPoints, ...limits }: Omit<TestSettings, 'callLimits'>,
+  { crashPoints, recoveryDelayMs, ...limits }: Omit<TestSettings, 'callLimits'>,
 ): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
@@ -122,7 +108,9 @@ async function start(
     entitlementGraceDays: config.entitlementGraceDays,
     events: config.events,
   });
-  const startBackgroundWork = composeBackgroundWork(from, services, { account, directUrl });
+  const startBackgroundWork = composeBackgroundWork(from, services, {
+    ...{ account, database, directUrl, recoveryDelayMs },
+  });
   const input = { database, cache, metrics, keys, services, processor, sandbox, limits };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
@@ -140,76 +128,6 @@ async function start(
     generatedKey: keys.generated,
   };
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
-}
-
-/** Returns a function that starts the work once requests are served. At a shutdown, requests end before this work. */
-function composeBackgroundWork(
-  { logger, shutdown }: Start,
-  services: Services,
-  { account, directUrl }: { readonly account: AccountGuard; readonly directUrl: string },
-): () => void {
-  const { worker, sweeper, recovery, retention, erasure, dispatcher } = services;
-  const { eventUpkeep, secretUpkeep, overviewFollower } = services;
-  const processorRepeaters = [
-    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
-    new Repeater({
-      name: 'recovery',
-      delayMs: recoveryDelayMs,
-      work: (signal) => recovery.run(signal),
-      logger,
-    }),
-  ];
-  const repeaters = [
-    new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
-    new Repeater({
-      name: 'erasure',
-      delayMs: erasureDelayMs,
-      work: (signal) => erasure.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'due events',
-      delayMs: dueEventsDelayMs,
-      work: (signal) => eventUpkeep.writeDue(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'older objects',
-      delayMs: olderObjectsDelayMs,
-      work: (signal) => eventUpkeep.recordOlder(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'secrets',
-      delayMs: secretsDelayMs,
-      work: (signal) => secretUpkeep.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'overview',
-      delayMs: overviewDelayMs,
-      work: (signal) => overviewFollower.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'indexes',
-      delayMs: indexDelayMs,
-      work: (signal) => completeIndexes({ url: directUrl, logger, signal }),
-      logger,
-    }),
-  ];
-  shutdown.add('background work', closeTimeoutMs, () =>
-    Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),
-  );
-  return () => {
-    for (const part of [worker, dispatcher, ...repeaters]) part.start();
-    void account.comparison.then((comparison) => {
-      if (shutdown.hasBegun) return;
-      if (comparison === 'same') for (const repeater of processorRepeaters) repeater.start();
-      // The events of another account stay in the queue.
-      else void worker.stop();
-    });
-  };
 }
 
 interface AppInput {

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { createLogger } from '../../src/platform/logger.ts';
-import { startTill } from '../../src/till/compose.ts';
+import { startTill, type TestSettings } from '../../src/till/compose.ts';
 import { loadConfig } from '../../src/till/config.ts';
 import type { WelcomeFacts } from '../../src/till/welcome.ts';
 import { type Client, createClient } from './client.ts';
@@ -21,7 +21,10 @@ export interface WholeTill extends Client {
  * The service as its environment configures it, with its background work, in the test's process. For tests of the start
  * itself: a start that is refused rejects, and costs no process.
  */
-export async function startWholeTill(environment: Readonly<Record<string, string>>): Promise<WholeTill> {
+export async function startWholeTill(
+  environment: Readonly<Record<string, string>>,
+  settings: TestSettings = {},
+): Promise<WholeTill> {
   const lines: LogLine[] = [];
   const written = new EventEmitter();
   const logger = createLogger('info', {
@@ -31,7 +34,7 @@ export async function startWholeTill(environment: Readonly<Record<string, string
     },
   });
   const config = loadConfig({ PORT: '0', SANDBOX_PORT: '0', ...environment }, projectFolder);
-  const till = await startTill(config, logger);
+  const till = await startTill(config, logger, settings);
   return {
     ...createClient(till.facts),
     url: till.facts.url,

@@ -1,0 +1,56 @@
+import type { Logger } from './logger.ts';
+import type { Queryable } from './postgres.ts';
+
+interface HistoryWatchParts {
+  readonly database: Queryable;
+  readonly logger: Logger;
+  /** Called when commits may be missing. */
+  readonly onChange: () => void;
+}
+
+interface Sight {
+  readonly history: number;
+  /** The last position of an event that was drawn. */
+  readonly drawn: number;
+  readonly isStandby: boolean;
+}
+
+/**
+ * Notices a failover or a restore, after which the newest commits may be missing: see `till.history` and decision 0046. Leases
+ * and readers of events compare the history by themselves, in statements that they run anyway.
+ */
+export class HistoryWatch {
+  readonly #parts: HistoryWatchParts;
+  #last: Sight | undefined;
+
+  constructor(parts: HistoryWatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Compares the database with what it was at the last check. One check at a time. */
+  async check(): Promise<void> {
+    const { database, logger, onChange } = this.#parts;
+    let sight = await this.#look();
+    const last = this.#last;
+    if (sight === undefined) return;
+    if (last?.history === sight.history && sight.drawn < last.drawn) {
+      // Data was put back into a server that went on running.
+      await database.query('select till.break_history()');
+      sight = (await this.#look()) ?? sight;
+    }
+    this.#last = sight;
+    if (last === undefined || last.history === sight.history) return;
+    logger.warn('database restarted, failed over or restored; recovery started');
+    onChange();
+  }
+
+  /** Undefined on a standby: nothing can be recovered before it is promoted. */
+  async #look(): Promise<Sight | undefined> {
+    const [sight] = await this.#parts.database.query<Sight>(
+      `select till.history() as history, till.drawn_event_position() as drawn, pg_is_in_recovery() as "isStandby"`,
+      [],
+      'look_at_history',
+    );
+    return sight?.isStandby === false ? sight : undefined;
+  }
+}

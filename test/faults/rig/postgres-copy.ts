@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+import { PostgresServer } from './postgres-server.ts';
+
+/** A standby follows its primary's log, which must say enough for that. */
+export const replicaSettings = { wal_level: 'replica', hot_standby: 'on' };
+
+const cluster = 'postgres/cluster';
+
+/** Copies what a server has written down. It must be stopped or frozen. Returns the folder of the copy. */
+export async function copyFiles(former: PostgresServer): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'till-failover-'));
+  await copy(join(former.dataDir, cluster), join(dataDir, cluster));
+  // It names the process that works on the original.
+  await rm(join(dataDir, cluster, 'data', 'postmaster.pid'), { force: true });
+  return dataDir;
+}
+
+/** Another server on a copy; a standby can be read, not written to. */
+export async function startOnCopy(dataDir: string, as: 'primary' | 'standby'): Promise<PostgresServer> {
+  if (as === 'standby') await writeFile(join(dataDir, cluster, 'data', 'standby.signal'), '');
+  return PostgresServer.start(replicaSettings, dataDir);
+}
+
+export async function promote(server: PostgresServer): Promise<void> {
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  const { rows } = await client.query<{ promoted: boolean }>('select pg_promote() as promoted');
+  await client.end();
+  assert.equal(rows[0]?.promoted, true);
+}
+
+/** With its owners and modes, on which PostgreSQL insists. */
+async function copy(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true, mode: 0o700 });
+  await promisify(execFile)('cp', ['-a', from, to]);
+}
