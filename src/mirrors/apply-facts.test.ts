@@ -53,6 +53,7 @@ const tx: Transaction = {
   send: () => assert.fail('no statement is expected'),
   afterCommit: () => assert.fail('no hook is expected'),
   written: new WrittenRows(),
+  late: [],
 };
 
 test('a row is created from the first facts of an object without one, and the others are folded into it', async () => {

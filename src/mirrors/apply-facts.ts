@@ -71,6 +71,9 @@ export async function applyToRows<Row extends MirrorRow, Facts>(
   beforeWrite?.(written);
   store.update(tx, written);
   const made = inserted?.made.map(keyOf) ?? [];
+  if (source !== 'events')
+    for (const row of inserted?.made ?? [])
+      if (row.processorAsOf !== undefined) tx.late.push({ key: keyOf(row), since: row.processorAsOf });
   return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
 }
 

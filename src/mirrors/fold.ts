@@ -27,6 +27,8 @@ export interface MirrorRow {
   /** Increases with every change. */
   readonly revision: number;
   readonly updatedAt: Date;
+  /** The earliest time of the facts that the row took last. Plans have two. */
+  readonly processorAsOf?: Date;
   /** The row took an event that does not contain everything that the row shows. A refresh completes it. */
   readonly isIncomplete?: boolean;
 }

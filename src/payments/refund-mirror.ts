@@ -2,11 +2,12 @@ import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/a
 import { rowTime } from '../mirrors/facts.ts';
 import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
-import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/processor.ts';
+import type { Payment } from './payment.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { type Refund, type RefundedPaymentFacts, type RefundFacts, takeRefundFacts } from './refund.ts';
@@ -33,7 +34,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     this.ofPayments = {
       resource: 'refund',
       keyOf: intentIdOf,
-      apply: (tx, facts) => this.#toRefresh(tx, facts.map(intentIdOf)),
+      apply: (_tx, facts) => Promise.resolve({ ...nothingApplied, unsettled: facts.map(intentIdOf) }),
       refresh: (key) => this.#refreshOfPayment(key),
     };
   }
@@ -70,17 +71,21 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const others = facts.filter((one) => !knownKeys.has(this.keyOf(one)));
     return withRecovery(
       { ...applied, ignored: [...applied.ignored, ...others.map(this.keyOf)] },
-      // A refund with a Till id belongs to a Till payment. If the payment has no row, the row was lost.
-      { lost: others.filter(({ localId }) => isOurId(localId)).map(this.keyOf) },
+      // A refund does not carry the payment's Till id, so only a read shows whether a payment without a row belongs to
+      // Till. A resync has already recovered every payment that does.
+      { lost: others.filter((one) => isUnknownPayment(one, source)).map(this.keyOf) },
     );
   }
 
   /** Refreshes the refund together with the other refunds of its payment. */
   async refresh(key: string): Promise<Applied> {
-    const { database, store } = this.#parts;
+    const { database, store, processor } = this.#parts;
     const intentId =
-      (await store.findPaymentIntentId(database, key)) ?? (await this.#recoverPaymentOfRefund(key));
-    return intentId === undefined ? ignoredAll(key) : this.#refreshOfPayment(intentId);
+      (await store.findPaymentIntentId(database, key)) ??
+      (await processor.refunds.read(key))?.processorPaymentIntentId ??
+      null;
+    const applied = intentId === null ? ignoredAll(key) : await this.#refreshOfPayment(intentId);
+    return intentId !== null && applied.ignored.includes(intentId) ? ignoredAll(key) : applied;
   }
 
   /** Also locks the reservations of the refunds, which do not have the processor's ids yet. */
@@ -92,20 +97,10 @@ export class RefundMirror implements Mirror<RefundFacts> {
     };
   }
 
-  async #toRefresh(tx: Transaction, intentIds: readonly string[]): Promise<Applied> {
-    const payments = await this.#parts.paymentStore.findByKeys(tx, intentIds);
-    const ours = new Set(payments.map(intentIdOf));
-    return {
-      ...nothingApplied,
-      ignored: intentIds.filter((id) => !ours.has(id)),
-      unsettled: intentIds.filter((id) => ours.has(id)),
-    };
-  }
-
   async #refreshOfPayment(intentId: string): Promise<Applied> {
-    const { database, paymentStore, store, processor } = this.#parts;
-    const [payment] = await paymentStore.findByKeys(database, [intentId]);
-    if (payment === undefined) return nothingApplied;
+    const { database, store, processor } = this.#parts;
+    const payment = await this.#findOrRecover(intentId);
+    if (payment === undefined) return ignoredAll(intentId);
     const rows = await store.findOfPayment(database, payment.id);
     const revisions = new Map(
       rows.flatMap(({ processorRefundId, revision }) =>
@@ -116,18 +111,14 @@ export class RefundMirror implements Mirror<RefundFacts> {
     return database.transaction((tx) => this.apply(tx, facts, revisions));
   }
 
-  /**
-   * The payment intent of a refund that has no row. Recovers the payment if the refund has a Till id but the payment
-   * has no row. Undefined if the refund does not belong to Till.
-   */
-  async #recoverPaymentOfRefund(key: string): Promise<string | undefined> {
-    const { database, payments, paymentStore, processor } = this.#parts;
-    const facts = await processor.refunds.read(key);
-    const intentId = facts?.processorPaymentIntentId ?? null;
-    if (facts === null || intentId === null || !isOurId(facts.localId)) return undefined;
-    const find = () => paymentStore.findByKeys(database, [intentId]);
-    if ((await find()).length === 0) await payments.refresh(intentId);
-    return (await find()).length > 0 ? intentId : undefined;
+  /** Undefined if the payment does not belong to Till. */
+  async #findOrRecover(intentId: string): Promise<Payment | undefined> {
+    const { database, payments, paymentStore } = this.#parts;
+    const find = async () => (await paymentStore.findByKeys(database, [intentId]))[0];
+    const found = await find();
+    if (found !== undefined) return found;
+    await untilSettled(() => payments.refresh(intentId));
+    return find();
   }
 }
 
@@ -135,6 +126,10 @@ export class RefundMirror implements Mirror<RefundFacts> {
 interface KnownRefund extends RefundFacts {
   readonly paymentId: string;
   readonly customerId: string;
+}
+
+function isUnknownPayment({ localId, processorPaymentIntentId }: RefundFacts, source: Source): boolean {
+  return isOurId(localId) || (source === 'events' && processorPaymentIntentId !== null);
 }
 
 function intentIdOf({ processorPaymentIntentId }: RefundedPaymentFacts): string {

@@ -79,10 +79,7 @@ export class PlanMirror implements Mirror<PlanFacts> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     const facts = await processor.plans.read(key);
-    if (row === undefined) {
-      const isOurs = facts !== null && (await this.#recoverFrom(facts));
-      return isOurs ? { ...nothingApplied, changed: [key] } : ignoredAll(key);
-    }
+    if (row === undefined) return facts === null ? ignoredAll(key) : this.#recoverFrom(facts, key);
     if (facts === null) return unknownToProcessor;
     return database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
   }
@@ -95,16 +92,23 @@ export class PlanMirror implements Mirror<PlanFacts> {
     const { database, store, processor } = this.#parts;
     if ((await store.findByKeys(database, [processorPriceId])).length > 0) return true;
     const facts = await processor.plans.read(processorPriceId);
-    return facts !== null && this.#recoverFrom(facts);
+    if (facts === null) return false;
+    return (await this.#recoverFrom(facts, processorPriceId)).ignored.length === 0;
   }
 
   /** Creates rows for plans that carry a Till id and have no row. Leaves out prices that cannot be a Till plan. */
-  record(tx: Transaction, facts: readonly PlanFacts[]): Promise<readonly Plan[]> {
+  async record(tx: Transaction, facts: readonly PlanFacts[]): Promise<readonly Plan[]> {
     const now = this.#parts.clock.now();
     const plans = facts.flatMap((one) =>
       isOurId(one.price.localId) ? (toPlan(one.price.localId, one, now) ?? []) : [],
     );
-    return this.#parts.store.insert(tx, plans);
+    const made = await this.#parts.store.insert(tx, plans);
+    for (const { processorPriceId, processorProductId, productAsOf, priceAsOf } of made)
+      tx.late.push(
+        { key: processorPriceId, since: priceAsOf },
+        { key: processorProductId, since: productAsOf },
+      );
+    return made;
   }
 
   /** The plans of these prices, by price id. */
@@ -137,10 +141,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return withRecovery(applied, { lost });
   }
 
-  async #recoverFrom(facts: PlanFacts): Promise<boolean> {
+  /** A row that another refresh has created meanwhile may be older than these facts. It needs another refresh. */
+  async #recoverFrom(facts: PlanFacts, key: string): Promise<Applied> {
     const { database, store } = this.#parts;
-    await database.transaction((tx) => this.record(tx, [facts]));
-    return (await store.findByKeys(database, [facts.price.processorPriceId])).length > 0;
+    const made = await database.transaction((tx) => this.record(tx, [facts]));
+    if (made.length > 0) return { ...nothingApplied, changed: [key] };
+    const rows = await store.findByKeys(database, [facts.price.processorPriceId]);
+    return rows.length > 0 ? { ...nothingApplied, unsettled: [key] } : ignoredAll(key);
   }
 
   async #refreshByProduct(processorProductId: string): Promise<Applied> {
@@ -154,8 +161,8 @@ export class PlanMirror implements Mirror<PlanFacts> {
     if (rows.length > 0) return mergeApplied(refreshed);
     for await (const { items } of processor.plans.list({ processorProductId })) {
       const ours = items.find(({ product, price }) => price.localId === product.localId);
-      if (ours !== undefined && (await this.#recoverFrom(ours)))
-        return { ...nothingApplied, changed: [processorProductId] };
+      const applied = ours && (await this.#recoverFrom(ours, processorProductId));
+      if (applied?.ignored.length === 0) return applied;
     }
     return ignoredAll(processorProductId);
   }

@@ -1,8 +1,9 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { Failure } from '../errors.ts';
 import { beginWithLimits, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
-import { type WrittenRow, WrittenRows } from './written-rows.ts';
+import { codeOf, diskFullCode, isUnavailable, sessionEndedCodes } from './unavailable.ts';
+import { type LateRow, type WrittenRow, WrittenRows } from './written-rows.ts';
 
 /**
  * How many callers may wait per connection. A statement takes about a millisecond, so this is a tenth of a second of
@@ -37,10 +38,15 @@ export interface Transaction extends Queryable {
   afterCommit(work: () => void): void;
   /** Reports rows that a statement wrote. The database passes them on before the commit. */
   readonly written: WrittenRows;
+  /** Reports rows that were created from responses. The database passes them on after the commit. */
+  readonly late: LateRow[];
 }
 
 /** Runs at the end of a transaction that wrote rows. It can still fail the transaction. */
 type BeforeCommit = (tx: Transaction, rows: readonly WrittenRow[]) => Promise<void>;
+
+/** Runs after the commit of a transaction that created rows from responses. If it fails, `transaction` fails. */
+type AfterLateRows = (rows: readonly LateRow[]) => Promise<void>;
 
 interface TransactionOptions {
   /**
@@ -60,6 +66,7 @@ export class Database implements Queryable {
   readonly #isShared: boolean;
   #fullAtMs = Number.NEGATIVE_INFINITY;
   #beforeCommit: BeforeCommit = async () => {};
+  #afterLateRows: AfterLateRows = async () => {};
 
   constructor(options: PoolOptions) {
     this.#waitingMax = options.poolSize * waitingPerConnectionMax;
@@ -86,9 +93,18 @@ export class Database implements Queryable {
    * Runs `work` in one transaction. `work` must not wait for the network, because it holds a connection. Its statements
    * run in the order of the calls, awaited or not. The caller of a query handles its rejection, as with any promise.
    */
-  async transaction<T>(
+  async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
+    const late: LateRow[] = [];
+    const result = await this.#transact(work, late, options);
+    // Its connection is free again.
+    if (late.length > 0) await this.#afterLateRows(late);
+    return result;
+  }
+
+  async #transact<T>(
     work: (tx: Transaction) => Promise<T>,
-    { startsWithRead = false }: TransactionOptions = {},
+    late: LateRow[],
+    { startsWithRead = false }: TransactionOptions,
   ): Promise<T> {
     const client = await this.#connect();
     let firstFailure: unknown;
@@ -115,6 +131,7 @@ export class Database implements Queryable {
       send: (text, values = [], name) => void run(this.#toQuery(text, values, name)),
       afterCommit: (hook) => void committed.push(hook),
       written: new WrittenRows(),
+      late,
     };
     let failure: unknown;
     try {
@@ -142,6 +159,11 @@ export class Database implements Queryable {
   /** Sets what runs before the commit of every transaction that wrote rows. */
   setBeforeCommit(hook: BeforeCommit): void {
     this.#beforeCommit = hook;
+  }
+
+  /** Sets what runs after the commit of every transaction that created rows from responses. */
+  setAfterLateRows(hook: AfterLateRows): void {
+    this.#afterLateRows = hook;
   }
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */
@@ -241,38 +263,6 @@ async function rollbackFails(client: pg.PoolClient): Promise<boolean> {
   } catch {
     return true;
   }
-}
-
-/** Error classes after which a later retry can succeed: connection, rollback, resources, operator, I/O. */
-const unavailableClasses = ['08', '40', '53', '57', '58'];
-/** A standby's response to a write. After a failover the address soon points elsewhere, or the standby is promoted. */
-const readOnlyCode = '25006';
-const diskFullCode = '53100';
-/**
- * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen. The
- * transaction was rolled back.
- */
-const sessionEndedCodes = ['25P03', '25P04'];
-const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
-const unavailableMessages = [
-  'timeout exceeded when trying to connect',
-  'Connection terminated',
-  'Query read timeout',
-  'Client has encountered a connection error',
-];
-
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = codeOf(error);
-  if (code !== undefined)
-    return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
-  // A name with several addresses, none of them reachable, gives one error that contains them all.
-  if ('syscall' in error || error instanceof AggregateError) return true;
-  return unavailableMessages.some((message) => error.message.startsWith(message));
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
 /** A statement or transaction that took too long or collided with another. Only this one failed; others may succeed. */

@@ -42,3 +42,11 @@ export class WrittenRows {
     return [...this.#rows.values()];
   }
 }
+
+/** A row that was created from a response. Events that arrived after the request found no row. */
+export interface LateRow {
+  /** The processor's id of the object. */
+  readonly key: string;
+  /** The earliest time at which the response was true, on the processor's clock. */
+  readonly since: Date;
+}

@@ -8,11 +8,12 @@ import { type Database, isOutage, type Transaction } from '../platform/postgres.
 import { type Subject, UnmappableError } from '../processor/event-facts.ts';
 import type { Processor } from '../processor/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
-import { attemptsMax, retryAfterMs, type Settlement, type WebhookEvent } from '../webhooks/webhook-event.ts';
+import { attemptsMax, retryAfterMs, type WebhookEvent } from '../webhooks/webhook-event.ts';
 import { BatchCauses, causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
 import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
+import { outcomeOf, pending, settlementOf } from './settlements.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
@@ -134,16 +135,20 @@ export class EventApplier {
       for (const reading of own) {
         const { event, write, keys } = reading;
         const failsPayment = isFailedPayment(reading);
-        // A late row may come from an old event, for example a replayed one, so its object is refreshed too.
+        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is one
+        // whose last refresh did not end: it may have created the row, and died before it brought back earlier events.
+        const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
+        const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
         const targets = [
-          ...keys.filter((key) => unsettled.has(key) || late.has(key)).map((key) => ({ subject, key })),
-          ...refundsOf(keys.filter((key) => late.has(key))),
+          ...keys.filter(needsRefresh).map((key) => ({ subject, key })),
+          ...refundsOf(keys.filter((key) => late.has(key) || (subject === 'payment' && wasTried(key)))),
         ];
         if (targets.length > 0) refreshes.push({ event, write, targets, failsPayment });
         else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
       }
     }
-    const leases = refreshes.map(({ event }) => pending(event, event.attempts, refreshLeaseMs, null));
+    // A lease counts as an attempt: the next one after it knows that there was one.
+    const leases = refreshes.map(({ event }) => pending(event, event.attempts + 1, refreshLeaseMs, null));
     const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
     // If this fails, the transaction fails with the same error.
     settled.catch(() => {});
@@ -276,22 +281,4 @@ export class EventApplier {
 /** A payment recorded late also needs its refunds, because earlier events about them found no row. */
 function refundsOf(latePayments: readonly string[]): readonly Target[] {
   return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
-}
-
-function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): Outcome {
-  return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
-}
-
-function settlementOf({ event, state, error }: Outcome): Settlement {
-  const { id, createdAt, attempts } = event;
-  return { id, createdAt, state, attempts: attempts + 1, lastError: error, delayMs: 0 };
-}
-
-function pending(
-  event: WebhookEvent,
-  attempts: number,
-  delayMs: number,
-  lastError: string | null,
-): Settlement {
-  return { id: event.id, createdAt: event.createdAt, state: 'pending', attempts, lastError, delayMs };
 }

@@ -238,6 +238,7 @@ function composeWebhooks(parts: WebhookParts) {
   const store = new WebhookEventStore();
   const onStored = () => worker.nudge();
   const inbox = new Inbox({ ...parts, store, onStored });
+  parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const eventApplier = new EventApplier({ ...parts, inbox });
   const worker = new Worker({ eventApplier, logger: parts.logger });
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });

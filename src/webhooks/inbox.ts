@@ -2,6 +2,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
+import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/event-calls.ts';
 import { eventTypeLabel, isKnownEventType } from '../processor/event-types.ts';
 import type { Processor } from '../processor/processor.ts';
@@ -57,6 +58,17 @@ export class Inbox {
   /** Returns the ids of the events with a new outcome. */
   settle(db: Queryable, settlements: readonly Settlement[]): Promise<ReadonlySet<string>> {
     return this.#parts.store.settle(db, settlements);
+  }
+
+  /**
+   * Brings back the events that found no row of these objects, because their rows were still being created from
+   * responses. Call it after the commit: an event that arrives later finds the rows.
+   */
+  async bringBack(rows: readonly LateRow[]): Promise<void> {
+    const { database, store, onStored } = this.#parts;
+    const since = new Date(Math.min(...rows.map((row) => row.since.getTime())));
+    const keys = [...new Set(rows.map(({ key }) => key))];
+    if ((await store.requeueIgnored(database, keys, since)) > 0) onStored();
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {

@@ -131,6 +131,28 @@ export class WebhookEventStore {
     return rows[0];
   }
 
+  /**
+   * Puts ignored events that mention one of these objects back into the queue, and returns how many. Waits for workers
+   * that are about to ignore one. Searches the payloads, because an event can be about another object, such as a refund.
+   * There are few: only those that the processor has created since.
+   */
+  async requeueIgnored(db: Queryable, keys: readonly string[], since: Date): Promise<number> {
+    const rows = await db.query(
+      `with candidates as (
+         select id, created_at, state from till.webhook_events
+         where state in ('ignored', 'pending') and created_at >= $2
+           and exists (select from unnest($1::text[]) as key where strpos(payload, '"' || key || '"') > 0)
+         order by created_at, id for update)
+       update till.webhook_events set state = 'pending', attempts = 0, next_try_at = now(), last_error = null
+       from candidates where candidates.state = 'ignored' and webhook_events.id = candidates.id
+         and webhook_events.created_at = candidates.created_at
+       returning webhook_events.id`,
+      [keys, since],
+      'requeue_ignored_webhook_events',
+    );
+    return rows.length;
+  }
+
   /** Puts failed events back into the queue, and returns how many. */
   async requeueFailed(db: Queryable, limit: number): Promise<number> {
     const rows = await db.query(

@@ -19,8 +19,10 @@ export interface SeenRequest extends PassingRequest {
 export interface HeldRequest extends PassingRequest {
   /** Sends it on. */
   release(): void;
-  /** Sends it on, and holds back the response instead. Resolves when the response is there. */
-  holdResponse(): Promise<void>;
+  /**
+   * Sends it on, and holds back the response instead. Resolves when the response is there, with what passes it on.
+   */
+  holdResponse(): Promise<() => void>;
 }
 
 /** A successful response of the processor: what was asked for, and the JSON object that comes back. */
@@ -39,7 +41,9 @@ export interface ProcessorProxy {
   /** Every request so far, held back or not. */
   readonly seen: readonly SeenRequest[];
   /** Holds back every request of this method to this path from now on. */
-  hold(path: string, method?: 'POST' | 'GET' | 'DELETE'): void;
+  hold(path: string, method?: Method): void;
+  /** Holds back the next request of this method to this path, and none after it. */
+  holdOne(path: string, method?: Method): void;
   /** The next request that is held back, when there is one. */
   nextHeld(): Promise<HeldRequest>;
   /** Sends on all that is held back, and holds back nothing more. */
@@ -50,6 +54,8 @@ export interface ProcessorProxy {
   /** From now on, answers every change of an object with the object as it is, and does not carry it out. */
   ignoreChanges(): void;
 }
+
+type Method = 'POST' | 'GET' | 'DELETE';
 
 export async function startProcessorProxy({
   processorUrl,
@@ -100,6 +106,7 @@ export async function startProcessorProxy({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     seen,
     hold: holding.hold,
+    holdOne: holding.holdOne,
     nextHeld: holding.nextHeld,
     releaseAll: holding.releaseAll,
     alterResponses: (next) => {
@@ -122,17 +129,19 @@ function createHolding() {
   const waiting: ((request: HeldRequest) => void)[] = [];
   const releases = new Set<() => void>();
   const heldRoutes = new Set<string>();
+  const heldOnce = new Set<string>();
   return {
-    hold: (path: string, method: 'POST' | 'GET' | 'DELETE' = 'POST') => {
-      heldRoutes.add(`${method} ${path}`);
-    },
+    hold: (path: string, method: Method = 'POST') => void heldRoutes.add(`${method} ${path}`),
+    holdOne: (path: string, method: Method = 'POST') => void heldOnce.add(`${method} ${path}`),
     nextHeld: async () => held.shift() ?? new Promise<HeldRequest>((resolve) => waiting.push(resolve)),
     releaseAll: () => {
       heldRoutes.clear();
+      heldOnce.clear();
       for (const release of releases) release();
     },
     holdIfTold: (request: PassingRequest) => {
-      if (!heldRoutes.has(`${request.method} ${request.path}`)) return passAtOnce;
+      const route = `${request.method} ${request.path}`;
+      if (!heldOnce.delete(route) && !heldRoutes.has(route)) return passAtOnce;
       const sent = Promise.withResolvers<void>();
       const responded = Promise.withResolvers<void>();
       let passedOn = Promise.resolve();
@@ -145,7 +154,7 @@ function createHolding() {
           releases.add(resolve);
           passedOn = promise;
           sent.resolve();
-          return responded.promise;
+          return responded.promise.then(() => resolve);
         },
       };
       const waiter = waiting.shift();

@@ -1,0 +1,33 @@
+import pg from 'pg';
+
+/** Error classes after which a later retry can succeed: connection, rollback, resources, operator, I/O. */
+const unavailableClasses = ['08', '40', '53', '57', '58'];
+/** A standby's response to a write. After a failover the address soon points elsewhere, or the standby is promoted. */
+const readOnlyCode = '25006';
+export const diskFullCode = '53100';
+/**
+ * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen. The
+ * transaction was rolled back.
+ */
+export const sessionEndedCodes = ['25P03', '25P04'];
+const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
+const unavailableMessages = [
+  'timeout exceeded when trying to connect',
+  'Connection terminated',
+  'Query read timeout',
+  'Client has encountered a connection error',
+];
+
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  if (code !== undefined)
+    return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));
+  // A name with several addresses, none of them reachable, gives one error that contains them all.
+  if ('syscall' in error || error instanceof AggregateError) return true;
+  return unavailableMessages.some((message) => error.message.startsWith(message));
+}
+
+export function codeOf(error: unknown): string | undefined {
+  return error instanceof pg.DatabaseError ? error.code : undefined;
+}
