@@ -72,7 +72,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const { database, store, processor } = this.#parts;
     const [row] = await store.findByKeys(database, [key]);
     if (row !== undefined && row.deletedAt !== null) {
-      await this.#eraseOwned(key);
+      await this.eraseOwned(key);
       return { applied: nothingApplied, externalId: null };
     }
     const facts = await processor.customers.read(key);
@@ -104,11 +104,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       await onErased(tx, [customer.id]);
       return true;
     });
-    if (isErased) await this.#eraseOwned(key);
+    // Also if another process has deleted it, which may not have come this far yet.
+    await this.eraseOwned(key);
     return isErased;
   }
 
-  /** Call it before rows that belong to customers are written with new metadata. See `#eraseOwned`. */
+  /** Call it before rows that belong to customers are written with new metadata. See `eraseOwned`. */
   hold(tx: Transaction, written: readonly OwnedChange[]): void {
     this.#parts.store.hold(tx, ownersOfNewMetadata(written));
   }
@@ -116,18 +117,19 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   /**
    * Erases the metadata of what belongs to a deleted customer, after the deletion is committed. A transaction that writes
    * metadata holds the customer first. If it does so before this wait, its row is found; if after, it sees the deletion.
+   * So a search for personal data that follows is complete.
    */
-  async #eraseOwned(key: string): Promise<void> {
+  async eraseOwned(key: string): Promise<void> {
     const { database, store, onErased } = this.#parts;
     await store.awaitHolders(database, key);
     await database.transaction(async (tx) => onErased(tx, await store.eraseOwned(tx, key)));
   }
 
-  /** Records a finished search for personal data, and erases once more what belongs to the customer. */
+  /** Records a finished search for personal data. */
   async markErased(customer: DeletedCustomer): Promise<void> {
     const { database, store, onErased } = this.#parts;
-    await store.awaitHolders(database, customer.processorCustomerId);
     await database.transaction(async (tx) => {
+      // It also erases once more what belongs to the customer.
       await store.markErased(tx, customer);
       await onErased(tx, [customer.id]);
     });

@@ -160,7 +160,12 @@ export class CustomerService {
     return this.#parts.store.listToErase(this.#parts.database, limit);
   }
 
-  /** Erases what belongs to the customer, and records a finished search. The first search schedules a second one. */
+  /** Erases what belongs to the customer, and waits for writes that could not see the deletion. A search follows. */
+  async eraseOwned({ processorCustomerId }: DeletedCustomer): Promise<void> {
+    await this.#parts.mirror.eraseOwned(processorCustomerId);
+  }
+
+  /** Records a finished search. The first search schedules a second one. */
   async markErased(customer: DeletedCustomer): Promise<void> {
     await this.#parts.mirror.markErased(customer);
   }

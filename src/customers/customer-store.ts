@@ -98,7 +98,8 @@ export class CustomerStore extends MirrorStore<Customer> {
 
   /**
    * Until this transaction ends, a deletion of these customers does not erase what belongs to them. Inserting a row that
-   * refers to a customer takes the same lock. It conflicts only with `awaitHolders`, so it can follow locks of other rows.
+   * refers to a customer takes the same lock, and so does storing an event with personal data. The lock conflicts only
+   * with `awaitHolders`, so it can follow locks of other rows: see decision 0012 for the order of all locks.
    */
   hold(tx: Transaction, ids: readonly string[]): void {
     const sql = 'select id from till.customers where id = any($1) order by id for key share';
@@ -136,8 +137,9 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * The first search schedules a second one ten minutes later. By then every insert that began before the deletion, and
-   * so could not see it, has ended. Both times come from the database, because the clock of a process may be wrong.
+   * The first search finds everything but what is still on its way: an endpoint may respond to an event that was sent to
+   * it before, and its response is stored. So the search is repeated ten minutes later, when every delivery has ended.
+   * Both times come from the database, because the clock of a process may be wrong.
    */
   async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
     await db.query(

@@ -74,7 +74,7 @@ export class ErasureStore {
   /**
    * Stores redacted payloads. Removes all personal data of deleted customers, and of customers that do not belong to
    * Till. Also removes the metadata of a payment or subscription that does not belong to Till. A pending event keeps its
-   * data, because the row of its customer may not be written yet.
+   * data, because the row of its customer may not be written yet. Holds the customers, like the insert of an event.
    */
   async rewrite(tx: Queryable, events: readonly RedactedPayload[]): Promise<void> {
     await tx.query(
@@ -83,9 +83,11 @@ export class ErasureStore {
          personal_data = case when v.erased_payload is null or erasure.is_due then 'none' else 'customer' end
        from unnest($1::text[], $2::timestamptz[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[])
            as v (id, created_at, object_id, customer_key, payload, erased_payload, state)
-         left join till.customers on customers.processor_customer_id = coalesce(v.customer_key, v.object_id)
-         cross join lateral (select v.erased_payload is not null and (customers.deleted_at is not null
-           or (customers.id is null and v.state <> 'pending')
+         cross join lateral (select (select case when deleted_at is null then 'live' else 'deleted' end
+           from till.customers where processor_customer_id = coalesce(v.customer_key, v.object_id) for key share)
+           as customer offset 0) as owner
+         cross join lateral (select v.erased_payload is not null and (owner.customer = 'deleted'
+           or (owner.customer is null and v.state <> 'pending')
            or (v.customer_key is not null and v.state = 'ignored')) as is_due) as erasure
        where webhook_events.id = v.id and webhook_events.created_at = v.created_at`,
       [

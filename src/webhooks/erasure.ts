@@ -24,7 +24,7 @@ interface ErasureParts {
   readonly database: Database;
   readonly store: ErasureStore;
   readonly processor: Processor;
-  readonly customers: Pick<CustomerService, 'listToErase' | 'markErased'>;
+  readonly customers: Pick<CustomerService, 'listToErase' | 'eraseOwned' | 'markErased'>;
   readonly events: EventsToErase;
   readonly deliveries: DeliveriesToErase;
 }
@@ -72,6 +72,7 @@ export class Erasure {
       const due = await customers.listToErase(customersPerPage);
       for (const customer of due) {
         const { processorCustomerId } = customer;
+        await customers.eraseOwned(customer);
         for (const about of eventsOfCustomer) {
           const isDone = await this.#rewrite(budget, signal, (tx, after) =>
             store.lockOfCustomer(tx, { processorCustomerId, about }, after, eventsPerBatch),

@@ -27,7 +27,8 @@ function countOf(state: WebhookEventState): string {
 export class WebhookEventStore {
   /**
    * Returns the ids of the new events. Inserts in the order of the ids, so that two inserts of the same events never
-   * deadlock. Stores no personal data of a deleted customer, however late the event arrives.
+   * deadlock. Stores no personal data of a deleted customer, however late the event arrives: an insert that does not see
+   * the deletion holds the customer, and the search for personal data waits for it (`CustomerStore.awaitHolders`).
    */
   async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -42,8 +43,10 @@ export class WebhookEventStore {
        from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::text[],
            $9::text[])
          as v (id, type, object_id, customer_key, created_at, api_version, payload, erased_payload, state)
-         cross join lateral (select erased_payload is not null and exists (select from till.customers
-           where processor_customer_id = coalesce(v.customer_key, object_id) and deleted_at is not null) as is_due) as erasure
+         cross join lateral (select case when erased_payload is null then false else coalesce((
+           select deleted_at is not null from till.customers
+           where processor_customer_id = coalesce(v.customer_key, object_id) for key share), false) end as is_due
+           offset 0) as erasure
        on conflict do nothing
        returning id`,
       [

@@ -148,6 +148,81 @@ describe('a customer who is deleted', () => {
     assert.deepEqual(await till.sql('select metadata from till.payments'), [{ metadata: null }]);
   });
 
+  /** Runs a write, and stops it after it has written its rows, and before it commits. */
+  async function stopBeforeCommit(till: TillInProcess, change: string, write: () => Promise<unknown>) {
+    await till.sql(`create function till.wait_for_test() returns trigger language plpgsql as
+      'begin perform pg_advisory_xact_lock(1); return null; end'`);
+    await till.sql(`create trigger wait_for_test after ${change} for each row
+      execute function till.wait_for_test()`);
+    const held = await holdRows(till, 'select pg_advisory_xact_lock(1)');
+    const writing = write();
+    await held.awaited(1);
+    return {
+      awaited: () => held.awaited(2),
+      end: async () => {
+        await held.release();
+        await writing;
+        await till.sql('drop function till.wait_for_test cascade');
+      },
+    };
+  }
+
+  test('is not found in an event that was being stored during the deletion and the first search', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await till.post<CustomerBody>('/customers', { ...person, ...identity });
+    await till.settle();
+    const storing = await stopBeforeCommit(till, 'insert on till.webhook_events', () =>
+      till.send(updated(customer)),
+    );
+    const removing = (async () => {
+      await ways['by the API']?.(till, customer);
+      await till.services.erasure.run();
+    })();
+    // The deletion waits for the insert, which could not see it.
+    await Promise.race([storing.awaited(), removing]);
+    await storing.end();
+    await removing;
+    assert.deepEqual(await traces(till), []);
+    assert.deepEqual(till.deadlocks, []);
+  });
+
+  test('is not found in what a change of metadata wrote, if the process that deletes dies at once', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await till.post<CustomerBody>('/customers', { email: 'ada@example.com' });
+    const { id } = await createPayment(till, { customerId: customer.id });
+    const changing = await stopBeforeCommit(till, 'update on till.payments', () =>
+      till.call('PATCH', `/payments/${id}`, { metadata: identity.metadata }),
+    );
+    // As a process leaves it that dies right after the commit. The next search is that of another process.
+    await till.sql('update till.customers set deleted_at = now(), email = null where id = $1', [customer.id]);
+    const searching = till.services.erasure.run();
+    await Promise.race([changing.awaited(), searching]);
+    await changing.end();
+    await searching;
+    assert.deepEqual(await traces(till), []);
+    assert.deepEqual(till.deadlocks, []);
+  });
+
+  test('is not found in an unchecked event that was being redacted during the deletion and the first search', async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const customer = await till.post<CustomerBody>('/customers', { ...person, ...identity });
+    const event = updated(customer);
+    await till.take(event);
+    await till.sql(`update till.webhook_events set personal_data = 'unchecked' where id = $1`, [idOf(event)]);
+    const redacting = await stopBeforeCommit(till, 'update on till.webhook_events', () =>
+      till.services.erasure.run(),
+    );
+    const removing = (async () => {
+      await ways['by the API']?.(till, customer);
+      await till.services.erasure.run();
+    })();
+    await Promise.race([redacting.awaited(), removing]);
+    await redacting.end();
+    await removing;
+    assert.deepEqual(await traces(till), []);
+    assert.deepEqual(till.deadlocks, []);
+  });
+
   const eventCount = effort({ short: 1_000, long: 100_000 });
   test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {
     const till = await startTill({ in: 'process', for: t });

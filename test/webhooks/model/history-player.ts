@@ -164,9 +164,11 @@ export class HistoryPlayer {
     const { id, processorCustomerId } = this.#customer;
     const { customers } = this.#processor.stripe;
     if (command.what === 'delete customer') {
-      return command.by === 'till'
-        ? this.#change([processorCustomerId], 'DELETE', `customers/${id}`)
-        : customers.del(processorCustomerId);
+      const removing =
+        command.by === 'till'
+          ? this.#change([processorCustomerId], 'DELETE', `customers/${id}`)
+          : customers.del(processorCustomerId);
+      return Promise.all([removing, ...this.#annotateAll()]);
     }
     const { name } = command;
     // Several customers want the same few external ids, and some are refused.
@@ -179,6 +181,18 @@ export class HistoryPlayer {
       : customers.update(processorCustomerId, {
           ...{ name, phone: '+4912345', metadata: { both: name, theirs: name } },
         });
+  }
+
+  /** Changes of the metadata of what belongs to a customer, which meet its deletion. */
+  #annotateAll(): readonly Promise<unknown>[] {
+    return [
+      ...this.#payments.map((payment) =>
+        this.#read([payment.intentId], 'PATCH', `payments/${payment.id}`, annotation('met')),
+      ),
+      ...this.#subscriptions.map((one) =>
+        this.#read([one.processorId], 'PATCH', `subscriptions/${one.id}`, annotation('met')),
+      ),
+    ];
   }
 
   async #playPlan(command: Extract<Command, { what: 'rename plan' | 'archive plan' | 'revive plan' }>) {

@@ -9,6 +9,7 @@ import {
   webhookSecrets,
 } from '../../support/backend.ts';
 import { assertEntitledNotOlder, type ShownEntitlement } from '../../support/checks/entitlement-staleness.ts';
+import { assertForgotten } from '../../support/checks/forgotten.ts';
 import { assertMirrored } from '../../support/checks/mirrors.ts';
 import { assertEventsComplete } from '../../support/checks/outbox.ts';
 import { assertNotOlder, readProcessedEvents, readRows } from '../../support/checks/staleness.ts';
@@ -159,6 +160,9 @@ export class ModelRun {
       paymentIntents: this.paymentIntents,
     });
     await assertEventsComplete(till, sql);
+    // At once: the second search comes ten minutes after the first.
+    await till.services.erasure.run();
+    await assertForgotten(sql);
   }
 
   /** Those that Till made. */

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import type { Sql } from '../backend.ts';
+
+/** What is stored of deleted customers, and of what belonged to them, that should be gone after the first search. */
+const traces = `with deleted as (
+    select id, processor_customer_id as key from till.customers where deleted_at is not null)
+  select 'payment' as kind, payments.id::text as id from till.payments
+    join deleted on customer_id = deleted.id where metadata <> '{}'
+  union all select 'subscription', subscriptions.id::text from till.subscriptions
+    join deleted on customer_id = deleted.id where metadata <> '{}'
+  union all select 'webhook event', webhook_events.id from till.webhook_events
+    join deleted on coalesce(customer_key, object_id) = key
+    where personal_data = 'customer' or (personal_data = 'unchecked' and state <> 'pending')
+  union all select 'event', position::text from till.events
+    join deleted on customer_id = deleted.id
+    where (data::jsonb -> 'metadata') <> '{}' or previous::jsonb ? 'metadata' or data::jsonb ->> 'email' <> ''
+  union all select 'recorded ' || object_type, object_id::text from till.event_objects
+    join deleted on (data::jsonb ->> 'customerId') = deleted.id::text or object_id = deleted.id
+    where (data::jsonb -> 'metadata') <> '{}'`;
+
+/** Nothing is left of deleted customers. Call it after the first search for personal data. */
+export async function assertForgotten(sql: Sql): Promise<void> {
+  assert.deepEqual(await sql(traces), []);
+}
