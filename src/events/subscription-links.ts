@@ -94,16 +94,21 @@ function invoiceKeyOf({ row }: WrittenRow): string {
   return (row as Invoice).processorInvoiceId;
 }
 
-/** A subscription shows the id of its latest invoice, and until when its invoices are paid. */
+/** A subscription shows the id of its latest invoice, the discount that it has used, and until when invoices are paid. */
 function isShownElsewhere({ row, before, isNew, isUnwritten }: WrittenRow): boolean {
   if (isUnwritten) return false;
   if (isNew || before === undefined) return true;
   const [old, present] = [before as Invoice, row as Invoice];
   if (old.processorSubscriptionId !== present.processorSubscriptionId) return true;
+  if (isUnpaid(old) !== isUnpaid(present)) return true;
   const isPaid = old.status === 'paid' || present.status === 'paid';
   return (
     isPaid && (old.status !== present.status || old.coversUntil?.getTime() !== present.coversUntil?.getTime())
   );
+}
+
+function isUnpaid({ status }: Invoice): boolean {
+  return status === 'draft' || status === 'open';
 }
 
 function lockOf(key: string): number {

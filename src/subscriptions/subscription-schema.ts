@@ -13,7 +13,10 @@ const DiscountSchema = Type.Object(
     currency: nullable(Type.String()),
     endsAt: time('Null if the discount does not end.'),
   },
-  { description: 'The first discount. Null if there is none.' },
+  {
+    description:
+      'The first discount. Null if there is none. A discount for one invoice is shown until that invoice is paid.',
+  },
 );
 
 const PendingChangeSchema = Type.Object(

@@ -21,6 +21,11 @@ export const paidUntil = `case when subscriptions.status = 'past_due' then (
     and invoices.status = 'paid' and invoices.covers_until is not null
   order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
 
+/** A discount that an invoice has used is shown until that invoice is paid, or cannot be paid any more. */
+const discount = `case when subscriptions.discount->>'usedBy' is null or not exists (select from till.invoices
+  where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
+    and invoices.status not in ('draft', 'open')) then subscriptions.discount end`;
+
 const subscriptionTable = defineTable<Subscription>(
   'subscriptions',
   {
@@ -40,7 +45,7 @@ const subscriptionTable = defineTable<Subscription>(
     processorLatestInvoiceId: mutable('text'),
     latestInvoiceId: computed('uuid', latestInvoiceId),
     defaultPaymentMethodId: mutable('text'),
-    discount: mutable('jsonb'),
+    discount: mutable('jsonb', discount),
     pendingChange: mutable('jsonb'),
     isIncomplete: mutable('boolean'),
     paidUntil: computed('timestamptz', paidUntil),

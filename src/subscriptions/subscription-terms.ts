@@ -12,6 +12,10 @@ export interface Discount {
   readonly currency: string | null;
   /** ISO 8601. Null if it does not end. */
   readonly endsAt: string | null;
+  /** It is for one invoice. */
+  readonly isOnce?: true;
+  /** The processor's id of that invoice. The processor then takes the discount off the subscription. */
+  readonly usedBy?: string;
 }
 
 /** Another plan or quantity that the subscription will get, as the row stores it. */
@@ -34,6 +38,12 @@ export interface SubscriptionTerms {
 export interface SubscriptionTermFacts {
   /** The first discount. An event contains only its id. */
   readonly discount: Discount | Pick<Discount, 'processorDiscountId'> | null;
+  /**
+   * A discount for one invoice that the latest invoice has used, while that invoice is not paid. Undefined if it is
+   * unknown: an event contains only the id of the invoice.
+   */
+  readonly usedDiscount?: SubscriptionTermFacts['discount'];
+  readonly processorLatestInvoiceId: string | null;
   /** Undefined if it is unknown: an event contains only the id of the schedule that plans the change. */
   readonly pendingChange?: PendingChangeFacts | null;
 }
@@ -53,10 +63,12 @@ export interface PendingChangeFacts {
 /** The terms that a row gets from facts. What the facts do not contain stays as it is, and makes the row incomplete. */
 export function termsOf(
   row: Pick<SubscriptionTerms, 'discount' | 'pendingChange'>,
-  { discount, pendingChange }: SubscriptionTermFacts,
+  facts: SubscriptionTermFacts,
   planIdOf: PlanIdOf,
 ): SubscriptionTerms {
-  const known = knownDiscount(row.discount, discount);
+  const { pendingChange } = facts;
+  const known =
+    facts.discount === null ? usedDiscount(row.discount, facts) : knownDiscount(row.discount, facts.discount);
   return {
     discount: known === undefined ? row.discount : known,
     pendingChange: pendingChange === undefined ? row.pendingChange : toPendingChange(pendingChange, planIdOf),
@@ -73,6 +85,19 @@ function knownDiscount(
 ): Discount | null | undefined {
   if (discount === null || 'code' in discount) return discount;
   return present?.processorDiscountId === discount.processorDiscountId ? present : undefined;
+}
+
+/**
+ * The discount of a subscription that has none any more. It is shown until the invoice that has used it is paid: the row
+ * of the invoice decides that, because it may be written first. Undefined if the latest invoice must be read.
+ */
+function usedDiscount(
+  present: Discount | null,
+  { usedDiscount: used, processorLatestInvoiceId }: SubscriptionTermFacts,
+): Discount | null | undefined {
+  if (used !== undefined) return knownDiscount(present, used);
+  if (present?.usedBy !== undefined) return present.usedBy === processorLatestInvoiceId ? present : null;
+  return present?.isOnce === true ? undefined : null;
 }
 
 function toPendingChange(change: PendingChangeFacts | null, planIdOf: PlanIdOf): PendingChange | null {

@@ -13,9 +13,11 @@ import {
   type PageBody,
   type PaymentBody,
   readSubscription,
+  saveCard,
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { createPromotionCode } from '../support/promotion-codes.ts';
+import { patch } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
@@ -154,6 +156,46 @@ describe('a promotion code', () => {
       await till.settle();
       assert.deepEqual((await readSubscription(till, subscription)).discount, discount);
     }
+  });
+
+  const half = { code: 'HALF', percentOff: 50, amountOff: null, currency: null, endsAt: null };
+  const once = { percent_off: 50, duration: 'once' } as const;
+
+  test('201: for one invoice is shown as the discount until that invoice is paid', async () => {
+    const { code } = await createPromotionCode(till, { code: 'HALF' }, once);
+    const { subscription, clientSecret } = await createSubscription(till, { promotionCode: code });
+    assert.deepEqual(subscription.discount, half);
+    const shown = async () => (await readSubscription(till, subscription)).discount;
+    assert.deepEqual(await shown(), half);
+    await till.settle();
+    assert.deepEqual(await shown(), half);
+    await patch(till, subscription, { metadata: { a: '1' } });
+    await till.settle();
+    assert.deepEqual(await shown(), half);
+    await confirmSecret(till, clientSecret);
+    await till.settle();
+    assert.equal(await shown(), null);
+    await till.services.resync.ofCustomer(subscription.customerId);
+    assert.equal(await shown(), null);
+  });
+
+  test('201: for one invoice is shown during the trial, and until the first invoice that costs something is paid', async () => {
+    const { code } = await createPromotionCode(till, { code: 'HALF-LATER' }, once);
+    const customer = await createCustomer(till);
+    const { paymentMethodId } = await saveCard(till, customer);
+    const { subscription } = await createSubscription(till, {
+      ...{ customerId: customer.id, promotionCode: code, trialPeriodDays: 7, paymentMethodId },
+    });
+    await till.settle();
+    const shown = async () => (await readSubscription(till, subscription)).discount?.code;
+    assert.equal(await shown(), code);
+    // The invoice is a draft for an hour.
+    await till.control('clock', { advanceSeconds: 7 * 86_400 + 60 });
+    await till.settle();
+    assert.equal(await shown(), code);
+    await till.control('clock', { advanceSeconds: 2 * 3_600 });
+    await till.settle();
+    assert.equal(await shown(), undefined);
   });
 
   test('201: of this customer goes before one for all, which goes before those of others', async () => {

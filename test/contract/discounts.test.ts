@@ -123,6 +123,24 @@ test('a subscription with a promotion code has a discount, and so has its invoic
   assert.equal(invoice.lines.data[0]?.discount_amounts?.[0]?.amount, 300);
 });
 
+test('a discount for one invoice goes to that invoice, and leaves the subscription', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { subscribe } = await subscriber(contract);
+  const coupon = await contractCoupon(contract, { percent_off: 50, duration: 'once' });
+  const code = await contractCode(contract, coupon.id);
+  const { id, discounts } = await subscribe([{ promotion_code: code.id }]);
+  assert.deepEqual(discounts, []);
+  const { latest_invoice: invoice } = await stripe.subscriptions.retrieve(id, {
+    expand: ['latest_invoice.discounts.source.coupon', 'latest_invoice.discounts.promotion_code'],
+  });
+  assert(typeof invoice === 'object' && invoice !== null);
+  const [discount] = invoice.discounts as Stripe.Discount[];
+  assert.deepEqual([invoice.status, invoice.total], ['open', 750]);
+  assert.equal((discount?.source.coupon as Stripe.Coupon | undefined)?.duration, 'once');
+  assert.equal((discount?.promotion_code as Stripe.PromotionCode | undefined)?.code, code.code);
+});
+
 test('discounts can be replaced and cleared', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

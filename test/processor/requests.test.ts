@@ -177,7 +177,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorPriceId: 'price_1',
         trialPeriodDays: 14,
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
     'key-1',
   ],
   [
@@ -194,7 +194,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorPromotionCodeId: 'promo_1',
         trialEndWithoutCard: 'pause',
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&items[0][quantity]=3&payment_behavior=allow_incomplete&default_payment_method=pm_1&payment_settings[save_default_payment_method]=on_subscription&discounts[0][promotion_code]=promo_1&trial_settings[end_behavior][missing_payment_method]=pause&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&items[0][quantity]=3&payment_behavior=allow_incomplete&default_payment_method=pm_1&payment_settings[save_default_payment_method]=on_subscription&discounts[0][promotion_code]=promo_1&trial_settings[end_behavior][missing_payment_method]=pause&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
     'key-1',
   ],
   [
@@ -206,14 +206,14 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'subscriptions.read',
     ({ subscriptions }) => subscriptions.read('sub_1'),
-    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule',
+    'GET /v1/subscriptions/sub_1 expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code',
     undefined,
   ],
   [
     'subscriptions.update',
     ({ subscriptions }) =>
       subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', metadata: { a: '1', b: null } }),
-    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'POST /v1/subscriptions/sub_1 metadata[a]=1&metadata[b]=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     'key-1',
   ],
   [
@@ -222,13 +222,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
       subscriptions.update({
         ...{ ...key, processorSubscriptionId: 'sub_1', cancelAtPeriodEnd: false, paymentMethodId: 'pm_1' },
       }),
-    'POST /v1/subscriptions/sub_1 cancel_at_period_end=false&default_payment_method=pm_1&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'POST /v1/subscriptions/sub_1 cancel_at_period_end=false&default_payment_method=pm_1&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     'key-1',
   ],
   [
     'subscriptions.update, the date of its end',
     ({ subscriptions }) => subscriptions.update({ ...key, processorSubscriptionId: 'sub_1', cancelAt: null }),
-    'POST /v1/subscriptions/sub_1 cancel_at=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'POST /v1/subscriptions/sub_1 cancel_at=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     'key-1',
   ],
   [
@@ -258,7 +258,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'subscriptions.cancel',
     ({ subscriptions }) => subscriptions.cancel('sub_1'),
-    'DELETE /v1/subscriptions/sub_1 expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule',
+    'DELETE /v1/subscriptions/sub_1 expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     undefined,
   ],
   [

@@ -119,7 +119,8 @@ async function readTruth(
   const live = new Map((await listAll(stripe.customers.list({ limit }))).map((one) => [one.id, one]));
   const prices = await listAll(stripe.prices.list({ limit, expand: ['data.product'] }));
   const expand = ['data.latest_charge'];
-  const invoices = await listAll(stripe.invoices.list({ limit }));
+  const discounts = ['data.discounts.source.coupon', 'data.discounts.promotion_code'];
+  const invoices = await listAll(stripe.invoices.list({ limit, expand: discounts }));
   const charges = await readCharges(stripe, invoices);
   const intents = (await listAll(stripe.paymentIntents.list({ limit, expand }))).filter(
     (intent) =>
@@ -132,7 +133,7 @@ async function readTruth(
   const disputes = Map.groupBy(await listAll(stripe.disputes.list({ limit })), ({ payment_intent }) =>
     idOf(payment_intent),
   );
-  const terms = ['data.discounts.source.coupon', 'data.discounts.promotion_code', 'data.schedule'];
+  const terms = [...discounts, 'data.schedule'];
   const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all', expand: terms }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),

@@ -24,7 +24,7 @@ export function subscriptionTruth(
       endedAt: subscription.ended_at,
       latestInvoice: idOf(subscription.latest_invoice),
       card: idOf(subscription.default_payment_method),
-      discount: discountTruth(subscription),
+      discount: discountTruth(subscription, invoices),
       pendingChange: pendingChangeTruth(subscription),
       paidUntil: paidUntilTruth(subscription, invoices),
       isIncomplete: false,
@@ -38,14 +38,28 @@ export function endsWithPeriodTruth(subscription: Stripe.Subscription): boolean 
   return flag || (endedAt === null && at !== null && at === items.data[0]?.current_period_end);
 }
 
-function discountTruth({ discounts: [discount] }: Stripe.Subscription): object | null {
+/** The first discount, or the one for one invoice that the latest invoice has used and that is not paid yet. */
+function discountTruth(
+  { discounts, latest_invoice: latest }: Stripe.Subscription,
+  invoices: readonly Stripe.Invoice[],
+): object | null {
+  const invoice = invoices.find(({ id }) => id === idOf(latest));
+  const isUnpaid = invoice?.status === 'draft' || invoice?.status === 'open';
+  const used = isUnpaid ? invoice.discounts.filter((one) => couponOf(one).duration === 'once') : [];
+  const [discount] = discounts.length > 0 ? discounts : used;
   if (discount === undefined) return null;
-  assert(typeof discount === 'object');
-  const { coupon } = discount.source;
+  const coupon = couponOf(discount);
+  assert(typeof discount === 'object' && !('deleted' in discount));
   const code = discount.promotion_code;
-  assert(typeof coupon === 'object' && coupon !== null && typeof code !== 'string');
+  assert(typeof code !== 'string');
   const { percent_off: percentOff, amount_off: amountOff, currency } = coupon;
   return { code: code?.code ?? null, percentOff, amountOff, currency: currency ?? null, end: discount.end };
+}
+
+function couponOf(discount: Stripe.Invoice['discounts'][number]): Stripe.Coupon {
+  const coupon = typeof discount === 'object' ? discount.source.coupon : null;
+  assert(typeof coupon === 'object' && coupon !== null, 'the discount is expanded');
+  return coupon;
 }
 
 /** The price and quantity of the change that waits, or of the next phase that differs from now. */
@@ -107,7 +121,9 @@ export const subscriptionRows = `
     'canceledAt', extract(epoch from canceled_at)::bigint, 'endedAt', extract(epoch from ended_at)::bigint,
     'metadata', coalesce(subscriptions.metadata, '{}'),
     'latestInvoice', processor_latest_invoice_id, 'card', default_payment_method_id,
-    'discount', case when discount is not null then json_build_object('code', discount->'code',
+    'discount', case when discount is not null and not exists (select from till.invoices
+      where invoices.processor_invoice_id = discount->>'usedBy'
+        and invoices.status not in ('draft', 'open')) then json_build_object('code', discount->'code',
       'percentOff', discount->'percentOff', 'amountOff', discount->'amountOff',
       'currency', discount->'currency',
       'end', extract(epoch from (discount->>'endsAt')::timestamptz)::bigint) end,

@@ -37,6 +37,35 @@ describe('the discount of a subscription', () => {
     assert.deepEqual(map({ discount }).discount, { processorDiscountId: 'di_1' });
     for (const none of [{ discounts: [] }, { discount: null }, {}]) assert.equal(map(none).discount, null);
   });
+
+  describe('for one invoice, which the latest invoice has used,', () => {
+    const once = {
+      ...discount,
+      end: null,
+      source: { type: 'coupon', coupon: { ...coupon, duration: 'once' } },
+    };
+    const forever = { ...discount, source: { type: 'coupon', coupon: { ...coupon, duration: 'forever' } } };
+    const usedBy = (invoice: unknown) => map({ discounts: [], latest_invoice: invoice }).usedDiscount;
+    const invoice = { id: 'in_1', object: 'invoice', status: 'open', discounts: [forever, once] };
+    const used = {
+      ...{ processorDiscountId: 'di_1', code: 'WELCOME', percentOff: 12.5, amountOff: null, currency: null },
+      ...{ endsAt: null, isOnce: true, usedBy: 'in_1' },
+    };
+
+    test('is that of an invoice that is not paid', () => {
+      assert.deepEqual(usedBy(invoice), used);
+      assert.deepEqual(usedBy({ ...invoice, status: 'draft' }), used);
+      for (const status of ['paid', 'void', 'uncollectible'])
+        assert.equal(usedBy({ ...invoice, status }), null);
+      assert.equal(usedBy({ ...invoice, discounts: [forever] }), null);
+      assert.equal(usedBy(null), null);
+    });
+
+    test('is only its id in a list, and unknown in an event', () => {
+      assert.deepEqual(usedBy({ ...invoice, discounts: ['di_1'] }), { processorDiscountId: 'di_1' });
+      assert.equal(usedBy('in_1'), undefined);
+    });
+  });
 });
 
 describe('the pending change of a subscription', () => {

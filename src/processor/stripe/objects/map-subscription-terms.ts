@@ -6,8 +6,17 @@ import type {
 } from '../../../subscriptions/subscription-terms.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
+const ownTerms = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
+
 /** What a response must contain in full. Events contain only the ids. */
-export const termExpansions = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
+export const termExpansions = [
+  ...ownTerms,
+  'latest_invoice.discounts.source.coupon',
+  'latest_invoice.discounts.promotion_code',
+] as const;
+
+/** The same in a list. The processor expands four levels, so the discounts of an invoice are only ids. */
+export const termExpansionsInList = [...ownTerms, 'latest_invoice'].map((path) => `data.${path}`);
 
 /** An item of a price without a quantity, such as a metered one, counts as one. */
 export function quantityOf(item: WireObject): number {
@@ -27,6 +36,30 @@ export function discountOf(subscription: WireObject): SubscriptionTermFacts['dis
   });
 }
 
+/** Statuses of an invoice that may still be paid. */
+const unpaid: readonly string[] = ['draft', 'open'];
+
+/**
+ * The discount for one invoice that the latest invoice has used, while that one is not paid. The processor takes such a
+ * discount off the subscription when it makes the invoice. Undefined if the invoice is not expanded.
+ */
+export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts['usedDiscount'] {
+  const raw = ifReadable(() => subscription.raw('latest_invoice'));
+  if (typeof raw === 'string') return undefined;
+  return ifReadable(() => {
+    const invoice = subscription.object('latest_invoice');
+    if (!unpaid.includes(invoice.text('status'))) return null;
+    const [first] = invoice.array('discounts');
+    if (typeof first === 'string') return { processorDiscountId: first };
+    const used = invoice.objects('discounts').find(isOnce);
+    return used === undefined ? null : { ...expandedDiscount(used), usedBy: invoice.id() };
+  });
+}
+
+function isOnce(discount: WireObject): boolean {
+  return ifReadable(() => discount.object('source').object('coupon').text('duration')) === 'once';
+}
+
 function expandedDiscount(discount: WireObject): Discount {
   const coupon = discount.object('source').object('coupon');
   const hasAmount = ifReadable(() => coupon.amount('amount_off')) !== null;
@@ -37,6 +70,7 @@ function expandedDiscount(discount: WireObject): Discount {
     amountOff: ifReadable(() => coupon.amount('amount_off')),
     currency: hasAmount ? ifReadable(() => coupon.currency('currency')) : null,
     endsAt: discount.optionalMoment('end')?.toISOString() ?? null,
+    ...(isOnce(discount) ? { isOnce: true } : {}),
   };
 }
 

@@ -5,7 +5,7 @@ import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { obstacleOf } from './map-plan.ts';
-import { discountOf, pendingChangeOf, quantityOf } from './map-subscription-terms.ts';
+import { discountOf, pendingChangeOf, quantityOf, usedDiscountOf } from './map-subscription-terms.ts';
 
 /** Maps the processor's subscription statuses to Till's. */
 export const subscriptionStatusWords = {
@@ -26,6 +26,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
   const status = subscription.translate('status', subscriptionStatusWords);
   const items = itemsOf(subscription);
   const pendingChange = pendingChangeOf(subscription, items);
+  const usedDiscount = usedDiscountOf(subscription);
   return {
     processorSubscriptionId: subscription.text('id'),
     localId: subscription.localId(),
@@ -42,6 +43,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     processorLatestInvoiceId: ifReadable(() => subscription.reference('latest_invoice')),
     defaultPaymentMethodId: ifReadable(() => subscription.reference('default_payment_method')),
     discount: discountOf(subscription),
+    ...(usedDiscount === undefined ? {} : { usedDiscount }),
     ...(pendingChange === undefined ? {} : { pendingChange }),
     metadata: metadataOf(subscription),
     createdAt: subscription.createdAt(asOf.earliest),

@@ -11,11 +11,10 @@ import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listi
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
-import { termExpansions } from './map-subscription-terms.ts';
+import { termExpansions, termExpansionsInList } from './map-subscription-terms.ts';
 import { createSubscriptionToPayRead } from './subscription-to-pay.ts';
 
 const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
-const expandInList = termExpansions.map((path) => `data.${path}`);
 
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
@@ -64,7 +63,7 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       mapPages(
         context,
         'subscriptions.list',
-        fetchList({ expand: expandInList, ...ofCustomer(processorCustomerId) }),
+        fetchList({ expand: termExpansionsInList, ...ofCustomer(processorCustomerId) }),
         mapSubscription,
         place,
       ),
