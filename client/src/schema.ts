@@ -1918,7 +1918,7 @@ export interface components {
             readonly latestInvoiceId: string | null;
             /** @description The processor's id. Null if the customer's default is used. */
             readonly defaultPaymentMethodId: string | null;
-            /** @description The first discount. Null if there is none. */
+            /** @description The first discount. Null if there is none. A discount for one invoice is shown until that invoice is paid. */
             readonly discount: {
                 /** @description The promotion code that the customer entered, if any. */
                 readonly code: string | null;

@@ -50,56 +50,20 @@ export function composeBackgroundWork(
     dispatcher,
     overviewFollower,
   } = services;
-  const recoveryRepeater = new Repeater({
-    name: 'recovery',
-    delayMs: recoveryDelayMs,
-    work: (signal) => recovery.run(signal),
-    logger,
-  });
-  const processorRepeaters = [
-    new Repeater({ name: 'sweep', delayMs: sweepDelayMs, work: (signal) => sweeper.sweep(signal), logger }),
-    recoveryRepeater,
-  ];
-  const watch = new HistoryWatch({ database, logger, onChange: () => recoveryRepeater.restart() });
+  const repeat = (name: string, delayMs: number, work: (signal: AbortSignal) => Promise<unknown>) =>
+    new Repeater({ name, delayMs, work, logger });
+  const recoveries = repeat('recovery', recoveryDelayMs, (signal) => recovery.run(signal));
+  const watch = new HistoryWatch({ database, logger, onChange: () => recoveries.restart() });
+  const processorRepeaters = [repeat('sweep', sweepDelayMs, (signal) => sweeper.sweep(signal)), recoveries];
   const repeaters = [
-    new Repeater({ name: 'history', delayMs: historyDelayMs, work: () => watch.check(), logger }),
-    new Repeater({ name: 'retention', delayMs: retentionDelayMs, work: () => retention.run(), logger }),
-    new Repeater({
-      name: 'erasure',
-      delayMs: erasureDelayMs,
-      work: (signal) => erasure.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'due events',
-      delayMs: dueEventsDelayMs,
-      work: (signal) => eventUpkeep.writeDue(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'older objects',
-      delayMs: olderObjectsDelayMs,
-      work: (signal) => eventUpkeep.recordOlder(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'secrets',
-      delayMs: secretsDelayMs,
-      work: (signal) => secretUpkeep.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'overview',
-      delayMs: overviewDelayMs,
-      work: (signal) => overviewFollower.run(signal),
-      logger,
-    }),
-    new Repeater({
-      name: 'indexes',
-      delayMs: indexDelayMs,
-      work: (signal) => completeIndexes({ url: directUrl, logger, signal }),
-      logger,
-    }),
+    repeat('history', historyDelayMs, () => watch.check()),
+    repeat('retention', retentionDelayMs, () => retention.run()),
+    repeat('erasure', erasureDelayMs, (signal) => erasure.run(signal)),
+    repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal)),
+    repeat('older objects', olderObjectsDelayMs, (signal) => eventUpkeep.recordOlder(signal)),
+    repeat('secrets', secretsDelayMs, (signal) => secretUpkeep.run(signal)),
+    repeat('overview', overviewDelayMs, (signal) => overviewFollower.run(signal)),
+    repeat('indexes', indexDelayMs, (signal) => completeIndexes({ url: directUrl, logger, signal })),
   ];
   shutdown.add('background work', closeTimeoutMs, () =>
     Promise.all([services, ...repeaters, ...processorRepeaters].map((part) => part.stop())),

@@ -21,7 +21,6 @@ import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { eventTypes } from '../processor/event-types.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { composeBackgroundWork } from './compose-background.ts';
 import {
@@ -61,7 +60,7 @@ export interface TestSettings {
   /** How long a request may take. */
   readonly requestDeadlineMs?: number;
   /** How long a call to the processor may take. */
-  readonly callLimits?: Partial<CallLimits>;
+  readonly callLimits?: Start['callLimits'];
   /** The time between two regular runs of the recovery. */
   readonly recoveryDelayMs?: number;
 }
