@@ -14,7 +14,6 @@ function environmentOf({ databaseUrl, processorUrl }: Pick<Backend, 'databaseUrl
     DATABASE_URL: databaseUrl,
     PROCESSOR_API_BASE: processorUrl,
     PROCESSOR_SECRET_KEY: 'sk_test_till',
-    PROCESSOR_WEBHOOK_SECRET: 'whsec_current',
   };
 }
 
@@ -54,6 +53,10 @@ test('till import shows what it does and what it leaves out, and a dry run write
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line));
+  for (const { found, adopted, updated, unchanged, skipped } of lines.filter(
+    ({ type }) => type === 'progress',
+  ))
+    assert.equal(found, adopted + updated + unchanged + skipped);
   assert.deepEqual(
     lines.filter(({ type }) => type === 'skipped'),
     [{ type: 'skipped', kind: 'payment', id: guest, reason: 'It has no customer.' }],

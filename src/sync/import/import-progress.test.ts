@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import {
   addCounts,
   countsOf,
+  countsOfStage,
   type ImportProgress,
   newStage,
   noCounts,
@@ -21,6 +22,23 @@ test('a charge that was adopted before the list of payments shows it counts as a
   assert.deepEqual(countsOf([charges, payments]), [
     { kind: 'payment', found: 5, adopted: 4, updated: 0, unchanged: 1, skipped: 0 },
   ]);
+});
+
+test('what was adopted before its list shows it counts as found until then', () => {
+  const charges = { ...newStage('charge', now), counts: { ...noCounts, adopted: 9 } };
+  const ahead = { kind: 'payment', found: 9, adopted: 9, updated: 0, unchanged: 0, skipped: 0 };
+  assert.deepEqual(countsOfStage([charges], 'charge'), ahead);
+  const begun = newStage('payment', now);
+  assert.deepEqual(countsOfStage([charges, begun], 'payment'), ahead);
+  const page = { ...begun, counts: { ...noCounts, found: 5, adopted: 1, unchanged: 3, skipped: 1 } };
+  assert.deepEqual(countsOfStage([charges, page], 'payment'), {
+    ...ahead,
+    found: 11,
+    adopted: 10,
+    skipped: 1,
+  });
+  const [end] = countsOf([charges, { ...page, isDone: true }]);
+  assert.deepEqual(end, { ...ahead, found: 5, adopted: 4, skipped: 1 });
 });
 
 test('a list that starts over keeps what it has adopted', () => {

@@ -96,23 +96,32 @@ export function countsOf(progress: ImportProgress): readonly KindCounts[] {
   });
 }
 
-/** The same for one list. That of the charges shows how many were adopted before the list of payments begins. */
+/** The same for one list. That of the charges counts as the list of payments, which begins after it. */
 export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
   const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
-  const { counts = noCounts, adoptedBefore = 0 } = find(name) ?? {};
-  if (name === 'charge') return { kind: 'payment', ...counts };
-  const charges = name === 'payment' ? find('charge') : undefined;
+  const kind = name === 'charge' ? 'payment' : name;
+  const { counts = noCounts, adoptedBefore = 0, isDone = false } = find(kind) ?? {};
+  const charges = kind === 'payment' ? find('charge') : undefined;
   // Customers that were adopted before got their invoices at the same time.
-  const unattached = name === 'invoice' ? (find('plan')?.unattached ?? 0) - (find(name)?.unattached ?? 0) : 0;
+  const unattached = kind === 'invoice' ? (find('plan')?.unattached ?? 0) - (find(kind)?.unattached ?? 0) : 0;
   const before =
     adoptedBefore + (charges ? charges.adoptedBefore + charges.counts.adopted : 0) + Math.max(unattached, 0);
-  return { kind: name, ...movedToAdopted(counts, before) };
+  return { kind, ...withAdoptedBefore(counts, before, isDone) };
 }
 
-/** An object that was adopted before it was listed had a row by then. */
-function movedToAdopted(counts: Counts, count: number): Counts {
-  const moved = Math.min(count, counts.unchanged);
-  return { ...counts, adopted: counts.adopted + moved, unchanged: counts.unchanged - moved };
+/**
+ * Adds objects that were adopted before their list shows them. Once it does, they have a row that does not differ. Until
+ * then they count as found.
+ */
+function withAdoptedBefore(counts: Counts, before: number, isDone: boolean): Counts {
+  const listed = Math.min(before, counts.unchanged);
+  const unlisted = isDone ? 0 : before - listed;
+  return {
+    ...counts,
+    found: counts.found + unlisted,
+    adopted: counts.adopted + listed + unlisted,
+    unchanged: counts.unchanged - listed,
+  };
 }
 
 export function addCounts(a: Counts, b: Counts): Counts {
