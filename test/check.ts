@@ -67,7 +67,9 @@ const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
   platform: [
     'test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,poolers,postgres}.test.ts',
   ],
-  processes: ['test/process/{cli,doctor,privacy,processor-account,services-stop,webhooks-setup}.test.ts'],
+  processes: [
+    'test/process/{cli,doctor,going-live,privacy,processor-account,services-stop,webhooks-setup}.test.ts',
+  ],
   'hostile input': ['test/fuzz/*.test.ts'],
   claims: [
     'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',

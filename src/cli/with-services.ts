@@ -13,6 +13,9 @@ import { untilInterrupted } from './interrupted.ts';
 /** Work that was interrupted ends with its next statement or call. A command waits no longer for it. */
 const interruptedWorkMsMax = 5_000;
 
+/** The adapter needs one, and no command verifies a webhook: only the service does. */
+const withoutWebhooks = { PROCESSOR_WEBHOOK_SECRET: 'unset' };
+
 type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
 
 /** Throws if the key belongs to another account than the database. */
@@ -77,7 +80,7 @@ export async function withShutdown<T>(
   { config: readConfig, environment, output, signal }: CallParts,
   work: (start: Start) => Promise<T>,
 ): Promise<T> {
-  const config = readConfig();
+  const config = readConfig(withoutWebhooks);
   const { createLogger } = await import('../platform/logger.ts');
   const { formatLog } = await import('../platform/pretty-log.ts');
   const { logLevel } = config;

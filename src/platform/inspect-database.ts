@@ -53,7 +53,7 @@ const factsStatement = `
     case when exists (select from pg_namespace where nspname = 'till')
       then (select pg_has_role(nspowner, 'usage') from pg_namespace where nspname = 'till')
         and not exists (select from pg_class
-          where relnamespace = 'till'::regnamespace and relkind in ('r', 'p') and not pg_has_role(relowner, 'usage'))
+          where relnamespace = to_regnamespace('till') and relkind in ('r', 'p') and not pg_has_role(relowner, 'usage'))
       else has_database_privilege(current_database(), 'create')
     end as "mayMigrate",
     array(select relname::text from pg_class join pg_namespace on pg_namespace.oid = relnamespace

@@ -17,6 +17,13 @@ const triesMax = 10;
 const retryDelayMs = 200;
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
 
+export interface MigrateOptions {
+  readonly url: string;
+  /** The folder of the migrations. */
+  readonly folder: string;
+  readonly logger: Logger;
+}
+
 interface Migration {
   readonly name: string;
   readonly sql: string;
@@ -28,34 +35,29 @@ interface Migration {
  * transaction under a transaction-level advisory lock, which also works behind a pooler that shares sessions. A
  * database that is ahead of this code is left alone: during a rolling upgrade an older process continues to serve.
  */
-export async function migrate(options: {
-  readonly url: string;
-  readonly folder: string;
-  readonly logger: Logger;
-}): Promise<void> {
-  const migrations = await readMigrations(options.folder);
-  const client = new pg.Client({
-    connectionString: options.url,
-    application_name: 'till migrate',
-    connectionTimeoutMillis: connectTimeoutMs,
-  });
-  // The next statement reports a connection that broke.
-  client.on('error', () => {});
-  await client.connect();
-  try {
+export async function migrate({ url, folder, logger }: MigrateOptions): Promise<void> {
+  const migrations = await readMigrations(folder);
+  await withClient(url, async (client) => {
     const applied = await readApplied(client);
     for (const migration of migrations) {
       const checksum = applied.get(migration.name);
-      if (checksum === undefined) await applyWithRetries(client, migration, options.logger);
+      if (checksum === undefined) await applyWithRetries(client, migration, logger);
       else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
     }
     const known = new Set(migrations.map((migration) => migration.name));
     const unknown = [...applied.keys()].filter((name) => !known.has(name));
-    if (unknown.length > 0)
-      options.logger.warn({ migrations: unknown }, 'database schema newer than this release');
-  } finally {
-    await client.end();
-  }
+    if (unknown.length > 0) logger.warn({ migrations: unknown }, 'database schema newer than this release');
+  });
+}
+
+/** Throws if the database lacks a migration of this release, as a new database lacks all. Changes nothing. */
+export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logger'>): Promise<void> {
+  const { missing } = await withClient(url, (client) => inspectSchema(client, folder));
+  if (missing.length === 0) return;
+  throw new Error(
+    `the database lacks ${missing.length} migrations of this release. Run "till migrate" with the DATABASE_URL of the ` +
+      'role that owns the schema',
+  );
 }
 
 /** The newest migration that this database has. Undefined if it has none. */
@@ -89,6 +91,22 @@ export async function inspectSchema(client: pg.Client, folder: string): Promise<
       .filter(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
       .map(({ name }) => name),
   };
+}
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: 'till migrate',
+    connectionTimeoutMillis: connectTimeoutMs,
+  });
+  // The next statement reports a connection that broke.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
 async function readMigrations(folder: string): Promise<readonly Migration[]> {

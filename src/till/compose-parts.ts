@@ -6,7 +6,7 @@ import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { migrate } from '../platform/migrate.ts';
+import { migrate, requireSchema } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
 import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database } from '../platform/postgres.ts';
@@ -54,19 +54,25 @@ export async function migrateDatabase(start: Start): Promise<string> {
   return addresses.directUrl;
 }
 
-/** Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing. */
+/**
+ * Connects to the database of a running service, for commands that run next to it. Starts and migrates nothing, and refuses
+ * a database that is not migrated.
+ */
 export async function joinDatabase(start: Start) {
-  const { config, shutdown } = start;
-  if (config.databaseUrl !== undefined) {
-    const addresses = await checkAddresses(config, config.databaseUrl).catch((error: unknown) => {
+  const addresses = await findRunningDatabase(start);
+  await requireSchema({ url: addresses.directUrl, folder: migrationsFolder });
+  return connect(addresses, start);
+}
+
+async function findRunningDatabase({ config, shutdown }: Start): Promise<DatabaseAddresses> {
+  if (config.databaseUrl !== undefined)
+    return checkAddresses(config, config.databaseUrl).catch((error: unknown) => {
       throw isUnavailable(error) ? explainUnavailable(error, config) : error;
     });
-    return connect(addresses, start);
-  }
   const { findRunningPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir);
   shutdown.add('embedded PostgreSQL', closeTimeoutMs, () => postgres.stop());
-  return connect(embedded(postgres.url), start);
+  return embedded(postgres.url);
 }
 
 /** Ways to one database. */
@@ -212,7 +218,8 @@ export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: Befor
     webhookSecrets: ['unused'],
     beforeCall,
   });
-  return { processor, name: `sandbox at ${apiBase.origin}` };
+  const control = new SandboxControl({ url: apiBase.origin, secretKey: sandboxKey });
+  return { processor, name: `sandbox at ${apiBase.origin}`, sandbox: control };
 }
 
 /** What is doubtful about the processor's key and address. */

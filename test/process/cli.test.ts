@@ -107,6 +107,35 @@ test('an event or a key that does not exist is one line on standard error, and e
   }
 });
 
+test('on a database without the schema, every command says how to create it', async (t) => {
+  const empty = await createTestDatabase('empty');
+  t.after(() => empty.drop());
+  const environment = { DATABASE_URL: empty.url, PROCESSOR_SECRET_KEY: 'sk_test_cli' };
+  for (const line of [
+    'keys create --name shop --scopes write',
+    'keys list',
+    'keys revoke 01980000-0000-7000-8000-000000000000',
+    'events',
+    'events show evt_1',
+    'events replay evt_1',
+    'resync',
+    'resync --all',
+    'import --dry-run',
+    'import',
+    'adopt-account',
+  ]) {
+    const { code, stdout, stderr } = await runTill(environment, ...line.split(' '));
+    assert.deepEqual([code, stdout], [1, ''], line);
+    assert.match(
+      stderr,
+      /^till: the database lacks \d+ migrations of this release\. Run "till migrate" [^\n]+\n$/,
+      line,
+    );
+  }
+  assert.equal((await runTill(environment, 'migrate')).code, 0);
+  assert.equal((await runTill(environment, 'keys', 'create', '--name', 'shop', '--scopes', 'write')).code, 0);
+});
+
 test('a database that is down is named without its password, with what to do', async () => {
   const { code, stderr } = await runTill(
     {

@@ -114,6 +114,36 @@ test('secrets of event endpoints that are not encrypted with the first key are c
   ]);
 });
 
+test('the moved clock of a sandbox is no problem of this machine', async (t) => {
+  const { sandbox, environment } = await useSettings(t);
+  const moved = await fetch(`${sandbox.url}/sandbox/clock`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ advanceSeconds: 40 * 86_400 }),
+  });
+  assert.equal(moved.status, 200);
+  const embedded = { DATA_DIR: '/nonexistent/till', SANDBOX_PORT: new URL(sandbox.url).port };
+  for (const settings of [environment, embedded]) {
+    const { of } = await examine(settings);
+    assert.deepEqual(
+      of('processor').filter(({ state }) => state !== 'ok'),
+      [],
+    );
+    assert.match(of('processor')[0]?.text ?? '', /^The clock of the sandbox was moved by 3456000 seconds/);
+  }
+});
+
+test('an empty database is told apart from one that is down', async (t) => {
+  const { environment } = await useSettings(t);
+  const empty = await createTestDatabase('empty');
+  t.after(() => empty.drop());
+  const { of } = await examine({ ...environment, DATABASE_URL: empty.url });
+  assert.match(of('database')[0]?.text ?? '', /is reachable/);
+  const lacking = of('database').find(({ text }) => text.includes('migrations'));
+  assert.match(lacking?.fix ?? '', /till migrate/);
+  assert.ok(of('database').every(({ state }) => state !== 'problem'));
+});
+
 test('everything is checked although half of it is down or silent, and each part is one problem', async (t) => {
   const { environment } = await useSettings(t);
   // Accepts connections, and says nothing.

@@ -32,9 +32,7 @@ Events that come between a --replace and the start with the new secret are found
   run: async (call) => {
     const { replace: isReplace, 'dry-run': isDryRun } = call.values;
     const url = checkWebhookUrl(call.values.url);
-    // The secret is what this command is for, so it cannot be set yet.
-    const config = () => call.config({ PROCESSOR_WEBHOOK_SECRET: 'unknown' });
-    await withShutdown({ ...call, config }, async (start) => {
+    await withShutdown(call, async (start) => {
       const { processor } = await joinProcessor(start);
       const setup = await setUpEndpoint({ processor, clock: systemClock }, { url, isReplace, isDryRun });
       report(setup, { processor, isDryRun, output: call.output });

@@ -3,6 +3,8 @@ import type { SecretCounts } from '../../events/secret-upkeep.ts';
 import type { ProcessorAccount } from '../../processor/account/account.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { Processor } from '../../processor/processor.ts';
+import type { SandboxClock } from '../../sandbox-control/sandbox-answers.ts';
+import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
 import type { Start } from '../../till/compose-parts.ts';
 import { joinProcessor } from '../with-services.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -63,8 +65,8 @@ async function examineEmbedded(
 }
 
 async function examineKey(start: Start, remembered: Examination['remembered']): Promise<readonly Finding[]> {
-  const { processor } = await joinProcessor(start);
-  const clock = judgeClock(await readSkewMs(processor));
+  const { processor, sandbox } = await joinProcessor(start);
+  const clock = judgeClock(await readSkewMs(processor), await readMovedSeconds(sandbox));
   const present = { id: await processor.readAccount(), livemode: processor.livemode };
   return [...clock, ...judgeAccount(present, (await remembered)?.account)];
 }
@@ -74,6 +76,16 @@ async function readSkewMs(processor: Processor): Promise<number | null> {
   const sentAtMs = Date.now();
   const time = await processor.readTime();
   return time === null ? null : (sentAtMs + Date.now()) / 2 - (time.getTime() + 500);
+}
+
+/** By how much the clock of a sandbox was moved. Undefined if the processor is none. */
+async function readMovedSeconds(sandbox: SandboxControl | undefined): Promise<number | undefined> {
+  try {
+    return (await sandbox?.ask<SandboxClock>({ method: 'GET', path: '/clock' }))?.offsetSeconds;
+  } catch (error) {
+    if (error instanceof Failure && error.code === 'not_found') return undefined;
+    throw error;
+  }
 }
 
 async function examineWebhooks(

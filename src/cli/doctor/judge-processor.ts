@@ -18,11 +18,14 @@ const skewSecondsOk = 10;
 /** Webhooks are refused at five minutes, and clocks that differ so much drift further. */
 const skewSecondsMax = 120;
 
-export function judgeClock(skewMs: number | null): readonly Finding[] {
+/** `movedSeconds`: by how much the clock of a sandbox was moved on purpose. */
+export function judgeClock(skewMs: number | null, movedSeconds = 0): readonly Finding[] {
   const findings = new Findings('processor');
-  const seconds = Math.round(Math.abs(skewMs ?? 0) / 1_000);
+  if (movedSeconds !== 0) findings.ok(`The clock of the sandbox was moved by ${movedSeconds} seconds.`);
+  const aheadSeconds = Math.round((skewMs ?? 0) / 1_000) + movedSeconds;
+  const seconds = Math.abs(aheadSeconds);
   const fix = 'Synchronise the clock of this machine (NTP).';
-  const text = `The clock is ${seconds} seconds ${(skewMs ?? 0) > 0 ? 'ahead of' : 'behind'} the processor's.`;
+  const text = `The clock is ${seconds} seconds ${aheadSeconds > 0 ? 'ahead of' : 'behind'} the processor's.`;
   if (skewMs === null) findings.ok('The processor does not tell its time.');
   else if (seconds >= skewSecondsMax)
     findings.problem(`${text} Signatures of webhooks are refused at 300 seconds.`, fix);

@@ -87,6 +87,11 @@ describe('the processor', () => {
     assert.deepEqual(states(judgeClock(null)), ['ok']);
     assertOne(judgeClock(-30_000), 'warning', /30 seconds behind/, /NTP/);
     assertOne(judgeClock(150_000), 'problem', /150 seconds ahead/, /NTP/);
+    // A sandbox whose clock was moved by a day, on this machine and on one whose own clock is wrong.
+    const moved = judgeClock(-86_400_000, 86_400);
+    assert.deepEqual(states(moved), ['ok', 'ok']);
+    assert.match(moved[0]?.text ?? '', /clock of the sandbox was moved by 86400 seconds/);
+    assertOne(judgeClock(-86_430_000, 86_400), 'warning', /30 seconds behind/, /NTP/);
     const account = { id: 'acct_1', livemode: false };
     assert.deepEqual(states(judgeAccount(account, undefined)), ['ok']);
     assert.deepEqual(states(judgeAccount(account, account)), ['ok']);
