@@ -38,6 +38,10 @@ browserTest(
       'operate',
     ]);
     await expectAccessible(page, 'the new key');
+    // Twice, because a browser closes a dialog at the second one by itself.
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    assert.equal(await shown.locator('code').textContent(), key, 'Escape does not lose the key');
     await shown.getByRole('button', { name: 'I have stored it' }).click();
     const row = page.getByRole('row', { name: /warehouse/ });
     await row.waitFor();

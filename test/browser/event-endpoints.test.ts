@@ -25,6 +25,9 @@ browserTest(
     await expectAccessible(page);
     await dialog.getByRole('button', { name: 'Add endpoint' }).click();
     const secret = await dialog.getByText(/^whsec_/).textContent();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    assert.equal(await dialog.getByText(/^whsec_/).textContent(), secret, 'Escape does not lose the secret');
     await dialog.getByRole('button', { name: 'I have stored it' }).click();
     await page.getByRole('link', { name: url }).click();
     await page.getByText('No event was sent here yet.').waitFor();

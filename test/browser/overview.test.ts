@@ -58,6 +58,50 @@ browserTest('days are typed with the keyboard, and can be corrected', async ({ p
   await page.getByRole('heading', { name: 'EUR' }).waitFor();
 });
 
+browserTest('a day that is typed before anything is loaded stays', async ({ page, open }) => {
+  await sharedWorld();
+  // Types in the moment in which the field appears.
+  await page.addInitScript(`
+    new MutationObserver((_changes, observer) => {
+      const field = document.querySelector('input[type=date]');
+      if (field === null) return;
+      observer.disconnect();
+      field.value = '2020-02-03';
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+    }).observe(document, { childList: true, subtree: true });
+  `);
+  await open('/console');
+  await page.getByRole('heading', { name: 'EUR' }).waitFor();
+  assert.equal(await page.getByLabel('From (UTC)').inputValue(), '2020-02-03');
+});
+
+browserTest(
+  'a live update does not change a day that is half typed',
+  async ({ page, till, open }) => {
+    const today = new Date().toISOString().slice(0, 10);
+    const year = Number(today.slice(0, 4)) - (today < `${today.slice(0, 4)}-01-31` ? 1 : 0);
+    await open(`/console?from=${year}-01-31&to=${today}`);
+    await page.getByText('Numbers appear with the first one.').waitFor();
+    const from = page.getByLabel('From (UTC)');
+    await from.focus();
+    // No day, until the day of the month follows.
+    await page.keyboard.type('02');
+    assert.equal(await from.inputValue(), '');
+    const { id: customerId } = await createCustomer(till);
+    await createPaidPayment(till, { customerId, amount: 4_200 });
+    await till.settle();
+    await tile(page, 'Volume').getByText('€42.00').waitFor();
+    assert.equal(await from.inputValue(), '');
+    await page.keyboard.type('03');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(new RegExp(`from=${year}-02-03&to=${today}$`));
+    await page.goBack();
+    await page.waitForURL(new RegExp(`from=${year}-01-31&to=${today}$`));
+    await page.waitForFunction(`document.querySelector('input[type=date]').value === '${year}-01-31'`);
+  },
+  { on: startConsole },
+);
+
 browserTest(
   'the overview is empty at first, and counts a payment as soon as it is paid',
   async ({ page, till, open }) => {

@@ -29,6 +29,26 @@ browserTest(
   },
 );
 
+browserTest(
+  'a live update does not change a filter in which somebody types',
+  async ({ page, till, open }) => {
+    const { id: customerId } = await createCustomer(till);
+    await open('/console/payments');
+    await page.getByText('No payment yet.').waitFor();
+    await page.getByLabel('Currency').focus();
+    await page.keyboard.type('us');
+    await createPayment(till, { customerId, amount: 5_100, currency: 'usd' });
+    await rows(page).filter({ hasText: '$51.00' }).waitFor();
+    assert.equal(await page.getByLabel('Currency').inputValue(), 'us');
+    await page.keyboard.type('d');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\?currency=usd$/);
+    await page.goBack();
+    await page.waitForFunction(`document.querySelector('.filters input').value === ''`);
+  },
+  { on: startConsole },
+);
+
 browserTest('filters are in the address, so that links and the back button work', async ({ page, open }) => {
   await sharedWorld();
   await open('/console/payments?status=canceled');

@@ -2,6 +2,7 @@ import { useId } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { words } from '../format/words.ts';
 import { pageOf } from '../links.ts';
+import { DraftInput } from './draft-input.tsx';
 
 /** A filter of a list. Its name is the parameter of the API and of the page's address. */
 export type Filter =
@@ -154,7 +155,7 @@ function FilterInput({
         />
       )}
       {filter.kind === 'text' && (
-        <input
+        <DraftInput
           id={id}
           value={value}
           onChange={({ currentTarget }) => {
@@ -164,7 +165,7 @@ function FilterInput({
         />
       )}
       {filter.kind === 'time' && (
-        <input
+        <DraftInput
           id={id}
           type="datetime-local"
           value={toLocal(value)}

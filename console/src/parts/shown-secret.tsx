@@ -1,7 +1,10 @@
 import { copyText } from './copy-text.ts';
 import { Dialog } from './dialog.tsx';
 
-/** Shows a secret, this once. Closing the dialog forgets it. Null: the response that showed it was lost. */
+/**
+ * Shows a secret, this once. Closing the dialog forgets it, so Escape does not close it: only the button does. Null: the
+ * response that showed it was lost.
+ */
 export function ShownSecret({
   title,
   value,
@@ -18,7 +21,7 @@ export function ShownSecret({
   readonly onClose: () => void;
 }) {
   return (
-    <Dialog title={title} onCancel={onClose}>
+    <Dialog title={title} onCancel={value === null ? onClose : stay}>
       {value === null ? (
         <div class="problem" role="alert">
           {lost}
@@ -42,3 +45,5 @@ export function ShownSecret({
     </Dialog>
   );
 }
+
+function stay(): void {}

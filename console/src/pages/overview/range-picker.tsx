@@ -1,5 +1,6 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useId, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { DraftInput } from '../../parts/draft-input.tsx';
 import { type DayRange, lastDays } from './range.ts';
 
 const choices = [7, 30, 90, 365] as const;
@@ -9,10 +10,9 @@ const choices = [7, 30, 90, 365] as const;
  * typed with the keyboard is another day until its last digit.
  */
 export function RangePicker({ range }: { readonly range: DayRange }) {
-  const { path, route } = useLocation();
+  const { path, query, route } = useLocation();
   const id = useId();
-  const [typed, setTyped] = useState(range);
-  useEffect(() => setTyped(range), [range.from, range.to]);
+  const shown = useShownRange(range, `${query['from']} ${query['to']}`);
   const now = new Date();
   const at = ({ from, to }: DayRange) => `${path}?${new URLSearchParams({ from, to })}`;
   return (
@@ -21,8 +21,10 @@ export function RangePicker({ range }: { readonly range: DayRange }) {
       aria-label="Days"
       onSubmit={(event) => {
         event.preventDefault();
-        route(at(typed));
+        const typed = new FormData(event.currentTarget);
+        route(at({ from: String(typed.get('from')), to: String(typed.get('to')) }));
       }}
+      onInput={shown.keep}
     >
       <ul class="choices">
         {choices.map((count) => {
@@ -40,19 +42,24 @@ export function RangePicker({ range }: { readonly range: DayRange }) {
       {(['from', 'to'] as const).map((end) => (
         <div key={end} class="field">
           <label for={`${id}-${end}`}>{end === 'from' ? 'From (UTC)' : 'To (UTC)'}</label>
-          <input
-            id={`${id}-${end}`}
-            type="date"
-            required
-            value={typed[end]}
-            onInput={({ currentTarget: { value } }) => {
-              // Empty while a part is missing: what is typed so far must stay.
-              if (value !== '') setTyped({ ...typed, [end]: value });
-            }}
-          />
+          <DraftInput id={`${id}-${end}`} name={end} type="date" required value={shown.range[end]} />
         </div>
       ))}
       <button type="submit">Show</button>
     </form>
   );
+}
+
+/**
+ * The range in the fields. Without days in the address it moves on at midnight, but not while somebody types: from the
+ * first input on it stays until the address changes.
+ */
+function useShownRange(range: DayRange, address: string) {
+  const shown = useRef({ range, address, isTyped: false });
+  if (!shown.current.isTyped || shown.current.address !== address)
+    shown.current = { range, address, isTyped: false };
+  const keep = () => {
+    shown.current.isTyped = true;
+  };
+  return { range: shown.current.range, keep };
 }
