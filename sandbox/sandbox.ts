@@ -23,6 +23,8 @@ export interface SandboxOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port: number;
+  /** The address that links to its pages start with. By default its own. */
+  readonly linkUrl?: string | undefined;
   /** The folder for the state. Without it, the state is only in memory. */
   readonly dataDir?: string;
   /** An endpoint that receives every event of the default world, besides those registered through the API. */
@@ -48,7 +50,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const worlds = new Worlds({
     folder: options.dataDir === undefined ? null : join(options.dataDir, 'sandbox'),
     accountId: options.accountId ?? accountIdDefault,
-    url: () => url,
+    url: () => options.linkUrl ?? url,
     webhook: options.webhook,
     log,
     retention: options.retention,

@@ -89,7 +89,7 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
   try {
     const postgres = await startEmbeddedPostgres({ dataDir, logger, settings: fastSettings });
     shutdown.add('embedded PostgreSQL', stopTimeoutMs, () => postgres.stop());
-    const sandbox = await startSandbox({ port: 0 });
+    const sandbox = await startSandbox({ port: 0, linkUrl: sandboxUrlOf(config) });
     shutdown.add('sandbox', stopTimeoutMs, () => sandbox.close());
     const start = { config: configOf(config, postgres.url, sandbox.url), logger, shutdown };
     const { database, ownerLock } = await openDatabase(start);
@@ -121,6 +121,11 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
 function configOf(config: Config, databaseUrl: string, apiBase: string): Config {
   const processor = { ...config.processor, secretKey: sandboxKey, apiBase, webhookSecrets: ['unused'] };
   return { ...config, databaseUrl, processor };
+}
+
+/** Where the service will have its sandbox, so that the links in invoices work then. Unknown if it takes any free port. */
+function sandboxUrlOf({ processor: { sandboxPort } }: Config): string | undefined {
+  return sandboxPort === 0 ? undefined : `http://127.0.0.1:${sandboxPort}`;
 }
 
 async function refuseOtherData(services: Services, { add, seed }: SeedOptions): Promise<void> {

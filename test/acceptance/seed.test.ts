@@ -26,12 +26,15 @@ const { customers, daysMin } = effort({
 const scratch = await mkdtemp(join(tmpdir(), 'till-seed-'));
 const dataDir = join(scratch, 'data');
 after(() => rm(scratch, { recursive: true, force: true, maxRetries: 10 }));
-const seed = (...args: readonly string[]) => runTill({ DATA_DIR: dataDir }, 'seed', '--json', ...args);
+/** That of the service that runs afterwards. */
+const sandboxPort = await freePort();
+const settings = { DATA_DIR: dataDir, SANDBOX_PORT: String(sandboxPort) };
+const seed = (...args: readonly string[]) => runTill(settings, 'seed', '--json', ...args);
 
 /** Kills a run while it makes the data. */
 async function killRun(): Promise<void> {
   const args = ['src/cli/cli.ts', 'seed', '--customers', String(customers)];
-  const environment = { ...process.env, DATA_DIR: dataDir };
+  const environment = { ...process.env, ...settings };
   const child = spawn(process.execPath, args, { cwd: projectFolder, env: environment, stdio: 'ignore' });
   const exited = once(child, 'exit');
   while (!existsSync(join(dataDir, 'postgres/cluster.unfinished-demo/sandbox/journal.jsonl'))) {
@@ -83,13 +86,7 @@ test('demo data is refused beside real parts, and for numbers that are none', as
 });
 
 test('the year is in lists, events and the overview, and all of it is as the processor has it', async (t) => {
-  const sandboxPort = await freePort();
-  const environment = {
-    DATA_DIR: dataDir,
-    API_KEYS: testKey,
-    SANDBOX_PORT: String(sandboxPort),
-    EVENT_RETENTION_DAYS: '36500',
-  };
+  const environment = { ...settings, API_KEYS: testKey, EVENT_RETENTION_DAYS: '36500' };
   const till = await startTill({ in: 'child', environment, for: t });
   const { stripe } = connectProcessor(`http://127.0.0.1:${sandboxPort}`);
   const postgres = await findRunningPostgres(dataDir);
@@ -121,6 +118,17 @@ test('the year is in lists, events and the overview, and all of it is as the pro
     overview.currencies.flatMap((one) => one.days.map(({ subscriptions }) => subscriptions?.active)),
   );
   assert.ok(active.size > 2 && !active.has(undefined), 'the number of subscriptions changes over the year');
+
+  const invoices = await sql<{ page: string | null; pdf: string | null }>(
+    'select hosted_invoice_url as page, invoice_pdf_url as pdf from till.invoices',
+  );
+  const links = invoices.flatMap(({ page, pdf }) => [page, pdf]).filter((link) => link !== null);
+  assert.ok(links.length > customers, `${links.length} links`);
+  for (const link of links) {
+    const response = await fetch(link);
+    await response.body?.cancel();
+    assert.equal(response.status, 200, link);
+  }
 
   const listed = await till.get<PageBody<CustomerBody>>('/customers?limit=100');
   const created = new Map(
