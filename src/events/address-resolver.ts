@@ -2,7 +2,13 @@ import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isIP } from 'node:net';
 import { withDeadline } from '../platform/deadline.ts';
-import { type AddressPolicy, addressMistake, literalAddress, urlMistake } from './endpoint-address.ts';
+import {
+  type AddressPolicy,
+  addressMistake,
+  literalAddress,
+  localName,
+  urlMistake,
+} from './endpoint-address.ts';
 
 /** Resolves a name to addresses. It rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
@@ -30,11 +36,13 @@ const checkTimeoutMs = 5_000;
  * Public names are resolved by DNS directly: the system's resolver has few threads, so that a few dead names would delay
  * all others. Private names may be known only to the system, for example from /etc/hosts.
  */
-function systemResolve({ allowPrivate }: AddressPolicy): Resolve {
-  if (allowPrivate)
-    return async (host) => (await dns.lookup(host, { all: true })).map(({ address }) => address);
+function systemResolve({ allowPrivate, allowLoopback = false }: AddressPolicy): Resolve {
+  const lookUp: Resolve = async (host) =>
+    (await dns.lookup(host, { all: true })).map(({ address }) => address);
+  if (allowPrivate) return lookUp;
   const resolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
   return async (host) => {
+    if (allowLoopback && host === localName) return lookUp(host);
     const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
     const addresses = found.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
     const failure = found.find((result) => result.status === 'rejected');

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressMistake, literalAddress, urlMistake } from './endpoint-address.ts';
+import { type AddressPolicy, addressMistake, literalAddress, urlMistake } from './endpoint-address.ts';
 
 const strict = { allowPrivate: false };
 const lenient = { allowPrivate: true };
+const beside = { allowPrivate: false, allowLoopback: true };
 
 /** What stops a URL, without looking up a name. */
-function mistakeOf(text: string, policy = strict): string | undefined {
+function mistakeOf(text: string, policy: AddressPolicy = strict): string | undefined {
   const url = URL.parse(text);
   const literal = url === null ? undefined : literalAddress(url);
   return urlMistake(text, policy) ?? (literal === undefined ? undefined : addressMistake(literal, policy));
@@ -17,7 +18,10 @@ test('a URL needs https and a host, and has no user, password, fragment or port 
     ['https://', /valid URL/],
     ['example.com', /valid URL/],
     ['https://exa mple.com', /valid URL/],
-    ['http://example.com', /begin with https:\/\/$/],
+    [
+      'http://example.com',
+      /begin with https:\/\/\. Set EVENT_ENDPOINTS_ALLOW_PRIVATE=true to allow http:\/\/$/,
+    ],
     ['ftp://example.com', /begin with https/],
     ['file:///etc/passwd', /begin with https/],
     ['javascript:alert(1)', /begin with https/],
@@ -61,4 +65,26 @@ test('private addresses and http are allowed on request, and nothing else', () =
     assert.equal(mistakeOf(url, lenient), undefined, url);
   for (const url of ['ftp://localhost', 'http://user@localhost', 'http://localhost#a'])
     assert.notEqual(mistakeOf(url, lenient), undefined, url);
+});
+
+test('an application on this machine is allowed on its own, with http, and no other private address', () => {
+  for (const host of ['127.0.0.1:4000', 'localhost:4000', '127.1', '127.8.9.10', '[::1]:4000', '2130706433'])
+    for (const scheme of ['http', 'https'])
+      assert.equal(mistakeOf(`${scheme}://${host}/`, beside), undefined, host);
+  for (const host of [
+    '10.0.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '0.0.0.0',
+    '[::]',
+    '[::ffff:127.0.0.1]',
+    '[fe80::1]',
+  ])
+    assert.match(
+      String(mistakeOf(`https://${host}/`, beside)),
+      /Set EVENT_ENDPOINTS_ALLOW_PRIVATE=true/,
+      host,
+    );
+  for (const host of ['example.com', '1.1.1.1', '10.0.0.1', 'localhost.example.com', '127.0.0.1.example.com'])
+    assert.match(String(mistakeOf(`http://${host}/`, beside)), /must begin with https/, host);
 });

@@ -4,17 +4,24 @@ import ipaddr from 'ipaddr.js';
 /** Whether addresses inside private networks are allowed, and with them `http`. */
 export interface AddressPolicy {
   readonly allowPrivate: boolean;
+  /** Whether addresses of this machine itself are allowed, and with them `http`. */
+  readonly allowLoopback?: boolean | undefined;
 }
+
+const setting = 'EVENT_ENDPOINTS_ALLOW_PRIVATE=true';
 
 /** Some servers and proxies refuse longer URLs. */
 export const urlLengthMax = 2_048;
 
 /** Why an endpoint must not have this URL, as the end of a sentence. Undefined if only its host is left to check. */
-export function urlMistake(text: string, { allowPrivate }: AddressPolicy): string | undefined {
+export function urlMistake(text: string, policy: AddressPolicy): string | undefined {
   const url = URL.parse(text);
   if (url === null) return 'must be a valid URL';
-  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
-    return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
+  const allowsHttp = policy.allowPrivate || (policy.allowLoopback === true && isThisMachine(url));
+  if (url.protocol === 'http:' && !allowsHttp)
+    return `must begin with https://. Set ${setting} to allow http://`;
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    return `must begin with https://${allowsHttp ? ' or http://' : ''}`;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
   if (url.hash !== '' || text.includes('#')) return 'must not contain a fragment';
   if (url.port === '0') return 'must not have the port 0';
@@ -32,10 +39,22 @@ export function literalAddress({ hostname }: URL): string | undefined {
  * Why Till must not connect to this address, as the end of a sentence. Only addresses of the public internet are allowed:
  * others could reach services that trust their own network.
  */
-export function addressMistake(address: string, { allowPrivate }: AddressPolicy): string | undefined {
+export function addressMistake(
+  address: string,
+  { allowPrivate, allowLoopback = false }: AddressPolicy,
+): string | undefined {
   if (allowPrivate) return undefined;
   const range = rangeOf(address);
-  return range === 'unicast' ? undefined : `${address} is in a range that is not public (${range})`;
+  if (range === 'unicast' || (allowLoopback && range === 'loopback')) return undefined;
+  return `${address} is in a range that is not public (${range}). Set ${setting} to allow it`;
+}
+
+/** The name that every system has for itself. A name server may know it as anything. */
+export const localName = 'localhost';
+
+function isThisMachine(url: URL): boolean {
+  const address = literalAddress(url);
+  return address === undefined ? url.hostname === localName : rangeOf(address) === 'loopback';
 }
 
 /** Of IPv6, only these addresses are assigned. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */

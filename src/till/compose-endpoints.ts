@@ -19,6 +19,8 @@ export interface EventSettings {
   readonly retentionDays: number;
   /** Whether endpoints may be inside private networks, and use http. */
   readonly allowPrivate: boolean;
+  /** Whether endpoints may be on this machine, and use http. */
+  readonly allowLoopback?: boolean | undefined;
   /** Encrypt the secrets of endpoints in the database. The first is for new ones. */
   readonly secretKeys: readonly string[];
   /** In place of DNS, for tests. */
@@ -39,7 +41,8 @@ interface EventParts {
 /** Wires up the endpoints of applications and the delivery of events to them. */
 export function composeEndpoints(parts: EventParts) {
   const { database, metrics, events: settings } = parts;
-  const addressPolicy = { allowPrivate: settings.allowPrivate };
+  const { allowPrivate, allowLoopback } = settings;
+  const addressPolicy = { allowPrivate, allowLoopback };
   const addresses = new AddressResolver(addressPolicy, settings.resolve);
   const secrets = new SecretBox(settings.secretKeys);
   const store = new EndpointStore();

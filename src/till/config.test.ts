@@ -48,7 +48,7 @@ test('an empty environment gives the documented defaults', () => {
     trustProxy: [],
     webhookRetentionDays: 90,
     entitlementGraceDays: 0,
-    events: { retentionDays: 90, allowPrivate: false, secretKeys: [] },
+    events: { retentionDays: 90, allowPrivate: false, allowLoopback: true, secretKeys: [] },
     hasConsole: true,
     stopDelaySeconds: 0,
   });

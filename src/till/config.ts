@@ -45,6 +45,8 @@ interface EventConfig {
   readonly retentionDays: number;
   /** Whether event endpoints may be inside private networks, and use http. */
   readonly allowPrivate: boolean;
+  /** Whether event endpoints may be on this machine: where applications run while they are developed. */
+  readonly allowLoopback: boolean;
   /** Encrypt the secrets of event endpoints. Empty: they are stored as they are. */
   readonly secretKeys: readonly string[];
 }
@@ -99,6 +101,7 @@ export function inspectConfig(
 ): { readonly config: Config; readonly mistakes: readonly string[] } {
   const env = new EnvironmentReader(environment);
   const production = env.text('NODE_ENV') === 'production';
+  const processor = readProcessor(env);
   const config: Config = {
     production,
     role: choice(env, 'ROLE'),
@@ -111,7 +114,7 @@ export function inspectConfig(
     databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
     redisUrl: env.address('REDIS_URL', ['redis://', 'rediss://'], 'memory://'),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
-    processor: readProcessor(env),
+    processor,
     logLevel: choice(env, 'LOG_LEVEL'),
     logFormat: env.oneOf('LOG_FORMAT', settings.LOG_FORMAT.choices, undefined),
     rateLimitPerMinute: integer(env, 'RATE_LIMIT_PER_MINUTE'),
@@ -121,6 +124,7 @@ export function inspectConfig(
     events: {
       retentionDays: integer(env, 'EVENT_RETENTION_DAYS'),
       allowPrivate: choice(env, 'EVENT_ENDPOINTS_ALLOW_PRIVATE') === 'true',
+      allowLoopback: processor.secretKey === undefined,
       secretKeys: readSecretKeys(env),
     },
     hasConsole: choice(env, 'CONSOLE') === 'on',

@@ -140,7 +140,8 @@ export const settings = {
   EVENT_ENDPOINTS_ALLOW_PRIVATE: {
     default: 'false',
     choices: ['true', 'false'],
-    about: '`true` allows event endpoints in private networks, and with `http`',
+    about:
+      '`true` allows event endpoints in private networks, and with `http`; with the embedded sandbox, those on this machine are always allowed',
   },
   EVENT_SECRET_KEYS: {
     isSecret: true,

@@ -113,9 +113,12 @@ test('400: values that no endpoint can have, and each refused URL says why', asy
   const unknown = await readProblem(await send({ types: ['plan.changed'] }), 400, 'invalid_request');
   for (const type of eventTypes) assert.ok(unknown.detail.includes(type), type);
   for (const [refused, reason] of [
-    ['http://shop.example.com', /https/],
+    ['http://shop.example.com', /https.*EVENT_ENDPOINTS_ALLOW_PRIVATE/],
     ['https://user:password@shop.example.com', /user or a password/],
-    ['https://2130706433/', /127\.0\.0\.1 is in a range that is not public \(loopback\)/],
+    [
+      'https://2130706433/',
+      /127\.0\.0\.1 is in a range that is not public \(loopback\).*EVENT_ENDPOINTS_ALLOW_PRIVATE/,
+    ],
     ['https://0177.0.0.1/', /loopback/],
     ['https://[::ffff:10.0.0.1]/', /ipv4Mapped/],
     ['https://169.254.169.254/latest/meta-data', /linkLocal/],

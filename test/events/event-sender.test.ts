@@ -184,6 +184,11 @@ test('an http URL from a time when private networks were allowed gets nothing, a
   assert.equal(target.seen.length, 1);
 });
 
+test('localhost is this machine for the system, and no question for a name server', async () => {
+  const beside = new AddressResolver({ allowPrivate: false, allowLoopback: true });
+  assert.equal(await beside.mistakeOf(new URL('http://localhost:4000/')), undefined);
+});
+
 test('a connection is used again, a closed one is replaced, and names are resolved once for those that begin together', async (t) => {
   let resolved = 0;
   const resolve: Resolve = async () => {

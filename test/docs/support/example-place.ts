@@ -12,7 +12,7 @@ const pageTimeoutMs = 120_000;
 /** The addresses that pages name, because `npm start` uses them. */
 const documented = { till: 'http://127.0.0.1:3000', sandbox: 'http://127.0.0.1:3001', receiver: 4000 };
 /** What must be another object for each page that uses the same Till. */
-const ownNames = /\b(user-1|order-1|top-up-1)\b/g;
+const ownNames = /\buser-1\b/g;
 
 /** A running Till with its sandbox, as `npm start` starts it. */
 export interface ExampleTill {
@@ -35,11 +35,7 @@ export interface ExamplePlace {
 export async function startExampleTill(life: Lifetime): Promise<ExampleTill> {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-docs-data-'));
   const database = await createTestDatabase();
-  const till = await startWholeTill({
-    DATABASE_URL: database.url,
-    DATA_DIR: dataDir,
-    EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true',
-  });
+  const till = await startWholeTill({ DATABASE_URL: database.url, DATA_DIR: dataDir });
   life.after(async () => {
     await till.stop();
     await database.drop();
@@ -78,7 +74,7 @@ export async function openPlace(life: Lifetime, till: ExampleTill, run: string):
         .replaceAll(documented.till, till.url)
         .replaceAll(documented.sandbox, till.sandboxUrl)
         .replaceAll(receiver, `$1${receiverPort}`)
-        .replaceAll(ownNames, `$1-${run}`),
+        .replaceAll(ownNames, `$&-${run}`),
   };
 }
 
