@@ -110,7 +110,7 @@ test('the client stands alone: it imports nothing of the service, no package, an
     [],
   );
   const packages = source
-    .filter(({ path }) => isClient(path))
+    .filter(({ path }) => path.startsWith('client/src/'))
     .flatMap(({ path, text }) =>
       [...text.matchAll(/from '([^.'][^']*)'/g)].map(([, name]) => `${path} ${name}`),
     );

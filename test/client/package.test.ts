@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -51,6 +51,24 @@ test('the package has what an application needs, and nothing else', { skip }, as
     await readFile(join(project, 'node_modules/@till/client/package.json'), 'utf8'),
   );
   assert.deepEqual([dependencies, sideEffects], [undefined, false]);
+});
+
+test('without its tools nothing is packed, and the message says what to install', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'till-client-bare-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const isSource = (path: string) => !/\/(node_modules|dist)$/.test(path);
+  await cp(folders.client, folder, { recursive: true, filter: isSource });
+  const careful = join(folder, 'user-npmrc');
+  await writeFile(careful, 'ignore-scripts=true\n');
+  for (const args of [['pack'], ['pack', `--userconfig=${careful}`]])
+    await assert.rejects(npm(folder, args), (error: { readonly stderr: string }) => {
+      assert.match(error.stderr, /tools are not installed\. Run "npm ci --ignore-scripts"/);
+      return true;
+    });
+  assert.deepEqual(
+    (await readdir(folder)).filter((name) => name.endsWith('.tgz')),
+    [],
+  );
 });
 
 test('an application that uses it compiles, and mistakes in it do not', { skip }, async () => {
