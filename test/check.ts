@@ -8,13 +8,16 @@ import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
 import { describeFailures, type Failure, failureOf } from './support/failures.ts';
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
+import { installPackages } from './support/install-packages.ts';
 import { keepFilesInMemory } from './support/memory-folder.ts';
 import { type FileGroup, runFiles } from './support/run-files.ts';
+import { describeSkips, skipsOf } from './support/skips.ts';
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
  * `faults` runs the tests of faults, load, hostile and random input in their long form, one file at a time. Names of files
- * after the mode run just these tests, with the servers that they need.
+ * after the mode run just these tests, with the servers that they need. What is not installed is skipped, and listed at the
+ * end; with `CI=true` it fails.
  */
 const unitTests = [
   'src/**/*.test.ts',
@@ -129,6 +132,8 @@ const [mode, ...files] = positionals;
 /** A run of everything shares what its many test files need. */
 const isShared = mode === 'all' && files.length === 0;
 const failures: Failure[] = [];
+/** Why tests were skipped, one reason for each. */
+const skips: string[] = [];
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
 // The long form uses the disk, as users do.
@@ -139,6 +144,7 @@ if (files.length === 0) {
   await Promise.all([
     step('tests without servers', process.execPath, inOneProcess),
     mode === 'faults' ? undefined : checkSource(),
+    mode === 'quick' ? undefined : installPackages(),
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
@@ -155,6 +161,7 @@ if (mode !== 'quick' && failures.length === 0) {
     await globalTeardown();
   }
 }
+process.stdout.write(describeSkips(skips));
 if (failures.length > 0) {
   process.exitCode = 1;
   process.stdout.write(describeFailures(failures));
@@ -175,7 +182,9 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   const groups = toGroups(globSync([...patterns], { cwd: root }).sort(), isShared);
   process.stdout.write(`\n── ${name}\n`);
   const startedAtMs = performance.now();
-  failures.push(...(await runFiles(groups, concurrency)));
+  const ran = await runFiles(groups, concurrency);
+  failures.push(...ran.failures);
+  skips.push(...ran.skips);
   end(name, startedAtMs);
 }
 
@@ -207,6 +216,7 @@ async function step(name: string, command: string, args: readonly string[]): Pro
   process.stdout.write(`\n── ${name}\n${said}`);
   process.stderr.write(complaints);
   if (status !== 0) failures.push(failureOf(name, said, complaints));
+  skips.push(...skipsOf(said));
   end(name, startedAtMs);
 }
 

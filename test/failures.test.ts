@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { describeFailures, failureOf } from './support/failures.ts';
+import { findProgram, skipWithout } from './support/require-program.ts';
+import { describeSkips, skipsOf } from './support/skips.ts';
 
 const source = `
   import assert from 'node:assert/strict';
@@ -45,4 +47,40 @@ test('of a process that ended before its tests did, the last words are repeated'
   const failure = failureOf('some group', output, errors);
   assert.deepEqual(failure.names, ['some group']);
   assert.match(failure.output, /no memory/);
+});
+
+test('the end of a run lists what was skipped, and what to install for it', () => {
+  const { output } = run(`
+    import { describe, test } from 'node:test';
+    test('passes (1ms) # as it is', () => {});
+    test('is skipped', { skip: 'needs jq: apt-get install jq' }, () => {});
+    describe('a suite', { skip: 'needs chromium: apt-get install chromium' }, () => test('of one', () => {}));
+    describe('a suite that runs', () => {
+      test('but not all of it', { skip: 'needs chromium: apt-get install chromium' }, () => {});
+    });
+  `);
+  assert.equal(
+    describeSkips(skipsOf(output)),
+    '\n── what was skipped, and what it needs\n' +
+      '     2  needs chromium: apt-get install chromium\n' +
+      '     1  needs jq: apt-get install jq\n',
+  );
+  assert.equal(describeSkips([]), '');
+});
+
+test('what is not installed is skipped with what to install, and must be there in CI', (t) => {
+  const { CI: before } = process.env;
+  t.after(() => {
+    if (before === undefined) delete process.env['CI'];
+    else process.env['CI'] = before;
+  });
+  const need = { what: 'a program', install: 'apt-get install it' };
+  assert.equal(findProgram('no-program-has-this-name'), undefined);
+  assert.match(findProgram('no-program-has-this-name', 'sh') ?? '', /\/sh$/);
+  delete process.env['CI'];
+  assert.equal(skipWithout(true, need), false);
+  assert.equal(skipWithout(false, need), 'needs a program: apt-get install it');
+  process.env['CI'] = 'true';
+  assert.equal(skipWithout(true, need), false);
+  assert.throws(() => skipWithout(false, need), /must run in CI.*apt-get install it/);
 });

@@ -13,7 +13,10 @@ try {
   const openapi = await readOpenapi(till.url);
   await writeFile(join(projectFolder, 'openapi.json'), openapi);
   if (hasClientPackages) await writeFile(clientSchemaPath, await generateClientSchema(openapi));
-  else process.stderr.write('client/src/schema.ts was not written: first run npm ci --prefix client\n');
+  else
+    process.stderr.write(
+      'client/src/schema.ts was not written: first run npm ci --prefix client --ignore-scripts\n',
+    );
 } finally {
   await till.stop();
   await rm(dataDir, { recursive: true, force: true });

@@ -14,7 +14,7 @@ const command = resolve(
   import.meta.dirname,
   `../stripe-cli/node_modules/@stripe/cli-linux-${process.arch}/bin/stripe`,
 );
-const skip = existsSync(command) ? false : 'the Stripe CLI is not installed: npm ci --prefix test/stripe-cli';
+const skip = existsSync(command) ? false : 'needs the Stripe CLI: npm ci --prefix test/stripe-cli';
 
 /** They need a bank debit, a schedule that creates its subscription, or a discount on a customer: see sandbox/README.md. */
 const isUnsupported = (type: string) =>

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,8 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { testKey } from '../support/client.ts';
 import { skipWithoutClientPackages } from '../support/client-schema.ts';
+import { runNpm } from '../support/install-packages.ts';
+import { olderNode, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
@@ -18,18 +19,14 @@ const timeoutMs = 300_000;
 const folders = {
   client: join(projectFolder, 'client'),
   consumer: join(projectFolder, 'test/client/consumer'),
-  nodeVersions: join(projectFolder, 'test/node-versions/node_modules'),
 };
-/** Node 24 is the one that runs the tests. The others are installed with `npm ci --prefix test/node-versions`. */
+/** Node 24 is the one that runs the tests. */
 const nodes = [
-  { version: 'v20.', path: join(folders.nodeVersions, `node-20-linux-${process.arch}/bin/node`) },
-  { version: 'v22.', path: join(folders.nodeVersions, `node-22-linux-${process.arch}/bin/node`) },
+  { version: 'v20.', path: olderNode(20) },
+  { version: 'v22.', path: olderNode(22) },
   { version: 'v24.', path: process.execPath },
 ];
-const hasNodes = nodes.every(({ path }) => existsSync(path));
-const skip =
-  skipWithoutClientPackages ||
-  (hasNodes || process.env['CI'] ? false : 'not installed: npm ci --prefix test/node-versions');
+const skip = skipWithoutClientPackages() || skipWithoutOlderNodes(nodes.map(({ path }) => path));
 
 const project = await mkdtemp(join(tmpdir(), 'till-client-'));
 after(() => rm(project, { recursive: true, force: true }));
@@ -146,10 +143,8 @@ async function readExamples(): Promise<readonly string[]> {
   );
 }
 
-async function npm(folder: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
-  // Settings of the run of npm that started the tests would win over those of the folder.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
-  return run('npm', [...args], { cwd: folder, env, timeout: timeoutMs });
+function npm(folder: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
+  return runNpm(folder, args, timeoutMs);
 }
 
 async function compile(compiler: string, options: readonly string[]): Promise<void> {

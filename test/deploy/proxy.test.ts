@@ -12,7 +12,7 @@ import { type TestContext, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
 import { createClient } from '../support/client.ts';
 import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
-import { skipWithoutProgram } from '../support/require-program.ts';
+import { findProgram, skipWithoutProgram } from '../support/require-program.ts';
 import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
 import { startWholeTill } from '../support/whole-till.ts';
 
@@ -77,7 +77,7 @@ async function startProxy(
   const folder = await mkdtemp(join(tmpdir(), 'till-proxy-'));
   t.after(() => rm(folder, { recursive: true }));
   await writeFile(join(folder, 'haproxy.cfg'), settings);
-  const child = spawn('haproxy', ['-W', '-f', join(folder, 'haproxy.cfg')], {
+  const child = spawn(findProgram('haproxy') ?? 'haproxy', ['-W', '-f', join(folder, 'haproxy.cfg')], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const exited = once(child, 'exit');

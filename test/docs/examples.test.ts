@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, type TestContext, test } from 'node:test';
 import { createLifetime } from '../support/backend.ts';
 import { findPages, readPage } from '../support/markdown.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 import { type ExampleTill, openPlace, startExampleTill } from './support/example-place.ts';
 import { readExamples } from './support/page-examples.ts';
@@ -82,8 +82,7 @@ const withTypescript = new Map(
   [...pages].flatMap(([page, { typescript }]) => (typescript.length === 0 ? [] : [[page, typescript]])),
 );
 /** The examples use them as readers do. */
-const missing = ['curl', 'jq'].filter((command) => spawnSync(command, ['--version']).status !== 0);
-const skip = missing.length > 0 && process.env['CI'] !== 'true' && `not installed: ${missing.join(', ')}`;
+const skip = skipWithoutProgram('curl') || skipWithoutProgram('jq');
 
 test('the TypeScript examples have no type errors', () => checkTypes(withTypescript));
 

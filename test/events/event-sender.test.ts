@@ -9,6 +9,7 @@ import { newSecret } from '../../src/events/endpoint-secret.ts';
 import { EventSender } from '../../src/events/event-sender.ts';
 import { answer, startScriptedServer } from '../processor/scripted-server.ts';
 import { makeCertificates } from '../support/certificates.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
 
 interface SenderOptions {
   readonly allowPrivate?: boolean;
@@ -207,7 +208,7 @@ test('a connection is used again, a closed one is replaced, and names are resolv
   assert.equal((await send(url)).succeeded, true);
 });
 
-test('https verifies the certificate', async (t) => {
+test('https verifies the certificate', { skip: skipWithoutProgram('openssl') }, async (t) => {
   const certificates = makeCertificates('shop.example.com');
   t.after(() => certificates.remove());
   const server = createSecureServer(

@@ -89,7 +89,7 @@ function skipWithoutMount(): string | false {
     execFileSync('umount', [path]);
     return false;
   } catch {
-    return 'a small disk cannot be mounted here: run as root';
+    return 'needs to mount a small disk: run the tests as root';
   }
 }
 

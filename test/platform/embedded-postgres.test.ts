@@ -39,7 +39,7 @@ import {
 } from '../support/embedded-postgres-processes.ts';
 
 const isRoot = process.getuid?.() === 0;
-const needsRoot = isRoot ? false : 'only root can become another user';
+const needsRoot = isRoot ? false : 'needs to become another user: run the tests as root';
 const nobodyUid = 65_534;
 /** A user id without a name, as containers hand them out. */
 const namelessUid = 43_210;
@@ -405,10 +405,12 @@ describe('of two services on one data directory', () => {
 describe('whoever starts the service', () => {
   const isReachable =
     isRoot && spawnSync('cat', [import.meta.filename], { uid: nobodyUid, gid: nobodyUid }).status === 0;
-  const needsOthers = needsRoot || (isReachable ? false : 'other users cannot read this folder');
+  const needsOthers =
+    needsRoot || (isReachable ? false : 'needs a folder that other users can read: move the checkout');
   const namespaceArgs = ['--user', '--map-user=65534', '--map-group=65534', 'true'];
   const canNamespace = spawnSync('unshare', namespaceArgs).status === 0;
-  const needsNamespace = needsRoot || (canNamespace ? false : 'user namespaces are forbidden here');
+  const needsNamespace =
+    needsRoot || (canNamespace ? false : 'needs user namespaces: allow them on this machine');
 
   test('a normal user can, although node_modules belongs to another', { skip: needsOthers }, async () => {
     const dataDir = freshDataDir('data', nobodyUid);

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { Interrupted } from '../../src/cli/interrupted.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
+import { olderNode, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -36,19 +35,11 @@ test('the bin ends a bad command line with exit code 2 and the usage on standard
   assert.match((await bin('--help')).stdout, /^Usage: till COMMAND\n/);
 });
 
-/** Installed by `npm ci --prefix test/node-versions`. */
-const olderNode = join(
-  projectFolder,
-  `test/node-versions/node_modules/node-20-linux-${process.arch}/bin/node`,
-);
-const skip =
-  existsSync(olderNode) || process.env['CI'] ? false : 'not installed: npm ci --prefix test/node-versions';
-
 test('with an older Node, the bin starts itself again with the installed one, and ends as that does', {
-  skip,
+  skip: skipWithoutOlderNodes([olderNode(20)]),
 }, async () => {
   const bin = (...args: readonly string[]) =>
-    promisify(execFile)(olderNode, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
+    promisify(execFile)(olderNode(20), ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
   assert.match((await bin('--version')).stdout, /^till \d/);
   await assert.rejects(bin('resynk'), { code: 2 });
 });

@@ -56,7 +56,7 @@ const python = ['python3', '/usr/bin/python3'].find(
 );
 
 test("the guide's Python example passes", {
-  skip: python === undefined && 'no stripe package for Python (apt-get install python3-stripe)',
+  skip: python === undefined && 'needs the stripe package for Python: apt-get install python3-stripe',
 }, async (t) => {
   const run = await useGuide(t);
   assert.match(await run(String(python), ['-m', 'unittest']), /Ran 3 tests[\s\S]*OK/);
@@ -64,7 +64,9 @@ test("the guide's Python example passes", {
 
 const hasRuby = spawnSync('ruby', ['-e', 'require "stripe"; require "minitest"']).status === 0;
 
-test("the guide's Ruby example passes", { skip: !hasRuby && 'no stripe gem for Ruby' }, async (t) => {
+test("the guide's Ruby example passes", {
+  skip: !hasRuby && 'needs the stripe gem for Ruby: gem install stripe minitest',
+}, async (t) => {
   const run = await useGuide(t);
   assert.match(await run('ruby', ['billing_test.rb']), /1 runs, 2 assertions, 0 failures, 0 errors/);
 });

@@ -12,6 +12,7 @@ import { type Certificates, makeCertificates } from '../support/certificates.ts'
 import { testKey } from '../support/client.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { type RedisServer, skipWithoutRedis, startTlsRedis } from '../support/redis-server.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 
@@ -19,19 +20,22 @@ let certificates: Certificates;
 let stranger: Certificates;
 let database: TestDatabase;
 
+const skip = skipWithoutProgram('openssl');
 before(async () => {
+  if (skip !== false) return;
   certificates = makeCertificates('localhost');
   stranger = makeCertificates('localhost');
   database = await createTestDatabase();
 });
 
 after(async () => {
+  if (skip !== false) return;
   certificates.remove();
   stranger.remove();
   await database.drop();
 });
 
-describe('DATABASE_URL', () => {
+describe('DATABASE_URL', { skip }, () => {
   test('with sslmode=verify-full connects to a server with a certificate of the named authority', async (t) => {
     const front = await startFront(t, 'tls');
     await ask(front.url('localhost', `sslmode=verify-full&sslrootcert=${certificates.authorityPath}`));
@@ -64,7 +68,7 @@ describe('DATABASE_URL', () => {
   });
 });
 
-describe('PROCESSOR_API_BASE', () => {
+describe('PROCESSOR_API_BASE', { skip }, () => {
   test('with https:// sends nothing to a server with an untrusted certificate', async (t) => {
     const asked: string[] = [];
     const { key, certificate } = stranger;
@@ -82,7 +86,7 @@ describe('PROCESSOR_API_BASE', () => {
   });
 });
 
-describe('REDIS_URL', { skip: skipWithoutRedis() }, () => {
+describe('REDIS_URL', { skip: skip || skipWithoutRedis() }, () => {
   let redis: RedisServer;
   before(async () => {
     redis = (await startTlsRedis(certificates)) ?? assert.fail('there is no Redis');

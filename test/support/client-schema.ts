@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { skipWithout } from './require-program.ts';
 import { projectFolder } from './till-in-child.ts';
 
 /** The types of the client, which `npm run openapi` writes. */
@@ -16,9 +17,11 @@ const options = ['--immutable', '--default-non-nullable=false'];
 /** Installed apart from the service's own packages, because the generator needs an older TypeScript. */
 export const hasClientPackages = existsSync(generator);
 
-/** For tests that need these packages: they must run in CI. */
-export const skipWithoutClientPackages =
-  hasClientPackages || process.env['CI'] ? false : 'not installed: npm ci --prefix client';
+/** For the options of tests that need these packages. */
+export function skipWithoutClientPackages(): string | false {
+  const install = 'npm ci --prefix client --ignore-scripts';
+  return skipWithout(hasClientPackages, { what: "the client's tools", install });
+}
 
 /** The types of an OpenAPI document, as they are committed. */
 export async function generateClientSchema(openapi: string): Promise<string> {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,18 +7,13 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { serverUserCandidates } from '../../src/platform/embedded-postgres/server-user.ts';
 import { freePort } from './redis-server.ts';
+import { findProgram, skipWithoutProgram } from './require-program.ts';
 
-/** Where Debian and Ubuntu install it. Normal users don't have this folder in their PATH. */
-const program = '/usr/sbin/pgbouncer';
+const program = findProgram('pgbouncer') ?? 'pgbouncer';
 
-/** For a test's options: why it is skipped where there is no PgBouncer. With CI=true it fails instead. */
+/** For a test's options: why it is skipped where there is no PgBouncer. */
 export function skipWithoutPgBouncer(): string | false {
-  try {
-    accessSync(program, constants.X_OK);
-    return false;
-  } catch {
-    return process.env['CI'] ? false : 'no PgBouncer on this machine: apt-get install pgbouncer';
-  }
+  return skipWithoutProgram('pgbouncer');
 }
 
 export interface PgBouncerOptions {

@@ -1,14 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { delimiter, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Certificates } from './certificates.ts';
+import { findProgram, skipWithout } from './require-program.ts';
 
 /** Where the global set-up leaves the address of the test server for the test processes. */
 export const redisVariable = 'TEST_REDIS_URL';
-const installLine = 'apt-get install redis-server (or valkey-server), or set REDIS_URL';
+const install = 'apt-get install redis-server (or valkey-server), or set REDIS_URL';
 
 export interface RedisServer {
   readonly url: string;
@@ -40,11 +39,9 @@ export async function startTlsRedis(certificates: Certificates): Promise<RedisSe
 }
 
 async function start(url: string, listening: readonly string[]): Promise<RedisServer | undefined> {
-  const command = findCommand(['redis-server', 'valkey-server']);
-  if (command === undefined) {
-    if (process.env['CI']) throw new Error(`The Redis tests must run in CI: ${installLine}`);
-    return undefined;
-  }
+  const command = findProgram('redis-server', 'valkey-server');
+  skipWithout(command !== undefined, { what: 'Redis', install });
+  if (command === undefined) return undefined;
   const args = [...listening, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
   const server = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   for await (const line of createInterface({ input: server.stdout })) {
@@ -65,21 +62,7 @@ async function start(url: string, listening: readonly string[]): Promise<RedisSe
 
 /** For a test's options: why it is skipped where there is no Redis. */
 export function skipWithoutRedis(): string | false {
-  return process.env[redisVariable] === undefined ? `no Redis on this machine: ${installLine}` : false;
-}
-
-function findCommand(names: readonly string[]): string | undefined {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  return folders.flatMap((folder) => names.map((name) => join(folder, name))).find(isExecutable);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return skipWithout(process.env[redisVariable] !== undefined, { what: 'Redis', install });
 }
 
 export async function freePort(): Promise<number> {

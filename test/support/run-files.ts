@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { effortVariable } from './effort.ts';
 import { type Failure, failureOf } from './failures.ts';
+import { skipsOf } from './skips.ts';
 import { projectFolder } from './till-in-child.ts';
 
 /** Several times what the slowest group takes on a busy machine: a process that never ends must not hang the run. */
@@ -19,21 +20,23 @@ export interface FileGroup {
 
 /**
  * Runs groups of test files, each group in a process of its own, in the order given. Prints what a group has to say
- * when it ends. Resolves with what failed.
+ * when it ends. Resolves with what failed, and with the reasons for what was skipped.
  */
 export async function runFiles(
   groups: readonly FileGroup[],
   concurrency: number,
-): Promise<readonly Failure[]> {
+): Promise<{ readonly failures: readonly Failure[]; readonly skips: readonly string[] }> {
   const took: { readonly name: string; readonly ms: number }[] = [];
   const waiting = groups.values();
   const failures: Failure[] = [];
+  const skips: string[] = [];
   const lane = async () => {
     // The lanes share the iterator, so that each group runs once.
     for (const { name, files } of waiting) {
       const startedAtMs = performance.now();
-      const failure = await runGroup(name, files);
+      const { output, failure } = await runGroup(name, files);
       if (failure !== undefined) failures.push(failure);
+      skips.push(...skipsOf(output));
       took.push({ name, ms: performance.now() - startedAtMs });
     }
   };
@@ -41,10 +44,13 @@ export async function runFiles(
   const slowest = took.toSorted((a, b) => b.ms - a.ms).slice(0, slowestMax);
   for (const { name, ms } of slowest)
     process.stdout.write(`   ${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}\n`);
-  return failures;
+  return { failures, skips };
 }
 
-async function runGroup(name: string, files: readonly string[]): Promise<Failure | undefined> {
+async function runGroup(
+  name: string,
+  files: readonly string[],
+): Promise<{ readonly output: string; readonly failure: Failure | undefined }> {
   const args = ['--test', '--test-isolation=none', '--test-reporter=spec', ...files];
   const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
   // Read here, because `npm run test:faults` sets the variable after this file is loaded.
@@ -60,5 +66,5 @@ async function runGroup(name: string, files: readonly string[]): Promise<Failure
   const end = signal === null ? '' : `✖ ${name} was ended by ${signal}\n`;
   process.stdout.write(end);
   process.stderr.write(errors);
-  return code === 0 ? undefined : failureOf(name, output, errors + end);
+  return { output, failure: code === 0 ? undefined : failureOf(name, output, errors + end) };
 }

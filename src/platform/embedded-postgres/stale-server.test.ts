@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { test } from 'node:test';
 import { isServerCommand, readCommand } from './stale-server.ts';
 
-const skip = spawnSync('ps').error === undefined ? false : 'no ps on this machine';
+const skip = spawnSync('ps').error === undefined ? false : 'needs ps: apt-get install procps';
 
 test('where there is no /proc, a server is recognised by its program and its data', () => {
   const dataPath = '/Users/ada/My Code/.till/postgres/cluster/data';

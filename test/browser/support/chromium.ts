@@ -1,9 +1,8 @@
-import { accessSync, constants } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
+import { findProgram, skipWithoutProgram } from '../../support/require-program.ts';
 
-/** Debian's package. */
-const executablePath = '/usr/bin/chromium';
-const installLine = 'apt-get install chromium';
+/** Debian's package has this name too. */
+const program = 'chromium';
 
 /**
  * Parts of Chromium that tests do without. Chromium takes only the last list that it is given, so this one repeats what
@@ -49,7 +48,7 @@ let launched: Promise<Browser> | undefined;
 
 /** The Chromium of this process. Starting one takes longer than most tests. */
 export function browser(): Promise<Browser> {
-  launched ??= chromium.launch({ executablePath, args });
+  launched ??= chromium.launch({ executablePath: findProgram(program) ?? program, args });
   return launched;
 }
 
@@ -57,16 +56,7 @@ export async function closeBrowser(): Promise<void> {
   await (await launched)?.close();
 }
 
-/** For a test's options: why it is skipped where there is no Chromium. In CI, tests without it fail. */
+/** For a test's options: why it is skipped where there is no Chromium. */
 export function skipWithoutChromium(): string | false {
-  return isInstalled() || process.env['CI'] ? false : `no Chromium on this machine: ${installLine}`;
-}
-
-function isInstalled(): boolean {
-  try {
-    accessSync(executablePath, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return skipWithoutProgram(program);
 }

@@ -12,11 +12,12 @@ export function skipWithoutNamespaces(): string | false {
 }
 
 function findObstacle(): string | false {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    return 'needs root on Linux: run the tests as root';
   const missing = needed.filter((name) => pathOf(name) === '');
-  if (missing.length > 0) return `needs ${missing.join(', ')}`;
+  if (missing.length > 0) return `needs ${missing.join(', ')}: apt-get install util-linux`;
   const { status } = spawnSync('unshare', ['--mount', '--pid', '--fork', 'true']);
-  return status === 0 ? false : 'this machine does not allow namespaces';
+  return status === 0 ? false : 'needs namespaces: allow them on this machine';
 }
 
 /** Where a program of this machine is: the PATH of a container does not lead there. */

@@ -1,0 +1,37 @@
+import { execFile } from 'node:child_process';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { projectFolder } from './till-in-child.ts';
+
+/** They are apart from the service's own packages: the client's compiler and generator, and older versions of Node. */
+const folders = ['client', 'test/node-versions'];
+/** Ten times what a slow network needs. A registry that does not respond must not hang the run. */
+const installTimeoutMs = 300_000;
+
+/** Installs the packages that only some tests need. Where that fails, these tests are skipped, or fail in CI. */
+export async function installPackages(): Promise<void> {
+  for (const folder of folders.filter((name) => !isInstalled(join(projectFolder, name)))) {
+    const args = ['ci', '--ignore-scripts'];
+    await runNpm(join(projectFolder, folder), args, installTimeoutMs).catch(({ message }: Error) =>
+      process.stderr.write(`The packages of ${folder} are not installed: ${message}\n`),
+    );
+  }
+}
+
+/** npm leaves a copy of the lock file with what it has installed. */
+function isInstalled(folder: string): boolean {
+  const writtenAtMs = (path: string) => statSync(join(folder, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  return writtenAtMs('node_modules/.package-lock.json') >= writtenAtMs('package-lock.json');
+}
+
+/** Runs npm in a folder, as a person does there. */
+export function runNpm(
+  folder: string,
+  args: readonly string[],
+  timeoutMs: number,
+): Promise<{ readonly stdout: string }> {
+  // Settings of the run of npm that started the tests would win over those of the folder.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
+  return promisify(execFile)('npm', [...args], { cwd: folder, env, timeout: timeoutMs });
+}
