@@ -10,7 +10,7 @@ import { describeFailures, type Failure, failureOf } from './support/failures.ts
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
 import { installPackages } from './support/install-packages.ts';
 import { keepFilesInMemory } from './support/memory-folder.ts';
-import { type FileGroup, runFiles } from './support/run-files.ts';
+import { type FileGroup, filesVariable, runFiles, testArgs } from './support/run-files.ts';
 import { describeSkips, skipsOf } from './support/skips.ts';
 
 /**
@@ -140,9 +140,9 @@ if (mode === 'faults') process.env[effortVariable] = 'long';
 else keepFilesInMemory();
 if (files.length === 0) {
   // In one process, because most of these files take less time than a process needs to start.
-  const inOneProcess = ['--test', '--test-isolation=none', ...unitTests];
+  const inOneProcess = { [filesVariable]: JSON.stringify(globSync(unitTests, { cwd: root }).sort()) };
   await Promise.all([
-    step('tests without servers', process.execPath, inOneProcess),
+    step('tests without servers', process.execPath, testArgs, inOneProcess),
     mode === 'faults' ? undefined : checkSource(),
     mode === 'quick' ? undefined : installPackages(),
   ]);
@@ -205,9 +205,10 @@ function toGroups(files: readonly string[], areShared: boolean): readonly FileGr
 }
 
 /** Runs a command and prints what it said when it has ended, so that commands can run side by side. */
-async function step(name: string, command: string, args: readonly string[]): Promise<void> {
+async function step(name: string, command: string, args: readonly string[], variables = {}): Promise<void> {
   const startedAtMs = performance.now();
-  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const env = { ...process.env, ...variables };
+  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [status, said, complaints] = await Promise.all([
     once(child, 'exit').then(([code]) => Number(code ?? 1)),
     text(child.stdout),

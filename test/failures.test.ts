@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import { describeFailures, failureOf } from './support/failures.ts';
 import { findProgram, skipWithout } from './support/require-program.ts';
+import { filesVariable, testArgs } from './support/run-files.ts';
 import { describeSkips, skipsOf } from './support/skips.ts';
+import { projectFolder } from './support/till-in-child.ts';
 
 const source = `
   import assert from 'node:assert/strict';
@@ -83,4 +85,22 @@ test('what is not installed is skipped with what to install, and must be there i
   process.env['CI'] = 'true';
   assert.equal(skipWithout(true, need), false);
   assert.throws(() => skipWithout(false, need), /must run in CI.*apt-get install it/);
+});
+
+test('a file that cannot be loaded fails, even if it has declared a test before', () => {
+  const folder = mkdtempSync(join(projectFolder, 'node_modules/.cache/till-failures-'));
+  writeFileSync(
+    join(folder, 'some.test.mjs'),
+    "import { test } from 'node:test'; test('passes', () => {}); throw new Error('the reason');",
+  );
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const files = JSON.stringify([relative(projectFolder, join(folder, 'some.test.mjs'))]);
+  const { status, stdout } = spawnSync(process.execPath, testArgs, {
+    cwd: projectFolder,
+    encoding: 'utf8',
+    env: { ...env, [filesVariable]: files },
+  });
+  rmSync(folder, { recursive: true });
+  assert.equal(status, 1);
+  assert.match(stdout, /✔ passes[\s\S]*✖ \S+some\.test\.mjs cannot be loaded[\s\S]*the reason/);
 });

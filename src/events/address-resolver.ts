@@ -7,6 +7,7 @@ import {
   addressMistake,
   literalAddress,
   localName,
+  privateSetting,
   urlMistake,
 } from './endpoint-address.ts';
 
@@ -73,7 +74,10 @@ export class AddressResolver {
     } catch (error) {
       // Which address it is, and in which range, would tell a caller about names of the private network.
       if (error instanceof RefusedAddress)
-        return 'has a host that Till must not connect to: its name has an address that is not public';
+        return (
+          'has a host that Till must not connect to: its name has an address that is not public. ' +
+          `Set ${privateSetting} to allow it`
+        );
       return 'has a host name that cannot be resolved now. Check the name';
     }
   }

@@ -8,7 +8,8 @@ export interface AddressPolicy {
   readonly allowLoopback?: boolean | undefined;
 }
 
-const setting = 'EVENT_ENDPOINTS_ALLOW_PRIVATE=true';
+/** What allows every address. */
+export const privateSetting = 'EVENT_ENDPOINTS_ALLOW_PRIVATE=true';
 
 /** Some servers and proxies refuse longer URLs. */
 export const urlLengthMax = 2_048;
@@ -19,7 +20,7 @@ export function urlMistake(text: string, policy: AddressPolicy): string | undefi
   if (url === null) return 'must be a valid URL';
   const allowsHttp = policy.allowPrivate || (policy.allowLoopback === true && isThisMachine(url));
   if (url.protocol === 'http:' && !allowsHttp)
-    return `must begin with https://. Set ${setting} to allow http://`;
+    return `must begin with https://. Set ${privateSetting} to allow http://`;
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
     return `must begin with https://${allowsHttp ? ' or http://' : ''}`;
   if (url.username !== '' || url.password !== '') return 'must not contain a user or a password';
@@ -46,7 +47,7 @@ export function addressMistake(
   if (allowPrivate) return undefined;
   const range = rangeOf(address);
   if (range === 'unicast' || (allowLoopback && range === 'loopback')) return undefined;
-  return `${address} is in a range that is not public (${range}). Set ${setting} to allow it`;
+  return `${address} is in a range that is not public (${range}). Set ${privateSetting} to allow it`;
 }
 
 /** The name that every system has for itself. A name server may know it as anything. */

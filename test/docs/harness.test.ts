@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { anchorsOf, readPage } from '../support/markdown.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
 import { type ExamplePlace, openPlace } from './support/example-place.ts';
 import { matches, readExamples } from './support/page-examples.ts';
 import { runShell } from './support/run-shell.ts';
@@ -72,7 +73,6 @@ test('what a page claims wrongly is found', async (t) => {
     [/the block at line 6 failed/, ['sh', 'echo 1'], ['sh', 'echo "$unknown"']],
     [/the JSON at line 6 is not/, ['sh', `echo '{"a":1}'`], ['json', '{ "a": 2 }']],
     [/the text at line 6 is not/, ['sh', 'echo one; echo two'], ['text', 'one']],
-    [/has failed requests/, ['sh', 'curl -s http://127.0.0.1:1/ || true']],
   ];
   for (const [reason, ...blocks] of failing)
     await assert.rejects(runShell(examplesOf(...blocks).shell, place), reason);
@@ -80,6 +80,11 @@ test('what a page claims wrongly is found', async (t) => {
   const print = (claim: string) => examplesOf(['ts', `console.log('one'); // ${claim}`]).typescript;
   await runTypescript(print('o…'), place);
   await assert.rejects(runTypescript(print('two'), place), /line 2 says that "two" is printed/);
+});
+
+test('a request of a page that fails is found', { skip: skipWithoutProgram('curl') }, async (t) => {
+  const { shell } = examplesOf(['sh', 'curl -s http://127.0.0.1:1/ || true']);
+  await assert.rejects(runShell(shell, await placeWithoutTill(t)), /has failed requests/);
 });
 
 /** For examples that need no Till. */

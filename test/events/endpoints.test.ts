@@ -123,7 +123,10 @@ test('400: values that no endpoint can have, and each refused URL says why', asy
     ['https://[::ffff:10.0.0.1]/', /ipv4Mapped/],
     ['https://169.254.169.254/latest/meta-data', /linkLocal/],
     ['https://unknown.example.net', /cannot be resolved/],
-    ['https://private.example.org', /its name has an address that is not public$/],
+    [
+      'https://private.example.org',
+      /its name has an address that is not public. Set EVENT_ENDPOINTS_ALLOW_PRIVATE=true to allow it$/,
+    ],
   ] as const)
     for (const answer of [await send({ url: refused }), await patchNew({ url: refused })]) {
       const { detail, errors } = await readProblem(answer, 400, 'invalid_request');

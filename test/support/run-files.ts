@@ -11,6 +11,15 @@ const groupTimeoutMs = { short: 900_000, long: 10_800_000 };
 /** Enough to see where the time goes. */
 const slowestMax = 15;
 
+/** Runs the test files that a variable of the environment lists in one process. */
+export const filesVariable = 'TEST_FILES';
+export const testArgs = [
+  '--test',
+  '--test-isolation=none',
+  '--test-reporter=spec',
+  'test/support/load-files.ts',
+];
+
 /** Test files that share a process. */
 export interface FileGroup {
   readonly name: string;
@@ -51,8 +60,11 @@ async function runGroup(
   name: string,
   files: readonly string[],
 ): Promise<{ readonly output: string; readonly failure: Failure | undefined }> {
-  const args = ['--test', '--test-isolation=none', '--test-reporter=spec', ...files];
-  const child = spawn(process.execPath, args, { cwd: projectFolder, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, testArgs, {
+    cwd: projectFolder,
+    env: { ...process.env, [filesVariable]: JSON.stringify(files) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   // Read here, because `npm run test:faults` sets the variable after this file is loaded.
   const timeoutMs = groupTimeoutMs[process.env[effortVariable] === 'long' ? 'long' : 'short'];
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
