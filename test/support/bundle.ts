@@ -34,7 +34,7 @@ export async function bundlePrograms(folder: string): Promise<void> {
     external,
     // Some packages load modules of Node with `require`.
     banner: {
-      js: `import { createRequire } from 'node:module'; const require = createRequire(${JSON.stringify(join(root, 'package.json'))});`,
+      js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(${JSON.stringify(join(root, 'package.json'))});`,
     },
     plugins: [keepAddresses],
   });
