@@ -347,6 +347,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   recovery: ['sync/recovery-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
   imports: ['sync/import/import-store.ts'],
+  installation: ['idempotency/installation-store.ts'],
   import_skips: ['sync/import/import-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.

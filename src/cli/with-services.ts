@@ -46,11 +46,12 @@ export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   // Loaded only now: the whole service would make `--help` slow.
   const { joinDatabase } = await import('../till/compose-parts.ts');
   const { composeServices } = await import('../till/compose-services.ts');
-  const { database, ownerLock } = await joinDatabase(start);
+  const { database, ownerLock, installationId } = await joinDatabase(start);
   const { processor, metrics } = await joinProcessor(start, beforeCall);
   const services = composeServices({
     database,
     ownerLock,
+    installationId,
     processor,
     metrics,
     clock: systemClock,

@@ -1,8 +1,11 @@
 import {
   type CheckedOperation,
   type FoundClaim,
+  lookUpOf,
   type OperationWrite,
+  ofSameRequest,
   type Recorded,
+  type ReleasedClaim,
   ReservationHeld,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
@@ -59,21 +62,32 @@ class CustomerSteps {
     return 'existing' in made ? made.existing.id : null;
   }
 
-  async find({ resourceId, attemptedAt }: FoundClaim): Promise<Made | null> {
-    const facts = await this.parts.processor.customers.find({ localId: resourceId, since: attemptedAt });
+  idOf(made: Made): string | null {
+    return 'existing' in made ? null : made.facts.localId;
+  }
+
+  async find(claim: FoundClaim): Promise<Made | null> {
+    const facts = ofSameRequest(claim, await this.parts.processor.customers.find(lookUpOf(claim)));
     return facts === null ? null : { facts };
   }
 
-  async record(tx: Transaction, id: string, made: Made): Promise<Recorded<CreatedCustomer>> {
-    const { store, externalIds, clock } = this.parts;
+  async record(
+    tx: Transaction,
+    id: string,
+    made: Made,
+    isFound: boolean,
+  ): Promise<Recorded<CreatedCustomer>> {
+    const { store, externalIds, mirror, clock } = this.parts;
     if ('existing' in made) return { result: { customer: made.existing, isExisting: true } };
-    await store.insert(tx, [toCustomer(id, made.facts, clock.now())]);
+    // Another customer may have the external id by now.
+    if (isFound) await mirror.apply(tx, [made.facts], 'events');
+    else await store.insert(tx, [toCustomer(id, made.facts, clock.now())]);
     if (made.facts.externalId !== null) await externalIds.endReservation(tx, id);
     const customer = foundCustomer((await store.findLive(tx, [id]))[0]);
     return { result: { customer, isExisting: false } };
   }
 
-  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
     await this.parts.externalIds.endReservation(tx, resourceId);
   }
 

@@ -1,14 +1,22 @@
 import { isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import { type FoundClaim, type OperationResult, parentOf } from '../idempotency/operation.ts';
+import {
+  type FoundClaim,
+  lookUpOf,
+  type OperationResult,
+  ofSameRequest,
+  parentOf,
+} from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { CustomerLookUp, CustomerValues, Refused } from '../processor/processor.ts';
+import type { CustomerLookUp } from '../processor/look-up.ts';
+import type { CustomerValues, Refused } from '../processor/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
+import type { Marked } from '../processor/request-mark.ts';
 import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from './customer.ts';
 import {
   type CreatedCustomer,
@@ -110,14 +118,14 @@ export class CustomerService {
   /** Looks up what a claim may have created for its customer, who may have been deleted since. */
   async findCreated<Made>(
     claim: FoundClaim,
-    find: (lookUp: CustomerLookUp) => Promise<Made | null>,
+    find: (lookUp: CustomerLookUp) => Promise<Marked<Made> | null>,
   ): Promise<Made | null> {
     const customerId = parentOf(claim);
     const customer = await this.findAny(customerId);
     if (customer === undefined) return null;
     const { processorCustomerId } = customer;
     try {
-      return await find({ localId: claim.resourceId, since: claim.attemptedAt, processorCustomerId });
+      return ofSameRequest(claim, await find({ ...lookUpOf(claim), processorCustomerId }));
     } catch (error) {
       throw await this.explainRefusal(error, customerId);
     }

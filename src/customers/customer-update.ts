@@ -3,6 +3,7 @@ import {
   type OperationWrite,
   parentOf,
   type Recorded,
+  type ReleasedClaim,
   ReservationHeld,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
@@ -77,7 +78,8 @@ export class CustomerUpdate implements ReservingOperation<CustomerUpdateRequest,
       foundCustomer((await store.findLive(database, [customerId]))[0]);
       throw notReached(attempt, 'customer', 'unchanged');
     }
-    if (isRepeated || attempt.value.metadata === null) return { facts: await this.#read(customer), customer };
+    if (isRepeated || attempt.isReplayed || attempt.value.metadata === null)
+      return { facts: await this.#read(customer), customer };
     if (isChangeIgnored(customer, change, attempt.value)) throw notReached(attempt, 'customer', 'unchanged');
     return { facts: attempt.value, customer };
   }
@@ -102,7 +104,7 @@ export class CustomerUpdate implements ReservingOperation<CustomerUpdateRequest,
     return null;
   }
 
-  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
     await this.#parts.externalIds.endReservation(tx, resourceId);
   }
 

@@ -8,6 +8,10 @@ export function keyReused(): Failure {
   );
 }
 
+export function isKeyReused(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'idempotency_key_reused';
+}
+
 export function keyInFlight(): Failure {
   return new Failure(
     'idempotency_key_in_flight',
@@ -34,6 +38,7 @@ export function declined({ code, detail, declineCode }: RecordedFailure, isRepla
 /** The definite refusals of an operation, caused by the values in the request or by the state of the objects it names. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
+  'idempotency_key_reused',
   'payment_not_capturable',
   'capture_exceeds_authorized',
   'payment_not_refundable',

@@ -4,6 +4,7 @@ import {
   type ClaimOperation,
   type IdempotencyKey,
   keyOfOther,
+  markOf,
   ownClaim,
   type RecordedFailure,
   unrepeatableName,
@@ -25,9 +26,18 @@ export interface StoredClaim extends Claim {
 /** All SQL for the claims. Times come from the database, so that the clocks of processes need not agree. */
 export class ClaimStore {
   readonly #leaseMs: number;
+  readonly #installationId: string;
 
-  constructor(leaseMs: number) {
+  constructor(leaseMs: number, installationId: string) {
     this.#leaseMs = leaseMs;
+    this.#installationId = installationId;
+  }
+
+  /** The claim as a lookup needs it, before it is stored. */
+  marked<Unmarked extends Pick<Claim, 'operation' | 'key' | 'keyName' | 'requestHash'>>(
+    claim: Unmarked,
+  ): Unmarked & Pick<Claim, 'mark'> {
+    return { ...claim, mark: markOf(claim, this.#installationId) };
   }
 
   /**
@@ -35,7 +45,8 @@ export class ClaimStore {
    * deadlocks.
    */
   insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
-    return db.query(
+    return this.#read(
+      db,
       `insert into till.idempotency_claims (operation, key, key_name, request_hash, resource_id, parent_id, owner,
          attempted_at, created_at, leased_until)
        select operation, key, key_name, request_hash, resource_id, parent_id, owner, now(), now(),
@@ -75,7 +86,8 @@ export class ClaimStore {
     operation: ClaimOperation,
     key: IdempotencyKey,
   ): Promise<StoredClaim | undefined> {
-    const rows = await db.query<StoredClaim>(
+    const rows = await this.#read(
+      db,
       `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)`,
       [operation, key.key, keyOfOther(key)],
       'find_claim',
@@ -84,7 +96,8 @@ export class ClaimStore {
   }
 
   async findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
-    const rows = await db.query<StoredClaim>(
+    const rows = await this.#read(
+      db,
       `select ${columns} from till.idempotency_claims where resource_id = $1`,
       [resourceId],
     );
@@ -92,7 +105,8 @@ export class ClaimStore {
   }
 
   async lock(tx: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
-    const rows = await tx.query<StoredClaim>(
+    const rows = await this.#read(
+      tx,
       `select ${columns} from till.idempotency_claims where resource_id = $1 for update`,
       [resourceId],
     );
@@ -105,7 +119,8 @@ export class ClaimStore {
     operation: ClaimOperation,
     key: IdempotencyKey,
   ): Promise<{ readonly own: StoredClaim | undefined; readonly other: StoredClaim | undefined }> {
-    const rows = await tx.query<StoredClaim>(
+    const rows = await this.#read(
+      tx,
       `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)
        order by key for update`,
       [operation, key.key, keyOfOther(key)],
@@ -128,7 +143,8 @@ export class ClaimStore {
    * another request has resumed the claim meanwhile: two attempts could create two objects.
    */
   async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
-    const rows = await db.query<StoredClaim>(
+    const rows = await this.#read(
+      db,
       `update till.idempotency_claims set attempt = attempt + 1, attempted_at = now(),
          leased_until = now() + make_interval(secs => $4)
        where ${isStillHeld} returning ${columns}`,
@@ -168,6 +184,14 @@ export class ClaimStore {
       [...holderOf(claim), target],
     );
     return rows.length > 0;
+  }
+
+  /** Gives the claim the id of the object that an earlier request with its key created. */
+  async moveTo(tx: Queryable, { resourceId }: Claim, foundId: string): Promise<void> {
+    await tx.query('update till.idempotency_claims set resource_id = $2 where resource_id = $1', [
+      resourceId,
+      foundId,
+    ]);
   }
 
   /** Starts the lease again. False if the claim is completed, or another request has resumed it. */
@@ -227,7 +251,8 @@ export class ClaimStore {
 
   /** Open claims whose lease ended at least `idleMs` ago, rechecked with exponential backoff. */
   listAbandoned(db: Queryable, idleMs: number, limit: number): Promise<readonly StoredClaim[]> {
-    return db.query(
+    return this.#read(
+      db,
       `select ${columns} from till.idempotency_claims
        where completed_at is null
          and leased_until < now() - make_interval(secs => $1)
@@ -252,6 +277,16 @@ export class ClaimStore {
       [ageMs / 1_000, limit],
     );
     return rows.length;
+  }
+
+  async #read(
+    db: Queryable,
+    text: string,
+    values: readonly unknown[],
+    name?: string,
+  ): Promise<readonly StoredClaim[]> {
+    const rows = await db.query<Omit<StoredClaim, 'mark'>>(text, values, name);
+    return rows.map((row) => this.marked(row));
   }
 }
 

@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import type { RequestMark } from '../processor/request-mark.ts';
 
 /** The operations that create or change an object at the processor exactly once. */
 export type ClaimOperation =
@@ -37,6 +38,8 @@ export interface Claim {
   /** The name that the key belongs to. Null for a claim of a release without names, which belongs to every name. */
   readonly keyName: string | null;
   readonly requestHash: Buffer;
+  /** What the processor sees of the key and the request. */
+  readonly mark: RequestMark;
   /** The id of the resource, which may not exist yet. For a change: the id of the change. */
   readonly resourceId: string;
   /**
@@ -82,12 +85,44 @@ export function ownClaim<Stored extends Claim>(
 /** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */
 export const processorKeyLifeMs = 23 * 3_600_000;
 
+/**
+ * How long before a claim an object with its mark may have been created: by the same request, whose first claim a failover
+ * or a restore has lost. As long as the processor remembers its keys. A key is used for another request only after its
+ * claim was pruned, which takes an hour longer.
+ */
+export const lostClaimAgeMs = 24 * 3_600_000;
+
 /** After this time, no call of an attempt can still be in flight to the processor. */
 export const callEndedMs = 600_000;
 
-/** The idempotency key for the processor. Every call of one attempt uses the same key. */
-export function processorKey(claim: Claim): string {
-  return `till-${claim.operation}-${claim.resourceId}-${claim.attempt}`;
+/**
+ * The idempotency key for the processor. Every call of one attempt uses the same key. It follows from the request, so that
+ * a request whose claim was lost meets what its first call did.
+ */
+export function processorKey({
+  operation,
+  mark,
+  attempt,
+}: Pick<Claim, 'operation' | 'mark' | 'attempt'>): string {
+  return `till-${operation}-${mark.key}-${attempt}`;
+}
+
+/** 160 bits: two requests never get the same digest, and it is short enough for metadata and keys. */
+const digestLength = 40;
+
+/**
+ * The mark of a claim. The id of the installation is the secret of the digests, so that nobody who reads them can guess a
+ * key, and two installations never have the same.
+ */
+export function markOf(
+  { operation, key, keyName, requestHash }: Pick<Claim, 'operation' | 'key' | 'keyName' | 'requestHash'>,
+  installationId: string,
+): RequestMark {
+  const digest = (value: string | Buffer) =>
+    createHmac('sha256', installationId).update(value).digest('hex').slice(0, digestLength);
+  // The key of a second application begins with its name; see `keyOfOther`.
+  const ownKey = key.slice(key.indexOf(' ') + 1);
+  return { key: digest(`${operation} ${keyName ?? ''} ${ownKey}`), request: digest(requestHash) };
 }
 
 /** Identifies a request: equal values give the same hash, in any order of fields. */

@@ -16,7 +16,7 @@ import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
-import type { Admission } from './operation.ts';
+import type { Admission, FoundClaim } from './operation.ts';
 
 /** How long a request waits for another request with the same key: as long as a call to the processor may take. */
 const waitMsDefault = 10_000;
@@ -103,6 +103,12 @@ export class Claims {
       state = await this.#waitAndClaim(request, requestHash, giveUpAtMs);
     }
     return state;
+  }
+
+  /** The claim that a request would have, to look up what it may have created before. */
+  preview<Prepared>(request: ClaimRequest<Prepared>): FoundClaim {
+    const claim = this.#parts.claims.marked(this.#newClaim(request, hashRequest(request.request)));
+    return { ...claim, attemptedAt: this.#parts.clock.now(), target: null };
   }
 
   /**

@@ -3,19 +3,13 @@ import { Failure } from '../errors.ts';
 import { confirmCaller } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import {
-  type Claim,
-  callEndedMs,
-  hashRequest,
-  type IdempotencyKey,
-  processorKey,
-  processorKeyLifeMs,
-} from './claim.ts';
-import { declined, keepsClaim, keyInFlight } from './claim-failures.ts';
+import { type Claim, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
+import { declined } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
 import {
+  type Admission,
   type Operation,
   type OperationResult,
   type Recorded,
@@ -23,6 +17,8 @@ import {
   refreshed,
   type WriteTurn,
 } from './operation.ts';
+import { type ClaimedRequest, ProcessorStep } from './processor-step.ts';
+import { recordMade } from './record-made.ts';
 import { settleAbandoned } from './settle-abandoned.ts';
 
 /**
@@ -35,24 +31,22 @@ interface IdempotencyParts extends ClaimParts {
   readonly logger: Logger;
 }
 
-/** A request with a claim. */
-interface ClaimedRequest<Request, Prepared, Made, Result> {
-  readonly operation: Operation<Request, Prepared, Made, Result>;
-  readonly request: Request;
-  readonly hasKey: boolean;
-  /** The claim belongs to another request, whose values may differ. */
-  readonly isOther?: boolean;
+interface CarriedOut<Result> extends Recorded<Result> {
+  /** An earlier request made it, whose claim is lost. */
+  readonly isFound: boolean;
 }
 
 /** Creates and changes objects at the processor exactly once: claim, prepare, call with no open transaction, record, complete. */
 export class IdempotencyService {
   readonly #parts: IdempotencyParts;
   readonly #claims: Claims;
+  readonly #step: ProcessorStep;
   readonly #late: LateCompletions;
 
   constructor(parts: IdempotencyParts) {
     this.#parts = parts;
     this.#claims = new Claims(parts);
+    this.#step = new ProcessorStep(parts);
     this.#late = new LateCompletions({ ...parts, onEnd: (claim) => this.#claims.end(claim) });
   }
 
@@ -83,27 +77,51 @@ export class IdempotencyService {
   ): Promise<OperationResult<Result>> {
     const { crashPoints, logger } = this.#parts;
     await crashPoints.pass('claim.before');
-    const taken = await this.#claims.take<Prepared>({
-      operation: operation.name,
-      key,
-      request,
-      parentId: operation.parentIdOf(request),
-      reserve:
-        'reserve' in operation
-          ? (tx, id, admission) => operation.reserve(tx, id, request, admission)
-          : undefined,
-    });
+    const { taken, lost } = await this.#take(operation, request, key);
     if (taken.state === 'completed') {
       if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
       return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
     }
     await crashPoints.pass('claim.after');
     const claimed = { operation, request, hasKey: key !== undefined };
-    const { result, needsRefresh = false, failure } = await this.#carryOut(claimed, taken);
+    const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
     await crashPoints.pass('answer.before');
     if (failure !== undefined) throw declined(failure, false);
-    const isCurrent = !taken.isResumed && !needsRefresh;
-    return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: false };
+    const isCurrent = !taken.isResumed && !needsRefresh && !isFound;
+    return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: isFound };
+  }
+
+  /**
+   * Claims the key. If the operation refuses the request, the request may itself be why: a failover or a restore has lost
+   * its claim, and what it created has come back. The method then returns it as `lost`.
+   */
+  async #take<Request, Prepared, Made, Result>(
+    operation: Operation<Request, Prepared, Made, Result>,
+    request: Request,
+    key: IdempotencyKey | undefined,
+  ) {
+    let refusal: unknown;
+    const reserve = async (tx: Transaction, id: string, admission: Admission) => {
+      if (!('reserve' in operation)) return undefined;
+      return operation.reserve(tx, id, request, admission).catch((error: unknown) => {
+        refusal = error;
+        throw error;
+      });
+    };
+    const parentId = operation.parentIdOf(request);
+    const wanted = { operation: operation.name, key, request, parentId, reserve: undefined };
+    try {
+      const taken = await this.#claims.take<Prepared>(
+        'reserve' in operation ? { ...wanted, reserve } : wanted,
+      );
+      return { taken, lost: null };
+    } catch (error) {
+      const isRefused = error === refusal && error instanceof Failure;
+      const mayBeLost = isRefused && key !== undefined && !operation.isChange;
+      const lost = mayBeLost ? await operation.find(this.#claims.preview(wanted)) : null;
+      if (lost === null) throw error;
+      return { taken: await this.#claims.take<Prepared>(wanted), lost };
+    }
   }
 
   /**
@@ -147,8 +165,9 @@ export class IdempotencyService {
       return false;
     }
     // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
-    const ended = { resourceId: claimId, parentId: null, attemptedAt: new Date(0), target: null };
-    await database.transaction(async (tx) => operation.release?.(tx, ended));
+    await database.transaction(async (tx) =>
+      operation.release?.(tx, { resourceId: claimId, parentId: null }),
+    );
     return false;
   }
 
@@ -161,21 +180,22 @@ export class IdempotencyService {
   async #carryOut<Request, Prepared, Made, Result>(
     claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
-  ): Promise<Recorded<Result>> {
+    lost: Made | null = null,
+  ): Promise<CarriedOut<Result>> {
     const { operation } = claimed;
     const { claim, isResumed } = taken;
-    if (operation.inTurn === undefined) return this.#carryOutNow(claimed, taken);
+    if (operation.inTurn === undefined) return this.#carryOutNow(claimed, taken, lost);
     let hasBegun = false;
     try {
       return await operation.inTurn(claim, async (turn) => {
         hasBegun = true;
         if (turn.hasWaited) await this.#requireClaim(claim);
-        return this.#carryOutNow(claimed, taken, turn);
+        return this.#carryOutNow(claimed, taken, lost, turn);
       });
     } catch (error) {
       if (!hasBegun) {
         // A new claim has made no call, and its key is free again.
-        if (!isResumed) await this.#release(operation, claim).catch(() => {});
+        if (!isResumed) await this.#step.release(operation, claim).catch(() => {});
         await this.#giveUp(claim);
       }
       throw error;
@@ -193,18 +213,24 @@ export class IdempotencyService {
   async #carryOutNow<Request, Prepared, Made, Result>(
     claimed: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
+    lost: Made | null,
     turn?: WriteTurn,
-  ): Promise<Recorded<Result>> {
+  ): Promise<CarriedOut<Result>> {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
     try {
-      const preparation = await this.#prepare(claimed, taken);
+      const preparation = lost === null ? await this.#prepare(claimed, taken) : { made: lost };
       const made =
-        'made' in preparation ? preparation.made : await this.#make(claimed, preparation.prepared, taken);
+        'made' in preparation
+          ? preparation.made
+          : await this.#step.make(claimed, preparation.prepared, taken);
+      // What was found needs no call, and a crash here leaves the same as after one.
+      if ('made' in preparation) await crashPoints.pass('call.after');
       await crashPoints.pass('record.before');
-      const recorded = await this.#record(claimed, made, claim);
+      const isFound = (claimed.operation.idOf?.(made) ?? claim.resourceId) !== claim.resourceId;
+      const recorded = await this.#record(claimed, made, claim, isFound);
       await crashPoints.pass('record.after');
-      return recorded;
+      return { ...recorded, isFound };
     } catch (error) {
       if (await this.#giveUp(claim)) turn?.leaveOpen(error);
       throw error;
@@ -216,7 +242,7 @@ export class IdempotencyService {
    * call created still counts, and the method returns it.
    */
   async #prepare<Request, Prepared, Made, Result>(
-    { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
+    { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Made, Result>,
     taken: OwnClaim<Prepared>,
   ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
     const { claim, isResumed, reserved } = taken;
@@ -229,66 +255,12 @@ export class IdempotencyService {
       await confirmCaller();
       return { prepared };
     } catch (error) {
-      const made = isResumed ? await operation.find(claim) : null;
+      const mayBeMade = isResumed || (hasKey && !operation.isChange);
+      const made = mayBeMade ? await this.#step.find(operation, claim) : null;
       if (made !== null) return { made };
       // A new claim has made no call. A call of a resumed claim may be in flight for a while.
       if (!isResumed || claim.attemptAgeMs > callEndedMs)
-        await this.#release(operation, claim).catch(() => {});
-      throw error;
-    }
-  }
-
-  async #make<Request, Prepared, Made, Result>(
-    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
-    prepared: Prepared,
-    { claim, isResumed }: OwnClaim<Prepared>,
-  ): Promise<Made> {
-    if (claim.attemptAgeMs > processorKeyLifeMs) return this.#findOrRetry(claimed, prepared, claim);
-    try {
-      return await this.#call(claimed, prepared, claim, isResumed);
-    } catch (error) {
-      if (error instanceof Failure && error.extras.replayed === true) {
-        return this.#findOrRetry(claimed, prepared, claim);
-      }
-      throw error;
-    }
-  }
-
-  /** The processor has forgotten the key, or replays a failure for it. Only a lookup shows what it created. */
-  async #findOrRetry<Request, Prepared, Made, Result>(
-    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
-    prepared: Prepared,
-    claim: Claim,
-  ): Promise<Made> {
-    const { claims, database } = this.#parts;
-    const found = await claimed.operation.find(claim);
-    if (found !== null) return found;
-    const next = await claims.nextAttempt(database, claim);
-    if (next === undefined) throw keyInFlight();
-    return this.#call(claimed, prepared, next, false);
-  }
-
-  async #call<Request, Prepared, Made, Result>(
-    { operation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Made, Result>,
-    prepared: Prepared,
-    claim: Claim,
-    isRepeated: boolean,
-  ): Promise<Made> {
-    const { crashPoints, claims, database } = this.#parts;
-    await crashPoints.pass('call.before');
-    try {
-      const choose = async (target: string): Promise<void> => {
-        if (!(await claims.setTarget(database, claim, target))) throw keyInFlight();
-      };
-      const { resourceId: id, target } = claim;
-      const write = { id, idempotencyKey: processorKey(claim), isRepeated, target, choose };
-      const made = await operation.call(request, prepared, write);
-      await crashPoints.pass('call.after');
-      return made;
-    } catch (error) {
-      // A refusal of these values says nothing about a call that another request made with its own.
-      const keeps = isOther || !(error instanceof Failure) || keepsClaim(error, hasKey);
-      if (!keeps) await this.#release(operation, claim);
+        await this.#step.release(operation, claim).catch(() => {});
       throw error;
     }
   }
@@ -297,38 +269,21 @@ export class IdempotencyService {
     { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
     made: Made,
     claim: StoredClaim,
+    isFound: boolean,
   ): Promise<Recorded<Result>> {
     const { database, claims, crashPoints } = this.#parts;
-    const inserted = await operation.insert?.(claim.resourceId, made, request);
+    const inserted = isFound ? undefined : await operation.insert?.(claim.resourceId, made, request);
     if (inserted !== undefined) {
       await crashPoints.pass('record.row');
       this.#late.add(claim);
       return { result: inserted };
     }
-    const recorded = await database.transaction(async (tx) => {
-      // The claim comes first in every transaction: two transactions that lock in different orders can deadlock.
-      await claims.complete(tx, [claim]);
-      const existingId = operation.existingIdOf?.(made) ?? null;
-      if (existingId !== null) await claims.setParent(tx, claim, existingId);
-      await crashPoints.pass('record.completed');
-      const written = await operation.record(tx, claim.resourceId, made);
-      if (written.failure !== undefined) await claims.setFailure(tx, claim, written.failure);
-      await crashPoints.pass('record.row');
-      return written;
-    });
+    const pass = crashPoints.pass.bind(crashPoints);
+    const recorded = await database.transaction((tx) =>
+      recordMade({ tx, claims, pass }, operation, claim, made),
+    );
     this.#claims.end(claim);
     return recorded;
-  }
-
-  /** Frees the key and the reservation, unless another process has resumed the claim. */
-  async #release(
-    operation: { release?(tx: Transaction, claim: Claim): Promise<void> },
-    claim: Claim,
-  ): Promise<void> {
-    const { claims, database } = this.#parts;
-    await database.transaction(async (tx) => {
-      if (await claims.remove(tx, claim)) await operation.release?.(tx, claim);
-    });
   }
 
   /**

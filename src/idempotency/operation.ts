@@ -1,8 +1,10 @@
 import type { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Claim, ClaimOperation, RecordedFailure } from './claim.ts';
-import { reservationInFlight } from './claim-failures.ts';
+import type { LookUp } from '../processor/look-up.ts';
+import type { Marked, RequestMark } from '../processor/request-mark.ts';
+import { type Claim, type ClaimOperation, lostClaimAgeMs, type RecordedFailure } from './claim.ts';
+import { keyReused, reservationInFlight } from './claim-failures.ts';
 
 /**
  * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
@@ -16,8 +18,13 @@ interface Steps<Request, Prepared, Made, Result> {
   call(request: Request, prepared: Prepared, write: OperationWrite): Promise<Made>;
   /** Writes the row with a single statement, where that is enough. Undefined if the row already exists. */
   insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
-  /** Writes the row in the transaction that completes the claim. A webhook may already have written it. */
-  record(tx: Transaction, id: string, made: Made): Promise<Recorded<Result>>;
+  /**
+   * Writes the row in the transaction that completes the claim. A webhook may already have written it. `isFound`: an earlier
+   * request made it, whose claim is lost. Then nothing is reserved for it.
+   */
+  record(tx: Transaction, id: string, made: Made, isFound: boolean): Promise<Recorded<Result>>;
+  /** The id that the created object carries. It was acknowledged, so it wins over the id of a newer claim. */
+  idOf?(made: Made): string | null;
   /** The id of the existing object that the request turned out to be about, if nothing was created. */
   existingIdOf?(made: Made): string | null;
   /**
@@ -25,10 +32,13 @@ interface Steps<Request, Prepared, Made, Result> {
    * having done anything if that takes too long.
    */
   inTurn?<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T>;
-  /** Looks up what an earlier call may have created. Null for a change, which can be repeated. */
+  /**
+   * Looks up what an earlier call may have created, even if its claim is lost. Null for a change, which can be repeated.
+   * Fails if it belongs to a different request with the same key.
+   */
   find(claim: FoundClaim): Promise<Made | null>;
   /** Removes the reservation, after it is certain that nothing was created. */
-  release?(tx: Transaction, claim: FoundClaim): Promise<void>;
+  release?(tx: Transaction, claim: ReleasedClaim): Promise<void>;
   /**
    * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
    * processor may have repeated an old response, and earlier events about the object may have found no row.
@@ -82,6 +92,9 @@ export type Operation<Request, Prepared, Made, Result> =
 export interface OperationWrite {
   readonly id: string;
   readonly idempotencyKey: string;
+  readonly mark: RequestMark;
+  /** Whether the caller sent an idempotency key, so that an earlier request may have used it. */
+  readonly hasKey: boolean;
   /** An earlier call may have used the key. Then the processor repeats its response, which may be out of date. */
   readonly isRepeated: boolean;
   /** What an earlier call of the same request chose to act on last. Null if it chose nothing. */
@@ -123,15 +136,29 @@ export interface Recorded<Result> {
 }
 
 /** The part of a claim that a lookup needs. */
-export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt' | 'target'>;
+export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt' | 'target' | 'mark'>;
+
+/** The part of a claim that ends its reservation. */
+export type ReleasedClaim = Pick<Claim, 'resourceId' | 'parentId'>;
 
 export interface OperationResult<Result> {
   readonly result: Result;
   readonly replayed: boolean;
 }
 
+/** How to find at the processor what the request of a claim has created. */
+export function lookUpOf({ mark, attemptedAt }: Pick<FoundClaim, 'mark' | 'attemptedAt'>): LookUp {
+  return { mark, since: new Date(attemptedAt.getTime() - lostClaimAgeMs) };
+}
+
+/** What a lookup found. Fails if a different request with the same key created it. */
+export function ofSameRequest<T>({ mark }: Pick<FoundClaim, 'mark'>, found: Marked<T> | null): T | null {
+  if (found !== null && found.request !== mark.request) throw keyReused();
+  return found?.value ?? null;
+}
+
 /** The parent of a claim whose operation always has one. */
-export function parentOf({ parentId, resourceId }: FoundClaim): string {
+export function parentOf({ parentId, resourceId }: ReleasedClaim): string {
   if (parentId === null) throw new Error(`the claim of ${resourceId} has no parent`);
   return parentId;
 }

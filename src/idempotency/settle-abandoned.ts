@@ -1,8 +1,10 @@
 import type { Logger } from '../platform/logger.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { callEndedMs } from './claim.ts';
+import { isKeyReused } from './claim-failures.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
+import { recordMade } from './record-made.ts';
 
 interface SettleParts {
   readonly database: Database;
@@ -33,15 +35,13 @@ export async function settleInTurn<Request, Prepared, Made, Result>(
   claim: StoredClaim,
   endIfNothing: (tx: Transaction) => Promise<Settled>,
 ): Promise<Settled> {
-  const found = await operation.find(claim);
+  const found = await operation.find(claim).catch(nothingIfReused);
   let recorded: Recorded<Result> | undefined;
   const settled = await database.transaction(async (tx): Promise<Settled> => {
     const current = await claims.lock(tx, claim.resourceId);
     if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
     if (found !== null) {
-      recorded = await operation.record(tx, claim.resourceId, found);
-      await claims.complete(tx, [claim]);
-      if (recorded.failure !== undefined) await claims.setFailure(tx, claim, recorded.failure);
+      recorded = await recordMade({ tx, claims }, operation, claim, found);
       return 'adopted';
     }
     if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
@@ -49,6 +49,12 @@ export async function settleInTurn<Request, Prepared, Made, Result>(
   });
   if (recorded !== undefined) await refreshed(operation, recorded.result, logger);
   return settled;
+}
+
+/** A different request with the same key created it, and its claim is lost. The request of this claim created nothing. */
+function nothingIfReused(error: unknown): null {
+  if (isKeyReused(error)) return null;
+  throw error;
 }
 
 /** A request that has resumed the claim meanwhile may have created what the lookup did not find. */

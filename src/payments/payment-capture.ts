@@ -3,6 +3,7 @@ import {
   type CheckedOperation,
   type FoundClaim,
   type OperationWrite,
+  ofSameRequest,
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
@@ -24,7 +25,7 @@ type CaptureParts = Pick<PaymentParts, 'database' | 'store' | 'mirror' | 'proces
 
 /**
  * The steps of capturing a payment. The processor decides whether the payment can be captured, because the same request
- * may already have captured it. The payment then carries the id of the capture.
+ * may already have captured it. The payment then carries the mark of the capture.
  */
 export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment, PaymentFacts, Payment> {
   readonly name = 'payments.capture';
@@ -47,16 +48,16 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
   async call(
     { amount }: CaptureRequest,
     { id, processorPaymentIntentId }: Payment,
-    { id: captureId, idempotencyKey }: OperationWrite,
+    { mark, idempotencyKey }: OperationWrite,
   ): Promise<PaymentFacts> {
     const { database, mirror, processor } = this.#parts;
-    const capture = { captureId, processorPaymentIntentId, amount };
+    const capture = { mark, processorPaymentIntentId, amount };
     const attempt = await processor.payments.capture({ ...capture, idempotencyKey });
     if (attempt.outcome === 'done') return attempt.value;
     // First, because this fails if the processor does not know the payment.
     await correct(mirror, processorPaymentIntentId);
     // An earlier call whose response was lost may have captured the payment.
-    const ours = await processor.payments.findCapture(capture);
+    const ours = ofSameRequest({ mark }, await processor.payments.findCapture(capture));
     if (ours !== null) return ours;
     const corrected = await this.#read(database, id);
     refuseIfTooMuch(corrected, amount);
@@ -74,7 +75,8 @@ export class PaymentCapture implements CheckedOperation<CaptureRequest, Payment,
   async find(claim: FoundClaim): Promise<PaymentFacts | null> {
     const { database, processor } = this.#parts;
     const { processorPaymentIntentId } = await this.#read(database, parentOf(claim));
-    return processor.payments.findCapture({ captureId: claim.resourceId, processorPaymentIntentId });
+    const { mark } = claim;
+    return ofSameRequest(claim, await processor.payments.findCapture({ mark, processorPaymentIntentId }));
   }
 
   replay(_id: string, claim: FoundClaim): Promise<Payment> {

@@ -15,7 +15,7 @@ import type { PaymentMirror } from './payment-mirror.ts';
 import { toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 
-export interface NewPaymentRequest extends Omit<NewPayment, 'id' | 'processorCustomerId'> {
+export interface NewPaymentRequest extends Omit<NewPayment, 'processorCustomerId'> {
   readonly customerId: string;
 }
 
@@ -116,6 +116,10 @@ export class PaymentCreation
   async refresh({ payment, clientSecret }: CreatedPayment): Promise<CreatedPayment> {
     await correct(this.#parts.mirror, payment.processorPaymentIntentId);
     return { payment: await this.#read(payment.id), clientSecret };
+  }
+
+  idOf({ payment }: PaymentWithSecret): string | null {
+    return payment.localId;
   }
 
   find(claim: FoundClaim): Promise<PaymentWithSecret | null> {

@@ -60,7 +60,8 @@ export class PaymentUpdate implements CheckedOperation<PaymentUpdateRequest, Pay
       throw notReached(attempt, 'payment', 'unchanged');
     }
     const { metadata } = attempt.value;
-    if (isRepeated || metadata === null) return { facts: await this.#read(payment), payment };
+    if (isRepeated || attempt.isReplayed || metadata === null)
+      return { facts: await this.#read(payment), payment };
     if (isMetadataChangeIgnored(payment.metadata ?? {}, change.metadata ?? {}, metadata))
       throw notReached(attempt, 'payment', 'unchanged');
     return { facts: attempt.value, payment };

@@ -1,9 +1,12 @@
 import { Failure } from '../errors.ts';
 import {
   type FoundClaim,
+  lookUpOf,
   type OperationWrite,
+  ofSameRequest,
   parentOf,
   type Recorded,
+  type ReleasedClaim,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
@@ -101,14 +104,15 @@ export class RefundCreation
     { payment, amount }: Reserved,
     write: OperationWrite,
   ): Promise<RefundFacts> {
-    const { processor, payments, mirror } = this.#parts;
+    const { processor, payments, mirror, clock } = this.#parts;
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
     if (attempt.outcome === 'done') return attempt.value;
     // First, because this fails if the processor does not know the payment. Then a missing refund proves nothing.
     const corrected = await payments.correct(payment);
     // An earlier call whose response was lost may have created the refund.
-    const ours = await processor.refunds.find({ localId: write.id, processorPaymentIntentId });
+    const lookUp = { ...lookUpOf({ mark: write.mark, attemptedAt: clock.now() }), processorPaymentIntentId };
+    const ours = ofSameRequest(write, await processor.refunds.find(lookUp));
     if (ours !== null) return ours;
     // The payment was refunded elsewhere, or is not paid: correct the rows, then explain the refusal.
     await untilSettled(() => mirror.ofPayments.refresh(processorPaymentIntentId));
@@ -123,13 +127,20 @@ export class RefundCreation
     return { result: await this.#read(tx, id) };
   }
 
+  idOf({ localId }: RefundFacts): string | null {
+    return localId;
+  }
+
   async find(claim: FoundClaim): Promise<RefundFacts | null> {
     const { payments, processor } = this.#parts;
     const { processorPaymentIntentId } = await payments.read(parentOf(claim));
-    return processor.refunds.find({ localId: claim.resourceId, processorPaymentIntentId });
+    return ofSameRequest(
+      claim,
+      await processor.refunds.find({ ...lookUpOf(claim), processorPaymentIntentId }),
+    );
   }
 
-  async release(tx: Transaction, claim: FoundClaim): Promise<void> {
+  async release(tx: Transaction, claim: ReleasedClaim): Promise<void> {
     const { paymentStore, store, clock } = this.#parts;
     const payment = await paymentStore.lock(tx, parentOf(claim));
     await store.removeReservation(tx, claim.resourceId);

@@ -1,4 +1,11 @@
-import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import {
+  type CheckedOperation,
+  type FoundClaim,
+  lookUpOf,
+  type OperationWrite,
+  ofSameRequest,
+  type Recorded,
+} from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
@@ -47,8 +54,12 @@ export class PlanCreation implements CheckedOperation<PlanValues, undefined, Pla
     return { result: foundPlan((await store.find(tx, [id]))[0]) };
   }
 
-  find({ resourceId, attemptedAt }: FoundClaim): Promise<PlanFacts | null> {
-    return this.#parts.processor.plans.find({ localId: resourceId, since: attemptedAt });
+  idOf({ price }: PlanFacts): string | null {
+    return price.localId;
+  }
+
+  async find(claim: FoundClaim): Promise<PlanFacts | null> {
+    return ofSameRequest(claim, await this.#parts.processor.plans.find(lookUpOf(claim)));
   }
 
   async refresh({ id, processorPriceId }: Plan): Promise<Plan> {

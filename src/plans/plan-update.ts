@@ -57,7 +57,8 @@ export class PlanUpdate implements CheckedOperation<PlanUpdateRequest, Plan, Mad
       await correct(mirror, processorPriceId);
       throw notReached(attempt, 'plan', 'unchanged');
     }
-    if (isRepeated || attempt.value.metadata === null) return { facts: await this.#read(plan), plan };
+    if (isRepeated || attempt.isReplayed || attempt.value.metadata === null)
+      return { facts: await this.#read(plan), plan };
     if (isPlanChangeIgnored(plan, change, attempt.value)) throw notReached(attempt, 'plan', 'unchanged');
     return { facts: attempt.value, plan };
   }

@@ -3,7 +3,14 @@
  * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
  * alone proves nothing, because a key of another account gets the same response: read the object.
  */
-export type Attempt<T> = { readonly outcome: 'done'; readonly value: T } | Refused;
+export type Attempt<T> = Done<T> | Refused;
+
+interface Done<T> {
+  readonly outcome: 'done';
+  readonly value: T;
+  /** The processor repeats its response to an earlier call with the same key, which may be out of date. */
+  readonly isReplayed?: true;
+}
 
 /** The processor's refusal, in its own words. */
 export interface Refused {

@@ -16,6 +16,8 @@ export interface Declined {
 export interface Tried {
   readonly outcome: 'done';
   readonly isPaid: boolean;
+  /** The processor repeats its response to an earlier call with the same key. */
+  readonly isReplayed: boolean;
   /** Null if the response does not show the whole invoice. */
   readonly invoice: InvoiceFacts | null;
 }
@@ -35,6 +37,8 @@ export interface InvoicePaymentCalls {
   }): Promise<Attempt<null>>;
   /** Charges the payment method at once, without the customer. */
   pay(order: NewInvoicePayment): Promise<Tried | Declined>;
+  /** The ids of the invoices of a subscription that were paid since then, the newest first. */
+  listPaid(processorSubscriptionId: string, since: Date): Promise<readonly string[]>;
   /** What became of the last try to pay an open invoice. Null if there was none. */
   findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
 }

@@ -1,7 +1,7 @@
 import type { Metadata } from '../mirrors/metadata.ts';
+import type { RequestMark } from './request-mark.ts';
 
 export interface NewPayment {
-  readonly id: string;
   readonly processorCustomerId: string;
   readonly amount: number;
   readonly currency: string;
@@ -17,7 +17,7 @@ export interface NewPayment {
 }
 
 export interface NewCapture {
-  readonly captureId: string;
+  readonly mark: RequestMark;
   readonly processorPaymentIntentId: string;
   /** Null for the whole authorised amount. */
   readonly amount: number | null;

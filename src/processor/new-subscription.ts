@@ -1,7 +1,6 @@
 import type { Metadata } from '../mirrors/metadata.ts';
 
 export interface NewSubscription {
-  readonly id: string;
   readonly processorCustomerId: string;
   readonly processorPriceId: string;
   /** 1 if absent. */

@@ -17,11 +17,13 @@ import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.
 import type { CausingWrite, EventContent } from './event-facts.ts';
 import type { InvoiceItemCalls } from './invoice-item-calls.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
+import type { CustomerLookUp, LookUp } from './look-up.ts';
 import type { NewCapture, NewPayment } from './new-payment.ts';
 import type { NewSubscription } from './new-subscription.ts';
 import type { Pages, Place } from './pages.ts';
 import type { PlanValues } from './plan-values.ts';
 import type { PromotionCodeCalls } from './promotion-code-calls.ts';
+import type { Marked, RequestMark } from './request-mark.ts';
 import type { ScheduleCalls } from './schedule-calls.ts';
 import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
 import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
@@ -89,25 +91,14 @@ interface KeyedWrite {
   readonly idempotencyKey: string;
 }
 
-/**
- * Looks up, by Till's id in the metadata, what a call of unknown effect may have created. It lists the objects created
- * since then and compares: listings show a new object at once, while the processor's search lags by up to an hour and
- * would report an existing charge as missing. Null means that the object does not exist; a listing that is too long
- * fails.
- */
-interface LookUp {
-  readonly localId: string;
-  /** When the call was first attempted, by the local clock; the lookup allows for clock skew. */
-  readonly since: Date;
-}
-
-/** The same among the objects of one customer. */
-export interface CustomerLookUp extends LookUp {
-  readonly processorCustomerId: string;
+/** A write that creates an object. The object carries Till's id and the mark of the request. */
+interface Creation extends KeyedWrite {
+  readonly id: string;
+  readonly mark: RequestMark;
 }
 
 export interface CustomerCalls {
-  create(customer: KeyedWrite & CustomerValues & { readonly id: string }): Promise<CustomerFacts>;
+  create(customer: Creation & CustomerValues): Promise<CustomerFacts>;
   /** `deleted`: the processor knew the customer once; null: it never did. */
   read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
   update(
@@ -118,7 +109,7 @@ export interface CustomerCalls {
    * for deletions.
    */
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
-  find(lookUp: LookUp): Promise<CustomerFacts | null>;
+  find(lookUp: LookUp): Promise<Marked<CustomerFacts> | null>;
   /** Without deleted customers; `since`: only those created at or after this time. */
   list(filter?: Place & { readonly since?: Date }): Pages<CustomerFacts>;
 }
@@ -133,7 +124,7 @@ export interface CustomerValues {
 
 export interface PlanCalls {
   /** Creates product and price in one call, so that neither exists alone. */
-  create(plan: KeyedWrite & PlanValues & { readonly id: string }): Promise<PlanFacts>;
+  create(plan: Creation & PlanValues): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
   /** Archives first the price, which is what a subscription needs, then the product, unless it is to be kept. */
   archive(
@@ -147,7 +138,7 @@ export interface PlanCalls {
   update(
     change: KeyedWrite & PlanChange & { readonly processorProductId: string },
   ): Promise<Attempt<ProductFacts>>;
-  find(lookUp: LookUp): Promise<PlanFacts | null>;
+  find(lookUp: LookUp): Promise<Marked<PlanFacts> | null>;
   list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
@@ -159,28 +150,25 @@ export interface PaymentWithSecret {
 
 export interface PaymentCalls {
   /** A declined off-session charge is no failure: the payment exists, and says why. */
-  create(payment: KeyedWrite & NewPayment): Promise<PaymentWithSecret>;
+  create(payment: Creation & NewPayment): Promise<PaymentWithSecret>;
   read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
   /** Possible in every state of the payment. */
   update(
     change: KeyedWrite & PaymentChange & { readonly processorPaymentIntentId: string },
   ): Promise<Attempt<PaymentFacts>>;
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
-  /** Captures an authorised payment. The payment carries the capture's id, so that it can be recognised later. */
+  /** Captures an authorised payment. The payment carries the mark of the capture, which shows whether it took effect. */
   capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
-  /** The payment, if this capture took effect. */
-  findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<PaymentFacts | null>;
-  find(lookUp: CustomerLookUp): Promise<PaymentWithSecret | null>;
+  /** The payment, if a capture with this key took effect. */
+  findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<Marked<PaymentFacts> | null>;
+  find(lookUp: CustomerLookUp): Promise<Marked<PaymentWithSecret> | null>;
   list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
 export interface RefundCalls {
-  create(refund: KeyedWrite & NewRefund): Promise<Attempt<RefundFacts>>;
+  create(refund: Creation & NewRefund): Promise<Attempt<RefundFacts>>;
   /** Null means that the refund does not exist. Other refunds of the payment that cannot be mapped do not matter. */
-  find(lookUp: {
-    readonly localId: string;
-    readonly processorPaymentIntentId: string;
-  }): Promise<RefundFacts | null>;
+  find(lookUp: LookUp & { readonly processorPaymentIntentId: string }): Promise<Marked<RefundFacts> | null>;
   read(processorRefundId: string): Promise<RefundFacts | null>;
   /**
    * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
@@ -189,8 +177,7 @@ export interface RefundCalls {
   list(place?: Place): Pages<RefundFacts>;
 }
 
-export interface NewRefund {
-  readonly id: string;
+interface NewRefund {
   readonly processorPaymentIntentId: string;
   readonly amount: number;
   readonly reason: RefundReason | null;
@@ -217,7 +204,7 @@ export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
 
 export interface SubscriptionCalls {
   /** A declined first charge is no failure: the subscription exists, and is incomplete. */
-  create(subscription: KeyedWrite & NewSubscription): Promise<SubscriptionWithSecrets>;
+  create(subscription: Creation & NewSubscription): Promise<SubscriptionWithSecrets>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
   /** Its invoices, and what else decides what is left to pay. Null if the processor does not know the subscription. */
   readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
@@ -236,7 +223,7 @@ export interface SubscriptionCalls {
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
-  find(lookUp: CustomerLookUp): Promise<SubscriptionWithSecrets | null>;
+  find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
   list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
@@ -262,10 +249,8 @@ export interface InvoiceCalls extends InvoicePaymentCalls {
 
 export interface PaymentMethodCalls {
   /** Prepares to save a payment method, which the frontend then confirms. Nothing is charged. */
-  setUp(
-    setup: KeyedWrite & { readonly id: string; readonly processorCustomerId: string },
-  ): Promise<CardSetup>;
-  findSetup(lookUp: CustomerLookUp): Promise<CardSetup | null>;
+  setUp(setup: Creation & { readonly processorCustomerId: string }): Promise<CardSetup>;
+  findSetup(lookUp: CustomerLookUp): Promise<Marked<CardSetup> | null>;
   /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
   list(processorCustomerId: string): Promise<readonly AttachablePaymentMethod[]>;
   /** Of any customer, or of none. */

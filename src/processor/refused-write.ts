@@ -30,6 +30,15 @@ export function notReached(attempt: Attempt<unknown>, resource: ProcessorObject,
   return passOn('processor_rejected', attempt);
 }
 
+/** The processor repeats what an earlier request with the key has done, and what was undone since. */
+export function keyUsedUp(): Failure {
+  return new Failure(
+    'processor_bad_answer',
+    'The processor repeats its response to an earlier request. Retry later, with the same idempotency key.',
+    { effect: 'unknown', replayed: true },
+  );
+}
+
 /** The failure for a refund of a payment that, read again, has enough left to refund. */
 export function notRefunded(refused: Refused): Failure {
   // The processor checks a state that the mirror does not hold, such as a dispute.

@@ -14,6 +14,8 @@ export interface ChangeableSubscription {
   readonly processorScheduleId: string | null;
   /** The change that was billed and waits for its payment. */
   readonly pendingUpdate: PendingUpdate | null;
+  /** The marks of its newest changes, the newest first. */
+  readonly changeMarks: readonly string[];
 }
 
 export interface ChangeableItem {
@@ -31,6 +33,8 @@ export interface PendingUpdate {
   readonly processorInvoiceId: string | null;
   /** Empty if the update changes something else. */
   readonly items: readonly PendingItemFacts[];
+  /** The marks that the subscription gets when the change is made. */
+  readonly changeMarks: readonly string[];
 }
 
 /** A change of an item. */
@@ -93,9 +97,11 @@ export interface SubscriptionChangeCalls {
   read(processorSubscriptionId: string): Promise<ChangeableSubscription | null>;
   /**
    * Changes an item now. A change that is billed and not paid at once waits as a pending update, and the subscription
-   * stays as it is.
+   * stays as it is. The subscription gets the marks with the change.
    */
-  change(change: ItemChange & { readonly idempotencyKey: string }): Promise<Attempt<ChangeableSubscription>>;
+  change(
+    change: ItemChange & { readonly idempotencyKey: string; readonly changeMarks: readonly string[] },
+  ): Promise<Attempt<ChangeableSubscription>>;
   readCharge(processorInvoiceId: string): Promise<InvoiceCharge | null>;
   /** An invoice that is neither open nor uncollectible is `wrong_state`. */
   voidInvoice(order: {

@@ -2,7 +2,7 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import type { Attempt } from '../processor/processor.ts';
-import { notReached } from '../processor/refused-write.ts';
+import { keyUsedUp, notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription } from '../processor/subscription-change-calls.ts';
 import { type ChangePlans, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, dropPendingUpdate } from './drop-pending-change.ts';
@@ -78,12 +78,17 @@ function isRefusal(error: unknown): boolean {
 async function ensureSchedule(
   parts: SubscriptionParts,
   { processorScheduleId, subscription: { processorSubscriptionId } }: ChangeableSubscription,
-  { idempotencyKey }: OperationWrite,
+  { idempotencyKey, isRepeated }: OperationWrite,
 ): Promise<void> {
   if (processorScheduleId !== null) return;
   const { processor } = parts;
-  const create = (key: string) =>
-    processor.schedules.create({ processorSubscriptionId, idempotencyKey: `${idempotencyKey}-${key}` });
+  const create = async (key: string) => {
+    const order = { processorSubscriptionId, idempotencyKey: `${idempotencyKey}-${key}` };
+    const attempt = await processor.schedules.create(order);
+    // An earlier request that failed has created and released that schedule. Its key was free again.
+    if (attempt.outcome === 'done' && attempt.isReplayed && !isRepeated) throw keyUsedUp();
+    return attempt;
+  };
   if ((await create('schedule')).outcome === 'done') return;
   // Another request may have created one at the same time, and may even have released it.
   const present = await readChangeable(processor, { processorSubscriptionId });

@@ -21,7 +21,7 @@ export async function changeMetadata(
     throw notReached(attempt, 'subscription', 'unchanged');
   }
   const made = { subscription, clientSecret: null };
-  if (isRepeated || attempt.value.metadata === null) {
+  if (isRepeated || attempt.isReplayed || attempt.value.metadata === null) {
     const present = await processor.subscriptions.read(processorSubscriptionId);
     if (present === null) throw objectMissing('subscription');
     return { ...made, facts: present.subscription };

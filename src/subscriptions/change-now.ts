@@ -3,6 +3,7 @@ import type { FoundClaim, OperationWrite } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
 import { notReached } from '../processor/refused-write.ts';
 import type { ChangeableSubscription, InvoiceCharge } from '../processor/subscription-change-calls.ts';
+import { hasChangeMark, withChangeMark } from './change-marks.ts';
 import { type ChangePlans, itemChange, readChangeable, type Target, targetOf } from './change-terms.ts';
 import { dropPendingChange, voidChangeInvoice } from './drop-pending-change.ts';
 import { refuseChange } from './refuse-change.ts';
@@ -25,9 +26,12 @@ export async function changeNow(
 ): Promise<MadeChange> {
   const { processor } = parts;
   const { subscription } = plans;
+  // An earlier call of the same request may have made the change, or made it wait. Its claim may be lost.
+  if (hasChangeMark(before.pendingUpdate?.changeMarks ?? [], write))
+    return settleCharge(parts, plans, before, write);
+  if (hasChangeMark(before.changeMarks, write))
+    return { facts: before.subscription, subscription, clientSecret: null };
   const waiting = targetOf(before, change, plans);
-  // The first call of a repeated request may have made the change that waits.
-  if (write.isRepeated && isFor(before, waiting)) return settleCharge(parts, plans, before, write);
   await refuseChange(processor, before, change, waiting);
   // A change that the processor will refuse drops nothing.
   const isDropped = isWithinPeriod(before, change) && (await dropPendingChange(processor, before, write));
@@ -36,28 +40,28 @@ export async function changeNow(
   const target = targetOf(found, change, plans);
   if (target.isPresent) return { facts: found.subscription, subscription, clientSecret: null };
   if (mayBill(change, target)) await markWaitingItems(processor, found, write);
-  await write.choose(choiceOf(target));
-  const changed = await makeChange(parts, change, target, plans, write);
+  const changeMarks = withChangeMark(found.changeMarks, write);
+  const { changed, isReplayed } = await makeChange(parts, { change, target, changeMarks }, plans, write);
   if (changed.pendingUpdate !== null) return settleCharge(parts, plans, changed, write);
-  // The processor repeats an old response under a repeated key.
-  const { subscription: facts } = write.isRepeated ? await readChangeable(processor, subscription) : changed;
+  const isOld = write.isRepeated || isReplayed;
+  const { subscription: facts } = isOld ? await readChangeable(processor, subscription) : changed;
   return { facts, subscription, clientSecret: null };
 }
 
 /**
  * A change of this subscription was abandoned, perhaps between its declined charge and the end of its pending update.
  * Paying that invoice later would make the change, so it is voided. What earlier changes left to bill must not be lost
- * with it, nor with an invoice that the change itself has voided. Null unless the subscription is what the change made.
+ * with it, nor with an invoice that the change itself has voided. Null unless the subscription has the mark of the change.
  */
 export async function endAbandonedChange(
   parts: SubscriptionParts,
   subscription: Subscription,
-  { target }: FoundClaim,
+  { resourceId, mark }: FoundClaim,
 ): Promise<MadeChange | null> {
   await dropDeclinedChange(parts, subscription);
   await restoreOfVoidedChanges(parts.processor, subscription.processorSubscriptionId);
   const found = await readChangeable(parts.processor, subscription);
-  const isMade = found.pendingUpdate === null && found.items.some((item) => choiceOf(item) === target);
+  const isMade = hasChangeMark(found.changeMarks, { id: resourceId, mark });
   return isMade ? { facts: found.subscription, subscription, clientSecret: null } : null;
 }
 
@@ -75,16 +79,21 @@ async function dropDeclinedChange(
   await correct(mirror, processorSubscriptionId);
 }
 
+interface MarkedChange {
+  readonly change: ChangeNow;
+  readonly target: Target;
+  readonly changeMarks: readonly string[];
+}
+
 async function makeChange(
   { processor, mirror, plans }: SubscriptionParts,
-  change: ChangeNow,
-  target: Target,
+  { change, target, changeMarks }: MarkedChange,
   { subscription }: ChangePlans,
   { idempotencyKey }: OperationWrite,
-): Promise<ChangeableSubscription> {
+): Promise<{ readonly changed: ChangeableSubscription; readonly isReplayed: boolean }> {
   const { planId, quantity } = change;
   const attempt = await processor.subscriptionChanges
-    .change({ ...itemChange(change, target, subscription), idempotencyKey })
+    .change({ ...itemChange(change, target, subscription), changeMarks, idempotencyKey })
     .catch(async (error: unknown) => {
       throw planId === undefined ? error : await plans.explainRefusal(error, planId);
     });
@@ -101,7 +110,7 @@ async function makeChange(
       (quantity === undefined || item.quantity === quantity),
   );
   if (pendingUpdate === null && !isMade) throw notReached(attempt, 'subscription', 'unchanged');
-  return attempt.value;
+  return { changed: attempt.value, isReplayed: attempt.isReplayed === true };
 }
 
 /** What became of the charge of a change that waits: a declined one is dropped, and the subscription stays as it was. */
@@ -137,11 +146,6 @@ async function isVoided(
   return true;
 }
 
-/** What the change makes of the item. The claim remembers it, so that a change that was made is not made again later. */
-function choiceOf({ processorPriceId, quantity }: Pick<Target, 'processorPriceId' | 'quantity'>): string {
-  return `${processorPriceId} ${quantity}`;
-}
-
 /** Whether the processor may bill the change now. If it does not show what the item costs, that is not certain. */
 function mayBill({ proration }: ChangeNow, { startsPeriod, item }: Target): boolean {
   return proration === 'invoice' || startsPeriod || item.unitAmount === null;
@@ -155,9 +159,4 @@ function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDat
 
 function isVoidable({ status }: InvoiceCharge): boolean {
   return status === 'open' || status === 'uncollectible';
-}
-
-function isFor({ pendingUpdate }: ChangeableSubscription, { processorPriceId, quantity }: Target): boolean {
-  const items = pendingUpdate?.items ?? [];
-  return items.some((item) => item.processorPriceId === processorPriceId && item.quantity === quantity);
 }

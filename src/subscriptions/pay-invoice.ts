@@ -52,14 +52,17 @@ export async function payInvoice(
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const { replayed = false } = error.extras;
+    const isOldFailure = replayed && error.code === 'processor_unavailable';
     if (!replayed && error.code !== 'processor_rejected') throw error;
     const invoice = await invoices.read(processorInvoiceId);
     if (invoice?.status === 'paid') {
       await recordPaid(parts, invoice);
       return null;
     }
-    const lastTry = replayed ? await invoices.findLastTry(processorInvoiceId) : null;
+    const lastTry = isOldFailure ? await invoices.findLastTry(processorInvoiceId) : null;
     if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
+    // Nothing was tried under this key of the processor. The request continues under the next one.
+    if (replayed) throw error;
     throw await explainMethodRefusal(paymentMethods, error, { ...payer, id: paymentMethodId });
   }
 }

@@ -7,6 +7,7 @@ import type {
   FoundClaim,
   OperationWrite,
   Recorded,
+  ReleasedClaim,
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
@@ -25,10 +26,7 @@ import type { SubscriptionStore } from './subscription-store.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
 
 export interface NewSubscriptionRequest
-  extends Omit<
-    NewSubscription,
-    'id' | 'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'
-  > {
+  extends Omit<NewSubscription, 'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'> {
   readonly customerId: string;
   readonly planId: string;
   /** What the customer entered. */
@@ -121,12 +119,16 @@ export class SubscriptionCreation
     return { subscription: await this.#read(subscription.id), ...secrets };
   }
 
+  idOf({ subscription }: SubscriptionWithSecrets): string | null {
+    return subscription.localId;
+  }
+
   find(claim: FoundClaim): Promise<SubscriptionWithSecrets | null> {
     const { customers, processor } = this.#parts;
     return customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp));
   }
 
-  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
     await this.#parts.groups.endReservation(tx, resourceId);
   }
 

@@ -15,6 +15,7 @@ import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { Declined, SubscriptionToPay } from '../processor/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { invoiceToPay, olderUnpaid, unpaidInvoice } from './invoice-to-pay.ts';
+import { findLostPayment } from './lost-payment.ts';
 import { type Payer, payInvoice, requireOwnMethod } from './pay-invoice.ts';
 import { requireChargeable } from './require-chargeable.ts';
 import { foundSubscription, type Subscription, type SubscriptionFacts } from './subscription.ts';
@@ -101,8 +102,11 @@ export class SubscriptionPayment
     };
   }
 
-  async call(_request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
+  async call(request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
     const { subscription, processorInvoiceId: named } = prepared;
+    const earlier = await findLostPayment(this.#parts, request, subscription, write);
+    if (earlier === 'paid') return this.#made(subscription, await this.#read(subscription));
+    if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
     let present = await this.#read(subscription);
     let target = write.target ?? firstTarget(present, named);
     for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {

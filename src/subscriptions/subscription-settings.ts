@@ -34,10 +34,10 @@ export async function changeSettings(
   if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
   refuseChangeIn(found.subscription.status);
   const isDropped = change.cancelAtPeriodEnd === true && (await dropPendingChange(processor, found, write));
-  const facts = await update(parts, updateOf(change, found), { subscription, found }, write);
+  const { facts, isReplayed } = await update(parts, updateOf(change, found), { subscription, found }, write);
   const isScheduled = await changeSchedule(parts, change, { subscription, found }, write);
   // The processor repeats an old response under a repeated key, and its other calls came after this response.
-  const isCurrent = !write.isRepeated && !isDropped && !isScheduled && facts.metadata !== null;
+  const isCurrent = !write.isRepeated && !isReplayed && !isDropped && !isScheduled && facts.metadata !== null;
   const present = isCurrent ? facts : (await readChangeable(processor, subscription)).subscription;
   return { facts: present, subscription, clientSecret: null };
 }
@@ -71,8 +71,8 @@ async function update(
   { values, keySuffix }: Update,
   { subscription, found }: Changed,
   write: OperationWrite,
-): Promise<SubscriptionFacts> {
-  if (Object.keys(values).length === 0) return found.subscription;
+): Promise<{ readonly facts: SubscriptionFacts; readonly isReplayed: boolean }> {
+  if (Object.keys(values).length === 0) return { facts: found.subscription, isReplayed: false };
   const { processorSubscriptionId } = subscription;
   const idempotencyKey = `${write.idempotencyKey}${keySuffix}`;
   const attempt = await processor.subscriptions
@@ -88,9 +88,10 @@ async function update(
     await correct(mirror, processorSubscriptionId);
     throw notReached(attempt, 'subscription', 'unchanged');
   }
-  if (!write.isRepeated && isSubscriptionChangeIgnored(subscription, values, attempt.value))
+  const isReplayed = attempt.isReplayed === true;
+  if (!write.isRepeated && !isReplayed && isSubscriptionChangeIgnored(subscription, values, attempt.value))
     throw notReached(attempt, 'subscription', 'unchanged');
-  return attempt.value;
+  return { facts: attempt.value, isReplayed };
 }
 
 /**

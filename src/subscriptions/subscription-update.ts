@@ -5,6 +5,7 @@ import {
   type OperationWrite,
   parentOf,
   type Recorded,
+  type ReleasedClaim,
   type WriteTurn,
 } from '../idempotency/operation.ts';
 import { applyInTransaction, applyResponse, correct } from '../mirrors/refresh.ts';
@@ -140,7 +141,7 @@ export class SubscriptionUpdate
     return hasEnded(subscription.status) ? null : endAbandonedChange(this.#parts, subscription, claim);
   }
 
-  async release(tx: Transaction, { resourceId }: FoundClaim): Promise<void> {
+  async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
     await this.#parts.groups.endReservation(tx, resourceId);
   }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { InstallationStore } from '../idempotency/installation-store.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -107,7 +108,8 @@ async function connect({ url, directUrl, poolMode }: DatabaseAddresses, { config
   await ownerLock.acquire();
   const database = new Database({ url, poolSize: config.databasePoolSize, logger, poolMode });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
-  return { directUrl, database, ownerLock };
+  const installationId = await new InstallationStore().readId(database);
+  return { directUrl, database, ownerLock, installationId };
 }
 
 async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {

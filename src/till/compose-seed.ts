@@ -92,13 +92,13 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
     const sandbox = await startSandbox({ port: 0, linkUrl: sandboxUrlOf(config) });
     shutdown.add('sandbox', stopTimeoutMs, () => sandbox.close());
     const start = { config: configOf(config, postgres.url, sandbox.url), logger, shutdown };
-    const { database, ownerLock } = await openDatabase(start);
+    const { database, ownerLock, installationId } = await openDatabase(start);
     const metrics = createMetrics(metricLabels);
     const { processor } = joinProcessor(start, metrics);
     const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
     const clock = new DemoClock();
     const services = composeServices({
-      ...{ database, ownerLock, processor, metrics, clock, logger },
+      ...{ database, ownerLock, installationId, processor, metrics, clock, logger },
       crashPoints: noCrashPoints,
       retentionDays: config.webhookRetentionDays,
       entitlementGraceDays: config.entitlementGraceDays,

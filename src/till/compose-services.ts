@@ -64,6 +64,7 @@ const leaseMs = 10_000;
 
 interface ServiceParts {
   readonly database: Database;
+  readonly installationId: string;
   readonly ownerLock: OwnerLock;
   readonly processor: Processor;
   readonly metrics: Metrics;
@@ -81,7 +82,7 @@ export type Services = ReturnType<typeof composeServices>;
 
 /** Wires up the domain. */
 export function composeServices(parts: ServiceParts) {
-  const claims = new ClaimStore(leaseMs);
+  const claims = new ClaimStore(leaseMs, parts.installationId);
   const idempotency = new IdempotencyService({ ...parts, claims });
   const stores = {
     customers: new CustomerStore(),

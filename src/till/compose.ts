@@ -87,7 +87,7 @@ async function start(
 ): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
-  const { directUrl, database, ownerLock } = await openDatabase(from);
+  const { directUrl, database, ownerLock, installationId } = await openDatabase(from);
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -97,6 +97,7 @@ async function start(
   await account.start(processor);
   const services = composeServices({
     database,
+    installationId,
     ownerLock,
     processor,
     metrics,

@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
 import { type CustomerBody, createCustomer, onlyPage, type PageBody } from '../support/objects.ts';
+import { withoutMark } from '../support/own-metadata.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
@@ -21,7 +22,7 @@ async function signedUp(externalId: string, values: object = {}): Promise<Custom
 async function metadataThere({ processorCustomerId }: CustomerBody): Promise<object> {
   const there = await stripe.customers.retrieve(processorCustomerId);
   assert.ok(!there.deleted);
-  return there.metadata;
+  return withoutMark(there.metadata);
 }
 
 async function assertTaken(answer: Response, holder: CustomerBody): Promise<void> {

@@ -13,7 +13,7 @@ test('who was overtaken cannot end a claim that was made anew under the same key
     await database.close();
     await drop();
   });
-  const claims = new ClaimStore(10_000);
+  const claims = new ClaimStore(10_000, 'installation');
   const claim = async (): Promise<StoredClaim> => {
     const request = { operation: 'payments.create', key: 'again', requestHash: Buffer.alloc(32) } as const;
     const [made] = await claims.insert(database, [

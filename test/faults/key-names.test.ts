@@ -147,7 +147,7 @@ test('a claim that others have claims beside outlives them', async () => {
   const key = randomUUID();
   for (const client of [first, second]) await pay(client, key);
   await till.services.idempotency.stop();
-  const claims = new ClaimStore(10_000);
+  const claims = new ClaimStore(10_000, 'installation');
   const age = async (sharedFor: string) => {
     await sql(
       `update till.idempotency_claims set completed_at = now() - interval '26 hours',

@@ -166,7 +166,7 @@ describe('a listing', () => {
       answer(response, 200, list([paymentIntent], true)),
     );
     const { processor } = startAdapter(t, server.url);
-    const lookUp = { localId: '0199d3a2-0000-7000-8000-000000000001', since: new Date() };
+    const lookUp = { mark: { key: 'another', request: 'any' }, since: new Date() };
     await assert.rejects(
       processor.payments.find({ ...lookUp, processorCustomerId: 'cus_1' }),
       isFailure('processor_bad_answer', 'none'),
@@ -179,7 +179,8 @@ describe('a listing', () => {
       answer(response, 200, list([{ id: 're_1', object: 'refund', status: 'odd' }])),
     );
     const { processor } = startAdapter(t, server.url);
-    const lookUp = { localId: '0199d3a2-0000-7000-8000-000000000001', processorPaymentIntentId: 'pi_1' };
+    const mark = { key: 'another', request: 'any' };
+    const lookUp = { mark, since: new Date(), processorPaymentIntentId: 'pi_1' };
     await assert.rejects(processor.refunds.find(lookUp), isFailure('processor_bad_answer', 'none'));
   });
 

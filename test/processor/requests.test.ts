@@ -7,18 +7,29 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { startAdapter } from './adapter.ts';
 import { answer, startScriptedServer } from './scripted-server.ts';
-import { customer, list, localId, newPayment, paymentIntent, refund, wireError } from './wire-objects.ts';
+import {
+  customer,
+  list,
+  localId,
+  mark,
+  newPayment,
+  paymentIntent,
+  refund,
+  wireError,
+} from './wire-objects.ts';
 
 const key = { idempotencyKey: 'key-1' };
+const creation = { ...key, id: localId, mark };
+const marks = `metadata[till_id]=${localId}&metadata[till_key]=${mark.key}&metadata[till_request]=${mark.request}`;
+const captureMarks = `metadata[till_capture_key]=${mark.key}&metadata[till_capture_request]=${mark.request}`;
 const since = new Date('2026-01-01T00:10:00Z');
 
 /** Each call of the port, and the request that it must be on the wire. */
 const calls: readonly [string, (processor: Processor) => Promise<unknown>, string, string | undefined][] = [
   [
     'customers.create',
-    ({ customers }) =>
-      customers.create({ ...key, id: localId, email: 'a@example.com', name: 'A', phone: null }),
-    `POST /v1/customers email=a@example.com&name=A&metadata[till_id]=${localId}`,
+    ({ customers }) => customers.create({ ...creation, email: 'a@example.com', name: 'A', phone: null }),
+    `POST /v1/customers email=a@example.com&name=A&${marks}`,
     'key-1',
   ],
   [
@@ -37,8 +48,8 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'customers.find',
-    ({ customers }) => customers.find({ localId, since }),
-    'GET /v1/customers created[gte]=1767225900&limit=100',
+    ({ customers }) => customers.find({ mark, since }),
+    `GET /v1/customers/search query=metadata['till_key']:'${mark.key}'&limit=10`,
     undefined,
   ],
   [
@@ -50,8 +61,8 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   [
     'plans.create',
     ({ plans }) =>
-      plans.create({ ...key, id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' }),
-    `POST /v1/prices currency=eur&unit_amount=900&recurring[interval]=month&product_data[name]=Gold&product_data[metadata][till_id]=${localId}&metadata[till_id]=${localId}&expand[0]=product`,
+      plans.create({ ...creation, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' }),
+    `POST /v1/prices currency=eur&unit_amount=900&recurring[interval]=month&product_data[name]=Gold&product_data[metadata][till_id]=${localId}&${marks}&expand[0]=product`,
     'key-1',
   ],
   ['plans.read', ({ plans }) => plans.read('price_1'), 'GET /v1/prices/price_1 expand[0]=product', undefined],
@@ -63,14 +74,14 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'plans.find',
-    ({ plans }) => plans.find({ localId, since }),
-    'GET /v1/prices created[gte]=1767225900&limit=100',
+    ({ plans }) => plans.find({ mark, since }),
+    `GET /v1/prices/search query=metadata['till_key']:'${mark.key}'&limit=10`,
     undefined,
   ],
   [
     'payments.create',
     ({ payments }) => payments.create(newPayment),
-    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}`,
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&${marks}`,
     'key-1',
   ],
   [
@@ -80,13 +91,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         ...newPayment,
         ...{ description: 'Order', captureMethod: 'manual', paymentMethodId: 'pm_1', offSession: true },
       }),
-    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never&metadata[till_id]=${localId}&description=Order&capture_method=manual&payment_method=pm_1&confirm=true&off_session=true&expand[0]=latest_charge`,
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&automatic_payment_methods[allow_redirects]=never&${marks}&description=Order&capture_method=manual&payment_method=pm_1&confirm=true&off_session=true&expand[0]=latest_charge`,
     'key-1',
   ],
   [
     'payments.create that saves the payment method',
     ({ payments }) => payments.create({ ...newPayment, savePaymentMethod: true }),
-    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}&setup_future_usage=off_session`,
+    `POST /v1/payment_intents customer=cus_1&amount=2000&currency=eur&automatic_payment_methods[enabled]=true&${marks}&setup_future_usage=off_session`,
     'key-1',
   ],
   [
@@ -97,21 +108,19 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'payments.capture',
-    ({ payments }) =>
-      payments.capture({ ...key, processorPaymentIntentId: 'pi_1', captureId: localId, amount: 5 }),
-    `POST /v1/payment_intents/pi_1/capture amount_to_capture=5&metadata[till_capture_id]=${localId}&expand[0]=latest_charge`,
+    ({ payments }) => payments.capture({ ...key, processorPaymentIntentId: 'pi_1', mark, amount: 5 }),
+    `POST /v1/payment_intents/pi_1/capture amount_to_capture=5&${captureMarks}&expand[0]=latest_charge`,
     'key-1',
   ],
   [
     'payments.capture in full',
-    ({ payments }) =>
-      payments.capture({ ...key, processorPaymentIntentId: 'pi_1', captureId: localId, amount: null }),
-    `POST /v1/payment_intents/pi_1/capture metadata[till_capture_id]=${localId}&expand[0]=latest_charge`,
+    ({ payments }) => payments.capture({ ...key, processorPaymentIntentId: 'pi_1', mark, amount: null }),
+    `POST /v1/payment_intents/pi_1/capture ${captureMarks}&expand[0]=latest_charge`,
     'key-1',
   ],
   [
     'payments.findCapture',
-    ({ payments }) => payments.findCapture({ processorPaymentIntentId: 'pi_1', captureId: localId }),
+    ({ payments }) => payments.findCapture({ processorPaymentIntentId: 'pi_1', mark }),
     'GET /v1/payment_intents/pi_1 expand[0]=latest_charge',
     undefined,
   ],
@@ -130,7 +139,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'payments.find',
-    ({ payments }) => payments.find({ localId, since, processorCustomerId: 'cus_1' }),
+    ({ payments }) => payments.find({ mark, since, processorCustomerId: 'cus_1' }),
     'GET /v1/payment_intents customer=cus_1&created[gte]=1767225900&limit=100',
     undefined,
   ],
@@ -138,20 +147,19 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'refunds.create',
     ({ refunds }) =>
       refunds.create({
-        ...key,
-        id: localId,
+        ...creation,
         processorPaymentIntentId: 'pi_1',
         amount: 5,
         reason: 'duplicate',
       }),
-    `POST /v1/refunds payment_intent=pi_1&amount=5&reason=duplicate&metadata[till_id]=${localId}`,
+    `POST /v1/refunds payment_intent=pi_1&amount=5&reason=duplicate&${marks}`,
     'key-1',
   ],
   ['refunds.read', ({ refunds }) => refunds.read('re_1'), 'GET /v1/refunds/re_1 ', undefined],
   [
     'refunds.find',
-    ({ refunds }) => refunds.find({ localId, processorPaymentIntentId: 'pi_1' }),
-    'GET /v1/refunds payment_intent=pi_1&limit=100',
+    ({ refunds }) => refunds.find({ mark, since, processorPaymentIntentId: 'pi_1' }),
+    'GET /v1/refunds payment_intent=pi_1&created[gte]=1767225900&limit=100',
     undefined,
   ],
   [
@@ -171,21 +179,19 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'subscriptions.create',
     ({ subscriptions }) =>
       subscriptions.create({
-        ...key,
-        id: localId,
+        ...creation,
         processorCustomerId: 'cus_1',
         processorPriceId: 'price_1',
         trialPeriodDays: 14,
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&payment_behavior=default_incomplete&payment_settings[save_default_payment_method]=on_subscription&trial_period_days=14&${marks}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
     'key-1',
   ],
   [
     'subscriptions.create, with everything',
     ({ subscriptions }) =>
       subscriptions.create({
-        ...key,
-        id: localId,
+        ...creation,
         processorCustomerId: 'cus_1',
         processorPriceId: 'price_1',
         quantity: 3,
@@ -194,7 +200,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
         processorPromotionCodeId: 'promo_1',
         trialEndWithoutCard: 'pause',
       }),
-    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&items[0][quantity]=3&payment_behavior=allow_incomplete&default_payment_method=pm_1&payment_settings[save_default_payment_method]=on_subscription&discounts[0][promotion_code]=promo_1&trial_settings[end_behavior][missing_payment_method]=pause&metadata[till_id]=${localId}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
+    `POST /v1/subscriptions customer=cus_1&items[0][price]=price_1&items[0][quantity]=3&payment_behavior=allow_incomplete&default_payment_method=pm_1&payment_settings[save_default_payment_method]=on_subscription&discounts[0][promotion_code]=promo_1&trial_settings[end_behavior][missing_payment_method]=pause&${marks}&expand[0]=latest_invoice.confirmation_secret&expand[1]=pending_setup_intent&expand[2]=discounts.source.coupon&expand[3]=discounts.promotion_code&expand[4]=schedule&expand[5]=latest_invoice.discounts.source.coupon&expand[6]=latest_invoice.discounts.promotion_code`,
     'key-1',
   ],
   [
@@ -263,7 +269,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'subscriptions.find',
-    ({ subscriptions }) => subscriptions.find({ localId, since, processorCustomerId: 'cus_1' }),
+    ({ subscriptions }) => subscriptions.find({ mark, since, processorCustomerId: 'cus_1' }),
     'GET /v1/subscriptions status=all&customer=cus_1&created[gte]=1767225900&limit=100',
     undefined,
   ],
@@ -276,13 +282,13 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
   ],
   [
     'paymentMethods.setUp',
-    ({ paymentMethods }) => paymentMethods.setUp({ ...key, id: localId, processorCustomerId: 'cus_1' }),
-    `POST /v1/setup_intents customer=cus_1&usage=off_session&automatic_payment_methods[enabled]=true&metadata[till_id]=${localId}`,
+    ({ paymentMethods }) => paymentMethods.setUp({ ...creation, processorCustomerId: 'cus_1' }),
+    `POST /v1/setup_intents customer=cus_1&usage=off_session&automatic_payment_methods[enabled]=true&${marks}`,
     'key-1',
   ],
   [
     'paymentMethods.findSetup',
-    ({ paymentMethods }) => paymentMethods.findSetup({ localId, since, processorCustomerId: 'cus_1' }),
+    ({ paymentMethods }) => paymentMethods.findSetup({ mark, since, processorCustomerId: 'cus_1' }),
     'GET /v1/setup_intents customer=cus_1&created[gte]=1767225900&limit=100',
     undefined,
   ],
@@ -412,7 +418,7 @@ describe('what goes over the wire', () => {
 describe('a refusal that the state of things explains', () => {
   const cancel = ({ payments }: Processor) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
   const giveBack = ({ refunds }: Processor) =>
-    refunds.create({ ...key, id: localId, processorPaymentIntentId: 'pi_1', amount: 5, reason: null });
+    refunds.create({ ...creation, processorPaymentIntentId: 'pi_1', amount: 5, reason: null });
   const detach = ({ paymentMethods }: Processor) =>
     paymentMethods.detach({ ...key, paymentMethodId: 'pm_1' });
   const wrongState = (processorCode: string | null) => ({
@@ -509,16 +515,17 @@ describe('a refusal that the state of things explains', () => {
 });
 
 describe('what comes back', () => {
-  test('an object found by our id is read afresh', async (t) => {
+  test('an object found by the mark of its request is read afresh', async (t) => {
     const other = { ...paymentIntent, id: 'pi_0', metadata: {} };
     const server = await startScriptedServer(t, (response, { path }) =>
       answer(response, 200, path.endsWith('/pi_1') ? paymentIntent : list([other, paymentIntent])),
     );
     const { processor } = startAdapter(t, server.url);
-    const found = await processor.payments.find({ localId, since, processorCustomerId: 'cus_1' });
-    assert.equal(found?.payment.processorPaymentIntentId, 'pi_1');
-    assert.equal(found?.clientSecret, 'pi_1_secret_hush');
-    const absent = { localId: '0199d3a2-0000-7000-8000-000000000001', since, processorCustomerId: 'cus_1' };
+    const found = await processor.payments.find({ mark, since, processorCustomerId: 'cus_1' });
+    assert.equal(found?.value.payment.processorPaymentIntentId, 'pi_1');
+    assert.equal(found?.value.clientSecret, 'pi_1_secret_hush');
+    assert.equal(found?.request, mark.request);
+    const absent = { mark: { ...mark, key: 'another' }, since, processorCustomerId: 'cus_1' };
     assert.equal(await processor.payments.find(absent), null);
   });
 
@@ -578,8 +585,8 @@ describe('what comes back', () => {
     const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
     const { processor } = startAdapter(t, server.url);
     const made = await processor.payments.create({
-      ...key,
-      ...{ id: localId, processorCustomerId: 'cus_1', amount: 2000, currency: 'eur' },
+      ...creation,
+      ...{ processorCustomerId: 'cus_1', amount: 2000, currency: 'eur' },
     });
     assert.deepEqual(made.payment.asOf.earliest, new Date(paymentIntent.created * 1_000));
   });
@@ -591,14 +598,15 @@ describe('what comes back', () => {
         answer(response, 200, method === 'POST' ? odd : list([odd])),
       );
       const { processor, logged } = startAdapter(t, server.url);
-      const order = { ...key, id: localId, processorPaymentIntentId: 'pi_1', amount: 500, reason: null };
+      const order = { ...creation, processorPaymentIntentId: 'pi_1', amount: 500, reason: null };
       const made = await processor.refunds.create(order);
       assert(made.outcome === 'done');
       assert.equal(made.value.status, 'unknown');
       const [listed] = await processor.refunds.listOfPayment('pi_1');
-      const found = await processor.refunds.find({ localId, processorPaymentIntentId: 'pi_1' });
+      const found = await processor.refunds.find({ mark, since, processorPaymentIntentId: 'pi_1' });
       // Each answer has its own time.
-      for (const other of [listed, found]) assert.deepEqual({ ...other, asOf: made.value.asOf }, made.value);
+      for (const other of [listed, found?.value])
+        assert.deepEqual({ ...other, asOf: made.value.asOf }, made.value);
       assert.equal(logged.length, 3);
       for (const line of logged) assert.match(line, /refund\.status is .*refund status unknown/);
     });
@@ -606,7 +614,7 @@ describe('what comes back', () => {
 
   test('a refund that cannot be mapped hides no other one, but is not called missing either', async (t) => {
     const otherId = '0199d3a2-0000-7000-8000-000000000001';
-    const odd = { ...refund, id: 're_2', amount: 'odd', metadata: { till_id: otherId } };
+    const odd = { ...refund, id: 're_2', amount: 'odd', metadata: { till_id: otherId, till_key: 'other' } };
     const server = await startScriptedServer(t, (response) => answer(response, 200, list([odd, refund])));
     const { processor, logged } = startAdapter(t, server.url);
     const found = await processor.refunds.listOfPayment('pi_1');
@@ -616,7 +624,7 @@ describe('what comes back', () => {
     );
     assert.equal(logged.length, 1);
     assert.match(logged.join(), /re_2.*invalid object left out of a list/);
-    const lookUp = { localId: otherId, processorPaymentIntentId: 'pi_1' };
+    const lookUp = { mark: { ...mark, key: 'other' }, since, processorPaymentIntentId: 'pi_1' };
     await assert.rejects(processor.refunds.find(lookUp), { code: 'processor_bad_answer' });
   });
 

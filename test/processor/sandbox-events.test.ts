@@ -46,7 +46,7 @@ async function live(sandboxed: Sandboxed): Promise<void> {
     confirm: true,
     payment_method: 'pm_card_visa',
   });
-  const capture = { processorPaymentIntentId: authorised.id, captureId: localId, amount: 500 };
+  const capture = { processorPaymentIntentId: authorised.id, amount: 500 };
   await processor.payments.capture({ ...capture, ...newKey() });
 
   const { subscription, clientSecret } = await newSubscription(sandboxed);

@@ -45,7 +45,9 @@ describe('customers', () => {
   test('a customer is made, read, found, listed, changed and deleted', async (t) => {
     const { customers, events } = (await startSandboxed(t)).processor;
     const values = { id: localId, email: 'ada@example.com', name: 'Ada', phone: '+49 30 1' };
-    const made = await customers.create({ ...values, ...newKey() });
+    const key = newKey();
+    const { mark } = key;
+    const made = await customers.create({ ...values, ...key });
     assert.partialDeepStrictEqual(made, {
       localId,
       email: 'ada@example.com',
@@ -53,8 +55,8 @@ describe('customers', () => {
       phone: '+49 30 1',
     });
     assertSame(await customers.read(made.processorCustomerId), made);
-    assertSame(await customers.find({ localId, since }), made);
-    assert.equal(await customers.find({ localId: otherId, since }), null);
+    assertSame(await customers.find({ mark, since }), { value: made, request: mark.request });
+    assert.equal(await customers.find({ ...newKey(), since }), null);
     assertSame(await all(customers.list()), [made]);
     assertSame(await all(customers.list({ since })), [made]);
 
@@ -79,15 +81,17 @@ describe('plans', () => {
   test('a plan is made, read, found, listed and archived, product and price', async (t) => {
     const { plans } = (await startSandboxed(t)).processor;
     const values = { id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' } as const;
-    const made = await plans.create({ ...values, ...newKey() });
+    const key = newKey();
+    const { mark } = key;
+    const made = await plans.create({ ...values, ...key });
     const { processorPriceId, processorProductId } = made.price;
     assert.partialDeepStrictEqual(made, {
       product: { localId, processorProductId, name: 'Gold', active: true },
       price: { localId, amount: 900, currency: 'eur', interval: 'month', active: true },
     });
     assertSame(await plans.read(processorPriceId), made);
-    assertSame(await plans.find({ localId, since }), made);
-    assert.equal(await plans.find({ localId: otherId, since }), null);
+    assertSame(await plans.find({ mark, since }), { value: made, request: mark.request });
+    assert.equal(await plans.find({ ...newKey(), since }), null);
     assert.equal(await plans.read('price_none'), null);
 
     for (const again of [newKey(), newKey()]) {
@@ -109,7 +113,9 @@ describe('payments', () => {
     const { payments } = sandboxed.processor;
     const processorCustomerId = await newCustomer(sandboxed);
     const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur' };
-    const made = await payments.create({ ...values, ...newKey() });
+    const key = newKey();
+    const { mark } = key;
+    const made = await payments.create({ ...values, ...key });
     const { processorPaymentIntentId } = made.payment;
     assert.partialDeepStrictEqual(made.payment, {
       localId,
@@ -121,8 +127,11 @@ describe('payments', () => {
     });
     assert.match(made.clientSecret ?? '', /^pi_.*_secret_/);
     assertSame(await payments.read(processorPaymentIntentId), made);
-    assertSame(await payments.find({ localId, since, processorCustomerId }), made);
-    assert.equal(await payments.find({ localId: otherId, since, processorCustomerId }), null);
+    assertSame(await payments.find({ mark, since, processorCustomerId }), {
+      value: made,
+      request: mark.request,
+    });
+    assert.equal(await payments.find({ ...newKey(), since, processorCustomerId }), null);
     assert.equal(await payments.read('pi_none'), null);
 
     await confirm(sandboxed, processorPaymentIntentId, 'pm_card_visa');
@@ -251,7 +260,9 @@ describe('subscriptions and invoices', () => {
   test('a subscription waits for its first payment, and is active once it is paid', async (t) => {
     const sandboxed = await startSandboxed(t);
     const { subscriptions, invoices } = sandboxed.processor;
-    const made = await newSubscription(sandboxed);
+    const key = newKey();
+    const { mark } = key;
+    const made = await newSubscription(sandboxed, 0, 900, key);
     const { processorSubscriptionId } = made.subscription;
     const processorCustomerId = made.subscription.processorCustomerId ?? '';
     const { currentPeriodStart, currentPeriodEnd } = made.subscription.items[0];
@@ -259,8 +270,11 @@ describe('subscriptions and invoices', () => {
     assert.equal(made.subscription.localId, localId);
     assert(currentPeriodEnd > currentPeriodStart);
     assertSame(await subscriptions.read(processorSubscriptionId), made);
-    assertSame(await subscriptions.find({ localId, since, processorCustomerId }), made);
-    assert.equal(await subscriptions.find({ localId: otherId, since, processorCustomerId }), null);
+    assertSame(await subscriptions.find({ mark, since, processorCustomerId }), {
+      value: made,
+      request: mark.request,
+    });
+    assert.equal(await subscriptions.find({ ...newKey(), since, processorCustomerId }), null);
 
     const [paymentIntentId] = (made.clientSecret ?? '').split('_secret_');
     await confirm(sandboxed, paymentIntentId ?? '', 'pm_card_visa');

@@ -1,6 +1,7 @@
 import type { TestContext } from 'node:test';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
+import type { RequestMark } from '../../src/processor/request-mark.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { type Adapter, startAdapter } from './adapter.ts';
 import { localId } from './wire-objects.ts';
@@ -43,9 +44,9 @@ export async function startSandboxed(
 let keys = 0;
 
 /** A key that nothing else uses, in this process. */
-export function newKey(): { readonly idempotencyKey: string } {
+export function newKey(): { readonly idempotencyKey: string; readonly mark: RequestMark } {
   keys += 1;
-  return { idempotencyKey: `key-${keys}` };
+  return { idempotencyKey: `key-${keys}`, mark: { key: `digest-${keys}`, request: 'request' } };
 }
 
 export async function newCustomer({ processor }: Sandboxed): Promise<string> {
@@ -80,7 +81,12 @@ export async function newPlan({ processor }: Sandboxed, amount = 900): Promise<s
   return price.processorPriceId;
 }
 
-export async function newSubscription(sandboxed: Sandboxed, trialPeriodDays = 0, amount = 900) {
+export async function newSubscription(
+  sandboxed: Sandboxed,
+  trialPeriodDays = 0,
+  amount = 900,
+  key = newKey(),
+) {
   const processorCustomerId = await newCustomer(sandboxed);
   const processorPriceId = await newPlan(sandboxed, amount);
   return sandboxed.processor.subscriptions.create({
@@ -88,6 +94,6 @@ export async function newSubscription(sandboxed: Sandboxed, trialPeriodDays = 0,
     processorCustomerId,
     processorPriceId,
     trialPeriodDays,
-    ...newKey(),
+    ...key,
   });
 }

@@ -3,6 +3,11 @@ const createdSeconds = 1_767_225_600;
 
 export const localId = '0199d3a2-0000-7000-8000-0000000000ff';
 
+/** What a request leaves on the objects that it creates. */
+export const mark = { key: 'digest-of-key', request: 'digest-of-request' };
+
+const metadata = { till_id: localId, till_key: mark.key, till_request: mark.request };
+
 export const paymentIntent = {
   id: 'pi_1',
   object: 'payment_intent',
@@ -14,7 +19,7 @@ export const paymentIntent = {
   currency: 'eur',
   customer: 'cus_1',
   livemode: false,
-  metadata: { till_id: localId },
+  metadata,
   status: 'requires_payment_method',
 };
 
@@ -24,7 +29,7 @@ export const customer = {
   created: createdSeconds,
   email: 'ada@example.com',
   livemode: false,
-  metadata: { till_id: localId },
+  metadata,
   name: 'Ada',
   phone: null,
 };
@@ -35,7 +40,7 @@ export const refund = {
   amount: 500,
   created: createdSeconds,
   currency: 'eur',
-  metadata: { till_id: localId },
+  metadata,
   payment_intent: 'pi_1',
   reason: null,
   status: 'succeeded',
@@ -55,4 +60,5 @@ export const newPayment = {
   amount: 2000,
   currency: 'eur',
   idempotencyKey: 'key-1',
+  mark,
 };

@@ -305,7 +305,7 @@ export async function claimStatus(
   return claim.completed_at === null ? 'open' : 'completed';
 }
 
-/** The id that the claim gives to what is created. The processor's key is derived from it. */
+/** The id that the claim gives to what is created. */
 export async function claimedId(
   { sql }: Backend,
   operation: CreationOperation,

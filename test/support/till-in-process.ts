@@ -5,6 +5,7 @@ import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
+import { InstallationStore } from '../../src/idempotency/installation-store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
@@ -225,7 +226,8 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
     limits: { ...patientLimits, ...options.limits },
   });
   ends.push(() => processor.close());
-  return { logger, lines, metrics, ownerLock, database, deadlocks, processor };
+  const installationId = await new InstallationStore().readId(database);
+  return { logger, lines, metrics, ownerLock, database, installationId, deadlocks, processor };
 }
 
 interface EventParts {

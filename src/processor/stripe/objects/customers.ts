@@ -6,7 +6,8 @@ import type { Attempt, CustomerCalls, CustomerValues } from '../../processor.ts'
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
-import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapCustomer } from './map-customer.ts';
@@ -22,7 +23,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     });
 
   return {
-    create: ({ id, email, name, phone, externalId, metadata, idempotencyKey }) =>
+    create: ({ id, mark, email, name, phone, externalId, metadata, idempotencyKey }) =>
       call('customers.create', {
         kind: 'write',
         send: (options) =>
@@ -31,7 +32,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
               email,
               ...(name === null ? {} : { name }),
               ...(phone === null ? {} : { phone }),
-              metadata: fullMetadata(id, externalId, metadata),
+              metadata: { ...fullMetadata(id, externalId, metadata), ...markMetadata(mark) },
             },
             { ...options, idempotencyKey },
           ),
@@ -56,10 +57,19 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
         refused: missing,
       }),
 
-    find: async ({ localId, since }) => {
-      const id = await findByLocalId(context, 'customers.list', fetchSince(context, since), localId);
-      const found = id === null ? null : await read(id);
-      return found === 'deleted' ? null : found;
+    find: async (lookUp) => {
+      const found = await searchMarked(
+        context,
+        {
+          listing: 'customers.list',
+          list: (filter) => (page, options) => stripe.customers.list({ ...filter, ...page }, options),
+          searching: 'customers.search',
+          search: (params, options) => stripe.customers.search(params, options),
+        },
+        lookUp,
+      );
+      const customer = found === null ? null : await read(found.id);
+      return found === null || customer === 'deleted' ? null : withRequest(found, customer);
     },
 
     list: ({ since, ...place } = {}) =>
@@ -95,7 +105,7 @@ function updateCustomer(
         },
         { ...options, idempotencyKey },
       ),
-    take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf)),
+    take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf), response),
     refused: missing,
   });
 }

@@ -11,6 +11,7 @@ import type {
 } from '../../subscription-change-calls.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
+import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapSubscription } from './map-subscription.ts';
 import { quantityOf } from './map-subscription-terms.ts';
@@ -35,6 +36,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     items: [first, ...others],
     processorScheduleId: ifReadable(() => subscription.referenceOrNull('schedule')),
     pendingUpdate: pendingUpdateOf(subscription),
+    changeMarks: changeMarksOf(subscription),
   };
 }
 
@@ -63,7 +65,16 @@ function pendingUpdateOf(subscription: WireObject): PendingUpdate | null {
     // The processor bills a pending update with the latest invoice.
     processorInvoiceId: ifReadable(() => subscription.referenceOrNull('latest_invoice')),
     items: items ?? [],
+    changeMarks: changeMarksOf(update),
   };
+}
+
+/** The metadata key under which a subscription carries the marks of its changes. */
+export const changeMarksKey = 'till_changes';
+
+function changeMarksOf(object: WireObject): readonly string[] {
+  const marks = fieldsOf(object)?.[changeMarksKey];
+  return typeof marks === 'string' ? marks.split(' ') : [];
 }
 
 /** Maps an invoice with `payments.data.payment.payment_intent` expanded. The newest payment counts. */

@@ -5,7 +5,8 @@ import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
-import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
+import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
 
 export function createPaymentMethodCalls(context: AdapterContext): PaymentMethodCalls {
@@ -15,7 +16,7 @@ export function createPaymentMethodCalls(context: AdapterContext): PaymentMethod
 function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp' | 'findSetup'> {
   const { stripe, call, logger } = context;
   return {
-    setUp: ({ id, processorCustomerId, idempotencyKey }) =>
+    setUp: ({ id, mark, processorCustomerId, idempotencyKey }) =>
       call('setup_intents.create', {
         kind: 'write',
         send: (options) =>
@@ -25,7 +26,7 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
               // The payment method is saved to charge the customer when they are away, too.
               usage: 'off_session',
               automatic_payment_methods: { enabled: true },
-              metadata: { [localIdKey]: id },
+              metadata: creationMetadata({ id, mark }),
             },
             { ...options, idempotencyKey },
           ),
@@ -37,22 +38,11 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
         },
       }),
 
-    findSetup: async ({ localId, since, processorCustomerId }) => {
+    findSetup: async ({ mark, since, processorCustomerId }) => {
       const filter = { customer: processorCustomerId, ...createdSince(since) };
       const fetch: Fetch = (page, options) => stripe.setupIntents.list({ ...filter, ...page }, options);
-      const mapIfWanted = (value: unknown) =>
-        WireObject.parse(value, 'setup_intent').optionalLocalId() === localId ? [mapSetup(value)] : [];
-      for await (const page of fetchPages(
-        context,
-        'setup_intents.list',
-        fetch,
-        lookUpPagesMax,
-        mapIfWanted,
-      )) {
-        const [found] = page.flat();
-        if (found !== undefined) return found;
-      }
-      return null;
+      const found = await findMarked(context, 'setup_intents.list', fetch, mark);
+      return found && withRequest(found, mapSetup(found.value));
     },
   };
 }

@@ -7,14 +7,19 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
+import {
+  captureKeys,
+  creationMetadata,
+  findMarked,
+  markMetadata,
+  readMark,
+  withRequest,
+} from '../wire/request-marks.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { ifReadable, type KnownLinks, localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
-
-/** The metadata key under which a captured payment intent carries the id of its capture. */
-const captureIdKey = 'till_capture_id';
 
 /** The latest charge says how the payment was paid, and until when it can be captured. */
 const withCharge = { expand: ['latest_charge'] };
@@ -36,7 +41,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
 
     ...createChanges(context),
 
-    capture: ({ processorPaymentIntentId, captureId, amount, idempotencyKey }) =>
+    capture: ({ processorPaymentIntentId, mark, amount, idempotencyKey }) =>
       call('payments.capture', {
         kind: 'write',
         send: (options) =>
@@ -44,7 +49,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
             processorPaymentIntentId,
             {
               ...(amount === null ? {} : { amount_to_capture: amount }),
-              metadata: { [captureIdKey]: captureId },
+              metadata: markMetadata(mark, captureKeys),
               ...withCharge,
             },
             { ...options, idempotencyKey },
@@ -54,21 +59,21 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
           missing(refusal) ?? (isAboutCapture(refusal) ? refused('wrong_state', refusal) : undefined),
       }),
 
-    findCapture: ({ processorPaymentIntentId, captureId }) =>
+    findCapture: ({ processorPaymentIntentId, mark }) =>
       call('payments.read', {
         kind: 'read',
         send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withCharge, options),
-        take: (response, asOf) =>
-          captureIdOf(response) === captureId
-            ? mapPaymentResponse(withKnownLinks(response, noLinks), asOf)
-            : null,
+        take: (response, asOf) => {
+          const found = readMark(response, mark, captureKeys);
+          return found && withRequest(found, mapPaymentResponse(withKnownLinks(response, noLinks), asOf));
+        },
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
-    find: async ({ localId, since, processorCustomerId }) => {
-      const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
-      const id = await findByLocalId(context, 'payments.list', fetch, localId);
-      return id === null ? null : read(id, { localId, customer: processorCustomerId });
+    find: async ({ mark, since, processorCustomerId: customer }) => {
+      const fetch = fetchList({ customer, ...createdSince(since) });
+      const found = await findMarked(context, 'payments.list', fetch, mark);
+      return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
     list: ({ processorCustomerId, ...place }) =>
@@ -85,6 +90,8 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
   };
 }
 
+type Marking = Parameters<typeof creationMetadata>[0];
+
 function createChanges({ stripe, call }: AdapterContext): Pick<PaymentCalls, 'update' | 'cancel'> {
   return {
     update: ({ processorPaymentIntentId, metadata, idempotencyKey }) =>
@@ -96,7 +103,7 @@ function createChanges({ stripe, call }: AdapterContext): Pick<PaymentCalls, 'up
             { ...changedMetadata(metadata), ...withCharge },
             { ...options, idempotencyKey },
           ),
-        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
+        take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf), response),
         refused: missing,
       }),
 
@@ -178,15 +185,15 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
   };
 }
 
-function creationParams(payment: NewPayment): Stripe.PaymentIntentCreateParams {
-  const { id, processorCustomerId, amount, currency, description, captureMethod, paymentMethodId } = payment;
+function creationParams(payment: NewPayment & Marking): Stripe.PaymentIntentCreateParams {
+  const { processorCustomerId, amount, currency, description, captureMethod, paymentMethodId } = payment;
   return {
     customer: processorCustomerId,
     amount,
     currency,
     // Methods that redirect the customer need an address to return to, and a customer.
     automatic_payment_methods: { enabled: true, ...(payment.offSession ? { allow_redirects: 'never' } : {}) },
-    metadata: { ...payment.metadata, [localIdKey]: id },
+    metadata: { ...payment.metadata, ...creationMetadata(payment) },
     ...(description === undefined ? {} : { description }),
     ...(captureMethod === undefined ? {} : { capture_method: captureMethod }),
     ...(paymentMethodId === undefined ? {} : { payment_method: paymentMethodId }),
@@ -210,10 +217,6 @@ const captureCodes: readonly string[] = [
   'intent_invalid_state',
   'payment_intent_unexpected_state',
 ];
-
-function captureIdOf(response: unknown): string | null {
-  return ifReadable(() => WireObject.parse(response, 'payment_intent').object('metadata').text(captureIdKey));
-}
 
 function lostPayment(): Failure {
   return new Failure(

@@ -6,7 +6,8 @@ import type { Attempt, PlanCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
-import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { type Fetch, mapPages } from '../wire/listing.ts';
+import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { changedMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
@@ -54,9 +55,18 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
     update: (change) => updateProduct(context, change),
 
-    find: async ({ localId, since }) => {
-      const id = await findByLocalId(context, 'plans.list', fetchList(createdSince(since)), localId);
-      return id === null ? null : read(id);
+    find: async (lookUp) => {
+      const found = await searchMarked(
+        context,
+        {
+          listing: 'plans.list',
+          list: fetchList,
+          searching: 'plans.search',
+          search: (params, options) => stripe.prices.search(params, options),
+        },
+        lookUp,
+      );
+      return found === null ? null : withRequest(found, await read(found.id));
     },
 
     list: ({ processorProductId, ...place } = {}) => {
@@ -69,7 +79,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
 
 function createPlan(
   { stripe, call }: AdapterContext,
-  { id, idempotencyKey, ...plan }: Parameters<PlanCalls['create']>[0],
+  { id, mark, idempotencyKey, ...plan }: Parameters<PlanCalls['create']>[0],
 ): ReturnType<PlanCalls['create']> {
   const { name, amount, currency, interval, intervalCount = 1, metadata = {} } = plan;
   const { features = noFeatures, group: groupName = null } = plan;
@@ -85,7 +95,7 @@ function createPlan(
             name,
             metadata: { ...metadata, ...newPlanMetadata(features, groupName), [localIdKey]: id },
           },
-          metadata: { [localIdKey]: id },
+          metadata: creationMetadata({ id, mark }),
           expand,
         },
         { ...options, idempotencyKey },
@@ -126,7 +136,7 @@ function updateProduct(
     take: (response, asOf) => {
       const facts = mapProduct(withKnownLinks(response, { localId: null }), asOf);
       if (facts.deleted) throw new UnmappableError('the product was to be changed and is shown as deleted');
-      return done({ ...facts, name: facts.name ?? name ?? null });
+      return done({ ...facts, name: facts.name ?? name ?? null }, response);
     },
     refused: missing,
   });

@@ -5,16 +5,17 @@ import type { RefundCalls } from '../../processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, refused } from '../wire/attempt.ts';
-import { type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
-import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
+import { withKnownLinks } from '../wire/wire-object.ts';
 import { mapRefundResponse } from './map-refund.ts';
 
 export function createRefundCalls(context: AdapterContext): RefundCalls {
   const { stripe, call } = context;
   const map = createMapping(context);
   return {
-    create: ({ id, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
+    create: ({ id, mark, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
       call('refunds.create', {
         kind: 'write',
         send: (options) =>
@@ -23,7 +24,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
               payment_intent: processorPaymentIntentId,
               amount,
               ...(reason === null ? {} : { reason }),
-              metadata: { [localIdKey]: id },
+              metadata: creationMetadata({ id, mark }),
             },
             { ...options, idempotencyKey },
           ),
@@ -60,14 +61,18 @@ function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'li
   const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
     map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
   return {
-    find: async ({ localId, processorPaymentIntentId }) => {
-      const fetch = fetchOfPayment(processorPaymentIntentId);
-      const mapIfWanted = (value: unknown, asOf: AsOf) =>
-        WireObject.parse(value, 'refund').localId() === localId
-          ? [mapOfPayment(value, processorPaymentIntentId, asOf)]
-          : [];
+    find: async ({ mark, since, processorPaymentIntentId }) => {
+      const fetch: Fetch = (page, options) =>
+        stripe.refunds.list(
+          { payment_intent: processorPaymentIntentId, ...createdSince(since), ...page },
+          options,
+        );
+      const mapIfWanted = (value: unknown, asOf: AsOf) => {
+        const found = readMark(value, mark);
+        return found && withRequest(found, mapOfPayment(value, processorPaymentIntentId, asOf));
+      };
       for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapIfWanted)) {
-        const [found] = page.flat();
+        const found = page.find((one) => one !== null);
         if (found !== undefined) return found;
       }
       return null;

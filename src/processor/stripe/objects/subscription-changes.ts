@@ -9,7 +9,13 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { hasMoreLines, readLines } from './invoice-lines.ts';
-import { mapChangeable, mapCharge, mapPreview, mapPreviewLine } from './map-subscription-change.ts';
+import {
+  changeMarksKey,
+  mapChangeable,
+  mapCharge,
+  mapPreview,
+  mapPreviewLine,
+} from './map-subscription-change.ts';
 import { termExpansions } from './map-subscription-terms.ts';
 
 const expand = [...termExpansions];
@@ -40,17 +46,22 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
 
-    change: ({ idempotencyKey, ...change }) =>
+    change: ({ idempotencyKey, changeMarks, ...change }) =>
       call('subscriptions.update', {
         kind: 'write',
         send: (options) =>
           stripe.subscriptions.update(
             change.processorSubscriptionId,
             // What is not paid at once must not be had: the change then waits as a pending update.
-            { ...changeParams(change), payment_behavior: 'pending_if_incomplete', expand },
+            {
+              ...changeParams(change),
+              payment_behavior: 'pending_if_incomplete',
+              metadata: { [changeMarksKey]: changeMarks.join(' ') },
+              expand,
+            },
             { ...options, idempotencyKey },
           ),
-        take: (response, asOf) => done(mapChangeable(response, asOf)),
+        take: (response, asOf) => done(mapChangeable(response, asOf), response),
         refused: missing,
       }),
 

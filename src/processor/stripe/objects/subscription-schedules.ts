@@ -22,7 +22,7 @@ export function createScheduleCalls(context: AdapterContext): ScheduleCalls {
           ),
         take: (response) => {
           scheduleOf(response);
-          return done(null);
+          return done(null, response);
         },
         refused: refusedChange,
       }),

@@ -7,9 +7,10 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, findByLocalId, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
+import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
-import { type KnownLinks, localIdKey, withKnownLinks } from '../wire/wire-object.ts';
+import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions, termExpansionsInList } from './map-subscription-terms.ts';
 import { createSubscriptionToPayRead } from './subscription-to-pay.ts';
@@ -53,10 +54,10 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
     ...createChanges(context),
 
-    find: async ({ localId, since, processorCustomerId }) => {
-      const fetch = fetchList({ customer: processorCustomerId, ...createdSince(since) });
-      const id = await findByLocalId(context, 'subscriptions.list', fetch, localId);
-      return id === null ? null : read(id, { localId, customer: processorCustomerId });
+    find: async ({ mark, since, processorCustomerId: customer }) => {
+      const fetch = fetchList({ customer, ...createdSince(since) });
+      const found = await findMarked(context, 'subscriptions.list', fetch, mark);
+      return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
     list: ({ processorCustomerId, ...place }) =>
@@ -71,8 +72,10 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 }
 
 /** Parameters of defaults are left out: a call that is repeated after an upgrade must be the same call. */
-function creationParams(subscription: NewSubscription): Stripe.SubscriptionCreateParams {
-  const { id, processorCustomerId, processorPriceId, quantity, trialPeriodDays } = subscription;
+function creationParams(
+  subscription: NewSubscription & Parameters<typeof creationMetadata>[0],
+): Stripe.SubscriptionCreateParams {
+  const { processorCustomerId, processorPriceId, quantity, trialPeriodDays } = subscription;
   const { paymentMethodId, processorPromotionCodeId, trialEndWithoutCard, metadata } = subscription;
   return {
     customer: processorCustomerId,
@@ -87,7 +90,7 @@ function creationParams(subscription: NewSubscription): Stripe.SubscriptionCreat
     ...(trialEndWithoutCard === undefined
       ? {}
       : { trial_settings: { end_behavior: { missing_payment_method: trialEndWithoutCard } } }),
-    metadata: { ...metadata, [localIdKey]: id },
+    metadata: { ...metadata, ...creationMetadata(subscription) },
     expand,
   };
 }
@@ -125,7 +128,7 @@ function createChanges({
             },
             { ...options, idempotencyKey },
           ),
-        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
+        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf), response),
         refused: missing,
       }),
 

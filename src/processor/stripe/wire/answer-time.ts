@@ -22,13 +22,22 @@ export function sinceCreation(response: unknown, asOf: AsOf): AsOf {
   return createdAt < asOf.earliest ? { ...asOf, earliest: createdAt } : asOf;
 }
 
-/** The official package attaches the raw response to the value that it returns. */
 export function headerDateMs(response: unknown): number | null {
-  const { lastResponse } = response as {
-    readonly lastResponse?: { readonly headers?: { readonly date?: string } };
-  };
-  const ms = Date.parse(String(lastResponse?.headers?.date));
+  const ms = Date.parse(String(headerOf(response, 'date')));
   return Number.isNaN(ms) ? null : ms;
+}
+
+/** Whether the processor repeats its response to an earlier call with the same key. */
+export function isReplayed(response: unknown): boolean {
+  return headerOf(response, 'idempotent-replayed') === 'true';
+}
+
+/** The official package attaches the raw response to the value that it returns. */
+function headerOf(response: unknown, name: string): string | undefined {
+  const { lastResponse } = Object(response) as {
+    readonly lastResponse?: { readonly headers?: Readonly<Record<string, string | undefined>> };
+  };
+  return lastResponse?.headers?.[name];
 }
 
 function wholeSecond(ms: number): Date {

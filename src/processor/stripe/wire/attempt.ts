@@ -1,9 +1,11 @@
 import type { Declined } from '../../invoice-payment.ts';
 import type { Attempt, Refused } from '../../processor.ts';
+import { isReplayed } from './answer-time.ts';
 import type { Refusal } from './refusal.ts';
 
-export function done<T>(value: T): Attempt<T> {
-  return { outcome: 'done', value };
+/** `response`: that of a change, which the processor may repeat. */
+export function done<T>(value: T, response?: unknown): Attempt<T> {
+  return { outcome: 'done', value, ...(isReplayed(response) ? { isReplayed: true } : {}) };
 }
 
 /** The object of the call does not exist, as opposed to an object that the call only refers to. */

@@ -120,13 +120,18 @@ function toResultOrThrow<T>(
   error: unknown,
   observe: (outcome: ProcessorOutcome) => void,
 ): T {
-  const result = failed.refusal && call.refused?.(failed.refusal);
+  const result = failed.refusal && !isOldRefusal(failed) ? call.refused?.(failed.refusal) : undefined;
   if (result !== undefined) {
     observe('refused');
     return result;
   }
   observe(failed.outcome);
   throw callFailure(failed, call.kind === 'write' && maybeDone ? 'unknown' : 'none', error);
+}
+
+/** A refusal that the processor repeats says nothing about now. A decline is a result, and stays one. */
+function isOldRefusal({ replayed, refusal }: FailedCall): boolean {
+  return replayed === true && refusal?.status !== 402;
 }
 
 function delayBefore(retry: number, limits: CallLimits): number {

@@ -14,8 +14,8 @@ const pageSize = 100;
 export const resyncPagesMax = 1_000_000;
 
 /**
- * Ten thousand objects created since a call of unknown effect. The sweeper looks within minutes, when there are few. A
- * longer listing means that something else is wrong, and must not use up the processor's rate limit.
+ * Ten thousand objects: those of one customer in a day, or all that the processor's search does not show yet. A longer
+ * listing means that something else is wrong, and must not use up the processor's rate limit.
  */
 export const lookUpPagesMax = 100;
 
@@ -116,27 +116,14 @@ export function mapOrLeaveOut<T>(
   };
 }
 
-/** The id of the object in the listing that carries the given Till id. */
-export async function findByLocalId(
-  context: AdapterContext,
-  operation: ProcessorOperation,
-  fetch: Fetch,
-  localId: string,
-): Promise<string | null> {
-  const map = (value: unknown) => {
-    const item = WireObject.parse(value, 'item');
-    return { id: item.text('id'), localId: item.localId() };
-  };
-  for await (const items of fetchPages(context, operation, fetch, lookUpPagesMax, map)) {
-    const found = items.find((item) => item.localId === localId);
-    if (found !== undefined) return found.id;
-  }
-  return null;
-}
-
 /** The wire API's filter for objects created since. */
 export function createdSince(since: Date): { created: { gte: number } } {
-  return { created: { gte: Math.max(0, Math.floor((since.getTime() - clockSkewMsMax) / 1000)) } };
+  return { created: { gte: Math.max(0, Math.floor(earliestCreation(since).getTime() / 1000)) } };
+}
+
+/** On the processor's clock. */
+export function earliestCreation(since: Date): Date {
+  return new Date(since.getTime() - clockSkewMsMax);
 }
 
 interface ListingPage<T> {

@@ -85,8 +85,8 @@ export function classifyError(error: unknown): FailedCall {
     });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
-    // Only Till uses the key, so an earlier call of Till, phrased by another version, has ended under it. What it
-    // created can be looked up; the key itself cannot be used again.
+    // Only Till uses the key, so an earlier call of Till has ended under it: the same request, whose claim is lost, or one
+    // that was refused. What it created can be looked up; the key itself cannot be used again.
     return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && !codesOfMissing.includes(error.code)) {
@@ -174,6 +174,7 @@ function rejected(error: StripeError, status: number): FailedCall {
     detail: message,
     worthRetrying: header(error, 'stripe-should-retry') === 'true',
     maybeDone: false,
+    replayed: header(error, 'idempotent-replayed') === 'true',
     refusal: {
       status,
       code: textOrNull(error.code),

@@ -1,0 +1,118 @@
+import type { Stripe } from 'stripe';
+import type { LookUp } from '../../look-up.ts';
+import type { ProcessorOperation } from '../../operations.ts';
+import type { Marked, RequestMark } from '../../request-mark.ts';
+import type { AdapterContext } from './adapter-context.ts';
+import { createdSince, earliestCreation, type Fetch, fetchPages, lookUpPagesMax } from './listing.ts';
+import { fieldsOf } from './wire-metadata.ts';
+import { localIdKey, WireObject } from './wire-object.ts';
+
+/** The metadata keys of a mark. */
+interface MarkKeys {
+  readonly key: string;
+  readonly request: string;
+}
+
+/** Those of the request that created the object. */
+const creationKeys: MarkKeys = { key: 'till_key', request: 'till_request' };
+
+/** Those of the request that captured the payment. */
+export const captureKeys: MarkKeys = { key: 'till_capture_key', request: 'till_capture_request' };
+
+/**
+ * How far the processor's search lags behind at most: about a minute, and up to an hour during an outage. What is younger
+ * is listed.
+ */
+const searchLagMsMax = 3_600_000;
+
+/** One object at most has a mark, unless somebody copied its metadata. */
+const searchedMax = 10;
+
+/** What an object that Till creates carries in its metadata. */
+export function creationMetadata({ id, mark }: { readonly id: string; readonly mark: RequestMark }) {
+  return { [localIdKey]: id, ...markMetadata(mark) };
+}
+
+export function markMetadata({ key, request }: RequestMark, keys = creationKeys) {
+  return { [keys.key]: key, [keys.request]: request };
+}
+
+/** An object that a request with the same key created. */
+interface MarkedObject {
+  readonly id: string;
+  readonly localId: string | null;
+  readonly request: string | null;
+  readonly value: unknown;
+}
+
+/** The object, if it has the mark of a request with this key. */
+export function readMark(value: unknown, { key }: RequestMark, keys = creationKeys): MarkedObject | null {
+  const object = WireObject.parse(value, 'item');
+  // Fails if there is no metadata: what cannot be seen is not missing.
+  const localId = object.localId();
+  const fields = fieldsOf(object);
+  if (fields?.[keys.key] !== key) return null;
+  const request = fields[keys.request];
+  return {
+    id: object.text('id'),
+    localId,
+    request: typeof request === 'string' ? request : null,
+    value,
+  };
+}
+
+/** The object in the listing that a request with this key created. */
+export async function findMarked(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  mark: RequestMark,
+): Promise<MarkedObject | null> {
+  const map = (value: unknown) => readMark(value, mark);
+  for await (const items of fetchPages(context, operation, fetch, lookUpPagesMax, map)) {
+    const found = items.find((item) => item !== null);
+    if (found !== undefined) return found;
+  }
+  return null;
+}
+
+/** A kind of object without a parent. A listing of all those of a day would be too long. */
+interface Searched {
+  readonly listing: ProcessorOperation;
+  readonly list: (filter: ReturnType<typeof createdSince>) => Fetch;
+  readonly searching: ProcessorOperation;
+  readonly search: (
+    params: { readonly query: string; readonly limit: number },
+    options: Stripe.RequestOptions,
+  ) => Promise<unknown>;
+}
+
+/** The same among all objects of a kind: by the processor's search, and what is too young for it by listing. */
+export async function searchMarked(
+  context: AdapterContext,
+  { listing, list, searching, search }: Searched,
+  { mark, since }: LookUp,
+): Promise<MarkedObject | null> {
+  const query = `metadata['${creationKeys.key}']:'${mark.key}'`;
+  const indexed = await context.call(searching, {
+    kind: 'read',
+    send: (options) => search({ query, limit: searchedMax }, options),
+    take: (response) =>
+      WireObject.parse(response, 'search_result')
+        .array('data')
+        .filter((value) => WireObject.parse(value, 'item').createdAt(since) >= earliestCreation(since))
+        .map((value) => readMark(value, mark))
+        .find((found) => found !== null),
+    // Not every account can search.
+    refused: () => null,
+  });
+  if (indexed !== undefined && indexed !== null) return indexed;
+  const youngest = indexed === null ? 0 : Date.now() - searchLagMsMax;
+  const from = new Date(Math.max(since.getTime(), youngest));
+  return findMarked(context, listing, list(createdSince(from)), mark);
+}
+
+/** What was found, and its request. Null if it was deleted meanwhile. */
+export function withRequest<T>({ request }: MarkedObject, value: T | null): Marked<T> | null {
+  return value === null ? null : { value, request };
+}

@@ -1,0 +1,55 @@
+import { Failure } from '../errors.ts';
+import { lostClaimAgeMs } from '../idempotency/claim.ts';
+import type { OperationWrite } from '../idempotency/operation.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Declined, NewInvoicePayment } from '../processor/invoice-payment.ts';
+import type { Processor } from '../processor/processor.ts';
+import type { Subscription } from './subscription.ts';
+
+interface LostPaymentParts {
+  readonly processor: Pick<Processor, 'invoices'>;
+  readonly clock: Clock;
+}
+
+/**
+ * What became of an earlier request with the same key, whose claim is lost. Otherwise this request would pay another
+ * invoice. To pay a paid invoice again under the same key of the processor charges nothing: the processor repeats its
+ * response to the earlier call, or refuses the call if there was none. Null if there was no earlier request.
+ */
+export async function findLostPayment(
+  { processor: { invoices }, clock }: LostPaymentParts,
+  { paymentMethodId }: { readonly paymentMethodId?: string },
+  { processorSubscriptionId }: Subscription,
+  { hasKey, target, idempotencyKey }: OperationWrite,
+): Promise<'paid' | Declined | null> {
+  // A request that has chosen its invoice goes on with that.
+  if (!hasKey || target !== null) return null;
+  const since = new Date(clock.now().getTime() - lostClaimAgeMs);
+  for (const processorInvoiceId of await invoices.listPaid(processorSubscriptionId, since)) {
+    const method = paymentMethodId === undefined ? {} : { paymentMethodId };
+    const order = {
+      processorInvoiceId,
+      ...method,
+      idempotencyKey: `${idempotencyKey}-${processorInvoiceId}`,
+    };
+    const earlier = await repeat(invoices, order);
+    if (earlier !== null) return earlier;
+  }
+  return null;
+}
+
+async function repeat(
+  invoices: Processor['invoices'],
+  order: NewInvoicePayment,
+): Promise<'paid' | Declined | null> {
+  try {
+    const attempt = await invoices.pay(order);
+    if (attempt.outcome === 'declined') return attempt;
+    return attempt.isReplayed ? 'paid' : null;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // What the processor repeats says nothing about the keys after this one: the request continues under the next.
+    if (error.extras.replayed === true || error.code !== 'processor_rejected') throw error;
+    return null;
+  }
+}
