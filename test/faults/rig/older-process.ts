@@ -6,6 +6,7 @@ const keptTables = [
   'list_counts',
   'recovery',
   'processor_account',
+  'installation',
   'events',
   'event_baselines',
   'overview_progress',
