@@ -148,8 +148,8 @@ if (files.length === 0) {
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
-  await globalSetup({ isWholeRun: isShared });
   try {
+    await globalSetup({ isWholeRun: isShared });
     if (files.length > 0) await test('these tests', files, 1);
     else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
     else {
