@@ -215,7 +215,8 @@ export class ClaimStore {
 
   /** The open claims on an object that no process works on. */
   listAbandonedOf(db: Queryable, parentId: string, limit: number): Promise<readonly StoredClaim[]> {
-    return db.query(
+    return this.#read(
+      db,
       `select ${columns} from till.idempotency_claims
        where parent_id = $1 and completed_at is null and leased_until < now()
        order by leased_until limit $2`,

@@ -11,6 +11,9 @@ import type { Operation } from './operation.ts';
  */
 const suffixesMax = 10;
 
+/** The processor may have failed long ago under one key. If it also fails under the next one, it fails now. */
+const failuresMax = 1;
+
 /** A request with a claim. */
 export interface ClaimedRequest<Request, Prepared, Made, Result> {
   readonly operation: Operation<Request, Prepared, Made, Result>;
@@ -40,12 +43,14 @@ export class ProcessorStep {
   ): Promise<Made> {
     const { claims, database, crashPoints } = this.#parts;
     let current = claim;
+    let failures = 0;
     for (let suffixes = 1; ; suffixes += 1) {
       try {
         if (current.attemptAgeMs <= processorKeyLifeMs)
           return await this.#call(claimed, prepared, current, isResumed && current === claim);
       } catch (error) {
-        if (!isUsedUp(error) || suffixes >= suffixesMax) throw error;
+        if (isFailure(error)) failures += 1;
+        if (!isUsedUp(error) || suffixes >= suffixesMax || failures > failuresMax) throw error;
       }
       const found = await this.find(claimed.operation, current);
       if (found !== null) {
@@ -111,4 +116,8 @@ export class ProcessorStep {
 /** The processor has something else stored under its key, and repeats it for a day. */
 function isUsedUp(error: unknown): boolean {
   return error instanceof Failure && error.extras.replayed === true;
+}
+
+function isFailure(error: unknown): boolean {
+  return error instanceof Failure && error.code === 'processor_unavailable';
 }

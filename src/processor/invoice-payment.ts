@@ -37,8 +37,6 @@ export interface InvoicePaymentCalls {
   }): Promise<Attempt<null>>;
   /** Charges the payment method at once, without the customer. */
   pay(order: NewInvoicePayment): Promise<Tried | Declined>;
-  /** The ids of the invoices of a subscription that were paid since then, the newest first. */
-  listPaid(processorSubscriptionId: string, since: Date): Promise<readonly string[]>;
   /** What became of the last try to pay an open invoice. Null if there was none. */
   findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
 }
@@ -52,6 +50,8 @@ export interface SubscriptionInvoice {
   readonly isOneOff: boolean;
   /** The start of the first period that it bills. Null if it does not show one. */
   readonly billsFrom: Date | null;
+  /** Null if it is not paid, or does not show when. */
+  readonly paidAt: Date | null;
   /** Null if the response does not show the whole invoice. */
   readonly facts: InvoiceFacts | null;
 }

@@ -11,6 +11,7 @@ function invoice(id: string, status: string | null, values: Partial<Subscription
     processorInvoiceId: id,
     status,
     isOneOff: false,
+    paidAt: null,
     billsFrom: periodStart,
     facts: null,
     ...values,

@@ -1,15 +1,11 @@
 import { Failure } from '../errors.ts';
 import { lostClaimAgeMs } from '../idempotency/claim.ts';
 import type { OperationWrite } from '../idempotency/operation.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Declined, NewInvoicePayment } from '../processor/invoice-payment.ts';
+import type { Declined, NewInvoicePayment, SubscriptionToPay } from '../processor/invoice-payment.ts';
 import type { Processor } from '../processor/processor.ts';
-import type { Subscription } from './subscription.ts';
 
-interface LostPaymentParts {
-  readonly processor: Pick<Processor, 'invoices'>;
-  readonly clock: Clock;
-}
+/** More than a subscription pays in a day. */
+const paidMax = 10;
 
 /**
  * What became of an earlier request with the same key, whose claim is lost. Otherwise this request would pay another
@@ -17,15 +13,14 @@ interface LostPaymentParts {
  * response to the earlier call, or refuses the call if there was none. Null if there was no earlier request.
  */
 export async function findLostPayment(
-  { processor: { invoices }, clock }: LostPaymentParts,
+  { invoices }: Pick<Processor, 'invoices'>,
   { paymentMethodId }: { readonly paymentMethodId?: string },
-  { processorSubscriptionId }: Subscription,
+  present: SubscriptionToPay,
   { hasKey, target, idempotencyKey }: OperationWrite,
 ): Promise<'paid' | Declined | null> {
   // A request that has chosen its invoice goes on with that.
   if (!hasKey || target !== null) return null;
-  const since = new Date(clock.now().getTime() - lostClaimAgeMs);
-  for (const processorInvoiceId of await invoices.listPaid(processorSubscriptionId, since)) {
+  for (const processorInvoiceId of newlyPaid(present).slice(0, paidMax)) {
     const method = paymentMethodId === undefined ? {} : { paymentMethodId };
     const order = {
       processorInvoiceId,
@@ -36,6 +31,14 @@ export async function findLostPayment(
     if (earlier !== null) return earlier;
   }
   return null;
+}
+
+/** By the processor's clock. */
+function newlyPaid({ invoices, subscription: { asOf } }: SubscriptionToPay): readonly string[] {
+  const since = asOf.earliest.getTime() - lostClaimAgeMs;
+  return invoices
+    .filter(({ paidAt }) => paidAt !== null && paidAt.getTime() >= since)
+    .map(({ processorInvoiceId }) => processorInvoiceId);
 }
 
 async function repeat(

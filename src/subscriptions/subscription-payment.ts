@@ -104,10 +104,10 @@ export class SubscriptionPayment
 
   async call(request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
     const { subscription, processorInvoiceId: named } = prepared;
-    const earlier = await findLostPayment(this.#parts, request, subscription, write);
-    if (earlier === 'paid') return this.#made(subscription, await this.#read(subscription));
-    if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
     let present = await this.#read(subscription);
+    const earlier = await findLostPayment(this.#parts.processor, request, present, write);
+    if (earlier === 'paid') return this.#made(subscription, present);
+    if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
     let target = write.target ?? firstTarget(present, named);
     for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
       if (target !== write.target) await write.choose(target);

@@ -74,26 +74,10 @@ export class SubscriptionTurns {
   async #take(writer: Writer): Promise<HeldTurn> {
     const { database, store } = this.#parts;
     const startedMs = performance.now();
-    const hold = (taken: Omit<TakenTurn, 'writerId'>) =>
-      new HeldTurn(this.#parts, writer, { ...taken, startedMs, hasWaited: false });
-    if (await store.takeFree(database, writer, leaseMs)) return hold({ isTakenOver: false });
-    const resumed = await this.#resume(writer);
-    if (resumed !== undefined) return hold(resumed);
+    if (await store.takeFree(database, writer, leaseMs))
+      return new HeldTurn(this.#parts, writer, { isTakenOver: false, startedMs, hasWaited: false });
     const { subscriptionId } = writer;
     return (this.#queues.get(subscriptionId) ?? this.#openQueue(subscriptionId)).wait(writer);
-  }
-
-  /**
-   * A request that resumes a claim also continues its turn, if the process that had it is gone. Another writer must not
-   * rely on that: a process that lost its connection looks gone, and may still call the processor.
-   */
-  async #resume(writer: Writer): Promise<TakenTurn | undefined> {
-    const { database, store, ownerLock } = this.#parts;
-    if (writer.claimId === null) return undefined;
-    const holder = await store.findHolder(database, writer.subscriptionId);
-    if (holder?.claimId !== writer.claimId) return undefined;
-    if (holder.owner !== ownerLock.owner && !(await isGone(database, holder.owner))) return undefined;
-    return store.resume(database, writer, holder, leaseMs);
   }
 
   #openQueue(subscriptionId: string): Queue {
@@ -230,12 +214,29 @@ class Queue {
     if (writers.length === 0) return;
     await store.wait(database, writers, queueLeaseMs);
     const startedMs = performance.now();
-    const turn = await store.takeNext(database, this.#subscriptionId, writers, leaseMs);
+    const turn =
+      (await store.takeNext(database, this.#subscriptionId, writers, leaseMs)) ??
+      (await this.#resume(writers));
     const waiter = turn && this.#waiters.get(turn.writerId);
     if (turn === undefined || waiter === undefined) return;
     this.#waiters.delete(turn.writerId);
     waiter.resolve(new HeldTurn(this.#parts, waiter.writer, { ...turn, startedMs, hasWaited: true }));
     this.#checks.hurry();
+  }
+
+  /**
+   * A request that resumes a claim also continues its turn, if the process that had it is gone. Another writer must not
+   * rely on that: a process that lost its connection looks gone, and may still call the processor.
+   */
+  async #resume(writers: readonly Writer[]): Promise<TakenTurn | undefined> {
+    const { database, store, ownerLock } = this.#parts;
+    const holder = await store.findHolder(database, this.#subscriptionId);
+    const writer = writers.find(({ claimId }) => claimId !== null && claimId === holder?.claimId);
+    if (holder === undefined || writer === undefined) return undefined;
+    if (holder.owner !== ownerLock.owner && !(await isGone(database, holder.owner))) return undefined;
+    const turn = await store.resume(database, writer, holder, leaseMs);
+    if (turn !== undefined) await store.leaveQueue(database, [writer.writerId]);
+    return turn;
   }
 }
 

@@ -4,14 +4,11 @@ import { redactText } from '../events/redact-secrets.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isReplayed } from '../wire/answer-time.ts';
 import { declined, declineOf, done, isMissing, missing, refused } from '../wire/attempt.ts';
-import { earliestCreation } from '../wire/listing.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
 
 /** An invoice is paid with one payment intent, unless it is split by hand. */
 const paymentsMax = 10;
-/** More than a subscription pays in a day. */
-const paidMax = 10;
 /** Enough for the processor's longest messages. */
 const messageLengthMax = 500;
 
@@ -51,17 +48,6 @@ export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): Inv
         refused: declined,
       }),
 
-    listPaid: (subscription, since) =>
-      call('invoices.list', {
-        kind: 'read',
-        send: (options) => stripe.invoices.list({ subscription, status: 'paid', limit: paidMax }, options),
-        take: (response) =>
-          WireObject.parse(response, 'list')
-            .objects('data')
-            .filter((invoice) => paidAt(invoice) >= earliestCreation(since))
-            .map((invoice) => invoice.id()),
-      }),
-
     findLastTry: (processorInvoiceId) =>
       call('invoice_payments.list', {
         kind: 'read',
@@ -77,11 +63,6 @@ export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): Inv
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       }),
   };
-}
-
-/** An invoice that does not show when it was paid counts as paid now. */
-function paidAt(invoice: WireObject): Date {
-  return ifReadable(() => invoice.object('status_transitions').moment('paid_at')) ?? new Date();
 }
 
 function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {

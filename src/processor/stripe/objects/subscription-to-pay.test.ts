@@ -50,7 +50,14 @@ describe('what is left to pay of a subscription', () => {
     const invoice = { id: 'in_3', object: 'invoice', status: 'new', billing_reason: 'manual' };
     assert.deepEqual(
       mapSubscriptionInvoice({ ...invoice, lines: { data: [line(7), line(5), line('odd')] } }, asOf),
-      { processorInvoiceId: 'in_3', status: 'new', isOneOff: true, billsFrom: new Date(5_000), facts: null },
+      {
+        processorInvoiceId: 'in_3',
+        status: 'new',
+        isOneOff: true,
+        billsFrom: new Date(5_000),
+        paidAt: null,
+        facts: null,
+      },
     );
     const { billsFrom, status } = mapSubscriptionInvoice({ id: 'in_3', status: null }, asOf);
     assert.deepEqual([billsFrom, status], [null, null]);

@@ -74,6 +74,7 @@ export function mapSubscriptionInvoice(value: unknown, asOf: AsOf): Subscription
     status: invoice.optionalText('status'),
     isOneOff: invoice.optionalText('billing_reason') === 'manual',
     billsFrom: starts.length === 0 ? null : new Date(Math.min(...starts)),
+    paidAt: ifReadable(() => invoice.object('status_transitions').moment('paid_at')),
     facts: ifReadable(() => mapInvoice(value, asOf)),
   };
 }
