@@ -39,8 +39,8 @@ export interface SubscriptionTermFacts {
   /** The first discount. An event contains only its id. */
   readonly discount: Discount | Pick<Discount, 'processorDiscountId'> | null;
   /**
-   * A discount for one invoice that the latest invoice has used, while that invoice is not paid. Undefined if it is
-   * unknown: an event contains only the id of the invoice.
+   * A discount for one invoice that the latest invoice has used. Undefined if it is unknown: an event contains only the
+   * id of the invoice.
    */
   readonly usedDiscount?: SubscriptionTermFacts['discount'];
   readonly processorLatestInvoiceId: string | null;

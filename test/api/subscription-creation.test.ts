@@ -179,6 +179,18 @@ describe('a promotion code', () => {
     assert.equal(await shown(), null);
   });
 
+  test('201: for one invoice that a saved card pays at once is shown in the response', async () => {
+    const { code } = await createPromotionCode(till, { code: 'HALF-NOW' }, once);
+    const customer = await createCustomer(till);
+    const { paymentMethodId } = await saveCard(till, customer);
+    const { subscription } = await createSubscription(till, {
+      ...{ customerId: customer.id, promotionCode: code, paymentMethodId },
+    });
+    assert.deepEqual([subscription.status, subscription.discount?.code], ['active', code]);
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).discount, null);
+  });
+
   test('201: for one invoice is shown during the trial, and until the first invoice that costs something is paid', async () => {
     const { code } = await createPromotionCode(till, { code: 'HALF-LATER' }, once);
     const customer = await createCustomer(till);

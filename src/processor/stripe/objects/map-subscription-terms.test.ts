@@ -52,17 +52,16 @@ describe('the discount of a subscription', () => {
       ...{ endsAt: null, isOnce: true, usedBy: 'in_1' },
     };
 
-    test('is that of an invoice that is not paid', () => {
-      assert.deepEqual(usedBy(invoice), used);
-      assert.deepEqual(usedBy({ ...invoice, status: 'draft' }), used);
-      for (const status of ['paid', 'void', 'uncollectible'])
-        assert.equal(usedBy({ ...invoice, status }), null);
+    test('is that of an invoice that can be paid or is paid', () => {
+      for (const status of ['open', 'draft', 'paid']) assert.deepEqual(usedBy({ ...invoice, status }), used);
+      for (const status of ['void', 'uncollectible']) assert.equal(usedBy({ ...invoice, status }), null);
       assert.equal(usedBy({ ...invoice, discounts: [forever] }), null);
       assert.equal(usedBy(null), null);
     });
 
-    test('is only its id in a list, and unknown in an event', () => {
+    test('is only its id in a list, if the invoice can be paid, and unknown in an event', () => {
       assert.deepEqual(usedBy({ ...invoice, discounts: ['di_1'] }), { processorDiscountId: 'di_1' });
+      assert.equal(usedBy({ ...invoice, status: 'paid', discounts: ['di_1'] }), null);
       assert.equal(usedBy('in_1'), undefined);
     });
   });

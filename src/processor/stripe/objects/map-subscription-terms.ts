@@ -40,17 +40,19 @@ export function discountOf(subscription: WireObject): SubscriptionTermFacts['dis
 const unpaid: readonly string[] = ['draft', 'open'];
 
 /**
- * The discount for one invoice that the latest invoice has used, while that one is not paid. The processor takes such a
- * discount off the subscription when it makes the invoice. Undefined if the invoice is not expanded.
+ * The discount for one invoice that the latest invoice has used. The processor takes such a discount off the subscription
+ * when it creates the invoice. A creation that is paid at once shows it too, until Till has recorded that payment.
+ * Undefined if the invoice is not expanded.
  */
 export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts['usedDiscount'] {
   const raw = ifReadable(() => subscription.raw('latest_invoice'));
   if (typeof raw === 'string') return undefined;
   return ifReadable(() => {
     const invoice = subscription.object('latest_invoice');
-    if (!unpaid.includes(invoice.text('status'))) return null;
+    const status = invoice.text('status');
     const [first] = invoice.array('discounts');
-    if (typeof first === 'string') return { processorDiscountId: first };
+    if (typeof first === 'string') return unpaid.includes(status) ? { processorDiscountId: first } : null;
+    if (!unpaid.includes(status) && status !== 'paid') return null;
     const used = invoice.objects('discounts').find(isOnce);
     return used === undefined ? null : { ...expandedDiscount(used), usedBy: invoice.id() };
   });
