@@ -112,9 +112,11 @@ export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';
 }
 
-/** Whether a call of the failed work may still take effect. */
-export function isEffectUnknown(error: unknown): boolean {
-  return error instanceof Failure && error.extras.effect === 'unknown';
+/** Whether the processor may still carry out the failed call. A complete response, even an invalid one, has ended it. */
+export function mayBeInProgress(error: unknown): boolean {
+  return (
+    error instanceof Failure && error.extras.effect === 'unknown' && error.code !== 'processor_bad_answer'
+  );
 }
 
 /** Failures that say nothing about the requested object: the next object would fail too. */

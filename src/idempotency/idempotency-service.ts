@@ -4,7 +4,7 @@ import { confirmCaller } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
-import { declined } from './claim-failures.ts';
+import { declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
 import { LateCompletions } from './late-completions.ts';
@@ -32,7 +32,7 @@ interface IdempotencyParts extends ClaimParts {
 }
 
 interface CarriedOut<Result> extends Recorded<Result> {
-  /** An earlier request made it, whose claim is lost. */
+  /** An earlier request, whose claim is lost, created it. */
   readonly isFound: boolean;
 }
 
@@ -60,7 +60,10 @@ export class IdempotencyService {
       try {
         return await this.#run(operation, request, key);
       } catch (error) {
-        if (error instanceof ClaimEnded) continue;
+        if (error instanceof ClaimEnded) {
+          if (performance.now() > giveUpAtMs) throw keyInFlight();
+          continue;
+        }
         if (!(error instanceof ReservationHeld)) throw error;
         if (performance.now() > giveUpAtMs) throw error.unresolved;
         const isUnknown = await this.#finishHolder(operation, request, error, giveUpAtMs);
@@ -188,13 +191,13 @@ export class IdempotencyService {
     let hasBegun = false;
     try {
       return await operation.inTurn(claim, async (turn) => {
-        hasBegun = true;
         if (turn.hasWaited) await this.#requireClaim(claim);
+        hasBegun = true;
         return this.#carryOutNow(claimed, taken, lost, turn);
       });
     } catch (error) {
       if (!hasBegun) {
-        // A new claim has made no call, and its key is free again.
+        // A new claim has made no call, and its key is free again, unless another request has resumed it.
         if (!isResumed) await this.#step.release(operation, claim).catch(() => {});
         await this.#giveUp(claim);
       }
@@ -205,9 +208,7 @@ export class IdempotencyService {
   /** While a request waits for its turn, another one may resume its claim. */
   async #requireClaim(claim: Claim): Promise<void> {
     const { claims, database } = this.#parts;
-    if (await claims.renewLease(database, claim)) return;
-    this.#claims.end(claim);
-    throw new ClaimEnded();
+    if (!(await claims.renewLease(database, claim))) throw new ClaimEnded();
   }
 
   async #carryOutNow<Request, Prepared, Made, Result>(

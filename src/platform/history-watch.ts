@@ -1,3 +1,4 @@
+import { isOutageOfAll } from '../errors.ts';
 import type { Logger } from './logger.ts';
 import type { Queryable } from './postgres.ts';
 
@@ -30,7 +31,10 @@ export class HistoryWatch {
   /** Compares the database with what it was at the last check. One check at a time. */
   async check(): Promise<void> {
     const { database, logger, onChange } = this.#parts;
-    let sight = await this.#look();
+    let sight = await this.#look().catch((error: unknown) => {
+      // An outage is reported elsewhere, and the check after it notices what it led to.
+      if (!isOutageOfAll(error)) throw error;
+    });
     const last = this.#last;
     if (sight === undefined) return;
     if (last?.history === sight.history && sight.drawn < last.drawn) {

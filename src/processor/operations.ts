@@ -1,5 +1,5 @@
 /** Every operation, as the metric `processor_request_duration_seconds` names it. */
-export const processorOperations = [
+const processorOperations = [
   'account.read',
   'customers.create',
   'customers.read',

@@ -64,7 +64,7 @@ async function planUnderSchedule(
     const present = await readChangeable(parts.processor, plans.subscription);
     // Another request has released the schedule meanwhile.
     if (present.processorScheduleId === null) throw concurrentChange();
-    // Without a change, a new schedule would only be in the way of others. Another request may have planned one.
+    // Without a change, a new schedule would only be in the way of others. A change outside Till may have planned one.
     if (found.processorScheduleId === null && present.subscription.pendingChange === null)
       await dropPendingChange(parts.processor, present, write);
     throw error;
@@ -90,7 +90,7 @@ async function ensureSchedule(
     return attempt;
   };
   if ((await create('schedule')).outcome === 'done') return;
-  // Another request may have created one at the same time, and may even have released it.
+  // A change outside Till may have created one at the same time, and may even have released it.
   const present = await readChangeable(processor, { processorSubscriptionId });
   if (present.processorScheduleId !== null) return;
   const attempt = await create('schedule-again');

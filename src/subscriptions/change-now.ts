@@ -102,7 +102,7 @@ async function makeChange(
     throw notReached(attempt, 'subscription', 'unchanged');
   }
   const { pendingUpdate, items } = attempt.value;
-  // Another request may have changed what this one leaves as it is.
+  // A change outside Till may have changed what this one leaves as it is.
   const isMade = items.some(
     (item) =>
       item.processorItemId === target.item.processorItemId &&

@@ -51,8 +51,8 @@ async function repeat(
     return attempt.isReplayed ? 'paid' : null;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // What the processor repeats says nothing about the keys after this one: the request continues under the next.
-    if (error.extras.replayed === true || error.code !== 'processor_rejected') throw error;
+    // The invoice was paid by another request, whether the processor says so now or repeats it.
+    if (error.code !== 'processor_rejected') throw error;
     return null;
   }
 }

@@ -26,7 +26,7 @@ export interface Joining {
 type Joined = Omit<Joining, 'claimId' | 'admission'>;
 
 /**
- * Reserves the group of a plan in the transaction of a claim, until the claim is recorded or released. Fails if the
+ * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the
  * customer has a live subscription to a plan that is in this group now. The reservation comes before the check: if it
  * had to wait for another claim that just ended, the check sees the subscription which that claim has recorded. A
  * claim that was admitted is not checked again: its plan may have joined a taken group since.

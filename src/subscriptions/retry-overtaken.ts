@@ -7,12 +7,12 @@ import type { Subscription } from './subscription.ts';
 import type { MadeChange } from './subscription-change.ts';
 
 /** One attempt for the request itself, and one for each of two changes that come between its calls. */
-const triesMax = 3;
+const attemptsMax = 3;
 
 /**
  * Makes a change that takes several calls. If the processor refuses it and the subscription is not what the calls assumed,
- * it was changed outside Till meanwhile: the change starts again from what the processor shows now. A refusal has no effect, so the
- * next try has keys of its own.
+ * it was changed outside Till meanwhile: the change starts again from what the processor shows now. A refusal has no
+ * effect, so the next attempt has processor keys of its own.
  */
 export async function retryIfOvertaken(
   { processor }: { readonly processor: Pick<Processor, 'subscriptionChanges'> },
@@ -31,7 +31,7 @@ export async function retryIfOvertaken(
         (isDefiniteRefusal(error) &&
           stateOf(await readChangeable(processor, subscription)) !== stateOf(found));
       if (!isOvertaken) throw error;
-      if (tries === triesMax) throw concurrentChange();
+      if (tries === attemptsMax) throw concurrentChange();
     }
   }
 }

@@ -133,7 +133,7 @@ export class SubscriptionUpdate
   }
 
   /**
-   * A change that may have been billed is found by what it chose. Making another one again has the same effect. A change
+   * A change of plan or quantity that was made is found by its mark. Repeating any other change has the same effect. A change
    * that was declined must not wait for a payment, whether or not the request is repeated.
    */
   async find(claim: FoundClaim): Promise<MadeChange | null> {

@@ -147,8 +147,11 @@ export class EventApplier {
         else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
       }
     }
-    // A lease counts as an attempt: the next one after it knows that there was one.
-    const leases = refreshes.map(({ event }) => pending(event, event.attempts + 1, refreshLeaseMs, null));
+    // A lease counts as the first attempt, so that the next worker knows that there was one. Further leases, as in an
+    // outage, use up no attempts.
+    const leases = refreshes.map(({ event }) =>
+      pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
+    );
     const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
     // If this fails, the transaction fails with the same error.
     settled.catch(() => {});

@@ -18,7 +18,7 @@ const erasureDelayMs = 60_000;
 const indexDelayMs = 3_600_000;
 /** The end of a grace period has its event within half a minute. */
 const dueEventsDelayMs = 20_000;
-/** Objects that are older than events are exist only after an upgrade. */
+/** Objects that existed before events did are found only after an upgrade. */
 const olderObjectsDelayMs = 3_600_000;
 /** Secrets need it only after EVENT_SECRET_KEYS changed. A process with the earlier keys may write some a little later. */
 const secretsDelayMs = 3_600_000;

@@ -14,6 +14,7 @@ import {
   type ProcessorProxy,
   startProcessorProxy,
 } from '../support/processor-proxy.ts';
+import { expireTurns } from '../support/subscription-turns.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -360,6 +361,8 @@ test('a response that does not say how much, or of what, is not taken for succes
     await t.test(`${name} is a 502`, async () => {
       for (const field of essential) {
         const send = await prepare(scene);
+        // A response that makes no sense keeps the turn of its subscription for a while.
+        await expireTurns(scene.backend);
         scene.proxy.alterResponses(({ method, path, body }) =>
           response.test(`${method} ${path}`) ? { ...body, [field]: undefined } : body,
         );

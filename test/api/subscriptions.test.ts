@@ -52,8 +52,8 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
   assert.ok(typeof there.latest_invoice === 'object');
   assert.equal(clientSecret, there.latest_invoice?.confirmation_secret?.client_secret);
   assert.deepEqual(
-    [there.customer, item?.price.id, Object.values(there.metadata)],
-    [customer.processorCustomerId, plan.processorPriceId, [subscription.id]],
+    [there.customer, item?.price.id, there.metadata['till_id']],
+    [customer.processorCustomerId, plan.processorPriceId, subscription.id],
   );
 });
 

@@ -18,12 +18,10 @@ import {
   type LostCase,
   sendLost,
 } from '../support/lost-cases.ts';
-
-import { confirmIntent, createCustomer, createPayment } from '../support/objects.ts';
+import { confirmIntent, createCustomer, createPayment, createPlan, saveCard } from '../support/objects.ts';
 import { chargesOf, createPastDue } from '../support/past-due.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
-
 import { startTill } from '../support/till.ts';
 
 /** How many callers repeat each request at once, at two processes. */
@@ -277,6 +275,48 @@ test('a payment of a subscription whose claim is lost pays no other invoice', as
   assert.equal((await settle()).status, 200);
   assert.deepEqual(await chargesOf(backend, invoiceId), before);
   assert.equal((await backend.stripe.invoices.retrieve(String(openId))).status, 'open');
+});
+
+test('payments of several invoices whose claims are lost charge nothing, in any order', async (t) => {
+  const backend = await startBackend(t);
+  const first = await startTill({ in: 'process', on: backend });
+  const plan = await createPlan(first, { interval: 'day', amount: 900 });
+  const { subscription, path } = await subscribed(first, {
+    planId: plan.id,
+    card: 'pm_card_chargeCustomerFail',
+  });
+  await backend.control('clock', { advanceSeconds: 3 * 86_400 + 7_200 });
+  await first.settle();
+  // What has ended keeps its open invoices, and each payment takes the newest of them.
+  await first.call('DELETE', path);
+  await first.settle();
+  const { paymentMethodId } = await saveCard(first, { id: subscription.customerId });
+  await first.stop();
+  const snapshot = await takeSnapshot(backend);
+  const before = await startTill({ in: 'process', on: backend });
+  const send = (till: Client, key: string) => till.tryPost(`${path}/pay`, { paymentMethodId }, key);
+  for (const key of ['pays-1', 'pays-2']) assert.equal((await send(before, key)).status, 200);
+  const paid = async () => {
+    const { data } = await backend.stripe.invoices.list({
+      subscription: subscription.processorSubscriptionId,
+      limit: 100,
+    });
+    return data.map(({ status }) => status);
+  };
+  const acknowledged = await paid();
+  assert.equal(acknowledged.filter((status) => status === 'open').length, 1);
+  await before.stop();
+  await snapshot.restore();
+  const after = await startTill({ in: 'process', on: backend });
+  for (const key of ['pays-2', 'pays-1', 'pays-2']) assert.equal((await send(after, key)).status, 200, key);
+  assert.deepEqual(await paid(), acknowledged);
+});
+
+test('a payment that finds nothing to pay is refused however often its key is used', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const { path } = await subscribed(till, { customerCard: 'pm_card_visa' });
+  for (let sent = 0; sent < 12; sent += 1)
+    assert.equal((await till.tryPost(`${path}/pay`, {}, 'nothing')).body['code'], 'nothing_to_pay');
 });
 
 test('a change whose claim is lost is not made again after other changes', async (t) => {

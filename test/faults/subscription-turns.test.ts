@@ -172,6 +172,29 @@ test('a process that stood still for longer than its lease makes no call after a
   await assertNoTurns(backend);
 });
 
+test('the sweeper does not take the turn of a request that has resumed the claim meanwhile', async (t) => {
+  const scene = await setScene(t);
+  const { backend, holder, subscription, monthly } = scene;
+  const change = { planId: monthly.id, proration: 'none' };
+  const first = await holdChange(scene, change);
+  // The sweeper has listed the claim before the request resumed it.
+  await backend.sql(`update till.idempotency_claims set leased_until = now() - interval '2 minutes'`);
+  const swept = holder.services.sweeper.sweep();
+  await waiting(backend, 1);
+  const [turn] = await backend.sql<{ writerId: string }>(
+    'select writer_id as "writerId" from till.subscription_turns',
+  );
+  assert.equal((await first.goOn()).status, 200);
+  await swept;
+  assert.ok(turn !== undefined);
+  const { invoices } = await billed(backend, subscription.subscription);
+  assert.deepEqual(
+    invoices.map(({ paid }) => paid),
+    [900, 8_000],
+  );
+  await assertNoTurns(backend);
+});
+
 test('a call whose effect is unknown keeps the turn: the next writer sees what became of it', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 }, turnWaitMs: 1 });

@@ -104,7 +104,7 @@ export const failureAdvice: Readonly<Record<FailureCode, Advice>> = {
       '`detail` names what works: pay first (`POST …/pay`) if there is an invoice to pay, or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
   },
   subscription_busy: {
-    when: 'The request waited for 10 seconds while other requests changed the subscription. Nothing was done.',
+    when: 'The request waited for 10 seconds while other requests changed the subscription, and did not change it.',
     advice: 'Repeat the request after `Retry-After`, with the same idempotency key or a new one.',
   },
   concurrent_change: {

@@ -189,7 +189,8 @@ const exampleDetails: Readonly<Record<FailureCode, string>> = {
     'The first payment of the subscription is not complete. Complete it before you change the subscription.',
   subscription_ending:
     'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
-  subscription_busy: 'Other requests are changing the subscription. Nothing was done. Repeat this request.',
+  subscription_busy:
+    'Other requests are changing the subscription. This request did not change it. Repeat this request.',
   concurrent_change: 'The subscription was changed outside Till at the same time. Repeat this request.',
   payment_due:
     'No paid invoice covers the current period, and this change would bill or credit it. Send proration: none or when: periodEnd.',

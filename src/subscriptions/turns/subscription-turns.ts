@@ -1,4 +1,4 @@
-import { Failure, isEffectUnknown } from '../../errors.ts';
+import { Failure, mayBeInProgress } from '../../errors.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
@@ -44,6 +44,8 @@ type Write = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
 export class SubscriptionTurns {
   readonly #parts: TurnParts;
   readonly #queues = new Map<string, Queue>();
+  /** The writers of this process that have their turns. */
+  readonly #working = new Set<string>();
 
   constructor(parts: TurnParts) {
     this.#parts = parts;
@@ -59,6 +61,7 @@ export class SubscriptionTurns {
     const { ownerLock, clock, settle } = this.#parts;
     const writer = { ...write, writerId: newId(clock.now()), owner: ownerLock.owner };
     const turn = await this.#take(writer);
+    this.#working.add(writer.writerId);
     try {
       return await runInTurn(turn, async () => {
         if (!turn.isSettled) await settle(writer.subscriptionId, writer.claimId);
@@ -67,6 +70,7 @@ export class SubscriptionTurns {
       });
     } finally {
       await turn.end();
+      this.#working.delete(writer.writerId);
       this.#queues.get(writer.subscriptionId)?.check();
     }
   }
@@ -81,7 +85,13 @@ export class SubscriptionTurns {
   }
 
   #openQueue(subscriptionId: string): Queue {
-    const queue = new Queue(this.#parts, subscriptionId, () => this.#queues.delete(subscriptionId));
+    const queue = new Queue(this.#parts, subscriptionId, {
+      isWorking: (writerId) => this.#working.has(writerId),
+      onEmpty: () => {
+        // Another queue may have replaced this one.
+        if (this.#queues.get(subscriptionId) === queue) this.#queues.delete(subscriptionId);
+      },
+    });
     this.#queues.set(subscriptionId, queue);
     return queue;
   }
@@ -126,7 +136,7 @@ class HeldTurn implements WriteTurn {
   leaveOpen(error: unknown): void {
     this.isSettled = false;
     // The processor may still carry out the call. Only the same request goes on before the lease expires.
-    this.#mustExpire = isEffectUnknown(error);
+    this.#mustExpire = mayBeInProgress(error);
   }
 
   /** If the statement fails, the lease expires. */
@@ -146,19 +156,25 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+interface QueueHooks {
+  /** Whether a writer of this process has its turn now. */
+  readonly isWorking: (writerId: string) => boolean;
+  readonly onEmpty: () => void;
+}
+
 /** The writers of this process that wait for their turns in one subscription. One check serves all of them. */
 class Queue {
   readonly #parts: TurnParts;
   readonly #subscriptionId: string;
-  readonly #onEmpty: () => void;
+  readonly #hooks: QueueHooks;
   /** In order of arrival. Only a check removes one, so that no statement about it is in progress then. */
   readonly #waiters = new Map<string, Waiter>();
   readonly #checks: RepeatedCheck;
 
-  constructor(parts: TurnParts, subscriptionId: string, onEmpty: () => void) {
+  constructor(parts: TurnParts, subscriptionId: string, hooks: QueueHooks) {
     this.#parts = parts;
     this.#subscriptionId = subscriptionId;
-    this.#onEmpty = onEmpty;
+    this.#hooks = hooks;
     this.#checks = new RepeatedCheck({
       check: () => this.#check(),
       delayMs: checkDelayMs,
@@ -192,7 +208,7 @@ class Queue {
       }
     }
     if (this.#waiters.size > 0) return true;
-    this.#onEmpty();
+    this.#hooks.onEmpty();
     return false;
   }
 
@@ -233,7 +249,11 @@ class Queue {
     const holder = await store.findHolder(database, this.#subscriptionId);
     const writer = writers.find(({ claimId }) => claimId !== null && claimId === holder?.claimId);
     if (holder === undefined || writer === undefined) return undefined;
-    if (holder.owner !== ownerLock.owner && !(await isGone(database, holder.owner))) return undefined;
+    const isLeft =
+      holder.owner === ownerLock.owner
+        ? !this.#hooks.isWorking(holder.writerId)
+        : await isGone(database, holder.owner);
+    if (!isLeft) return undefined;
     const turn = await store.resume(database, writer, holder, leaseMs);
     if (turn !== undefined) await store.leaveQueue(database, [writer.writerId]);
     return turn;
@@ -243,7 +263,7 @@ class Queue {
 function busy(): Failure {
   return new Failure(
     'subscription_busy',
-    'Other requests are changing the subscription. Nothing was done. Repeat this request.',
+    'Other requests are changing the subscription. This request did not change it. Repeat this request.',
     { retryAfterSeconds: 1, effect: 'none' },
   );
 }
