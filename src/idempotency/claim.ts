@@ -111,8 +111,8 @@ export function processorKey({
 const digestLength = 40;
 
 /**
- * The mark of a claim. The id of the installation is the secret of the digests, so that nobody who reads them can guess a
- * key, and two installations never have the same.
+ * The mark of a claim. The id of the installation is the secret of the digests, so that the digests reveal no
+ * idempotency key, and differ between installations.
  */
 export function markOf(
   { operation, key, keyName, requestHash }: Pick<Claim, 'operation' | 'key' | 'keyName' | 'requestHash'>,

@@ -20,7 +20,7 @@ interface Steps<Request, Prepared, Made, Result> {
   insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
   /**
    * Writes the row in the transaction that completes the claim. A webhook may already have written it. `isFound`: an earlier
-   * request made it, whose claim is lost. Then nothing is reserved for it.
+   * request, whose claim is lost, created it. Then nothing is reserved for it.
    */
   record(tx: Transaction, id: string, made: Made, isFound: boolean): Promise<Recorded<Result>>;
   /** The id that the created object carries. It was acknowledged, so it wins over the id of a newer claim. */

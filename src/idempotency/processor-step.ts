@@ -6,8 +6,8 @@ import type { ClaimParts, OwnClaim } from './claims.ts';
 import type { Operation } from './operation.ts';
 
 /**
- * How many processor keys a request uses up. The processor remembers refusals, and each refusal frees the caller's key: so
- * there is one for each time that the processor has refused this key today. The next request continues after them.
+ * How many processor keys one request may use. The processor remembers each refusal under its key, so that every refusal of
+ * today has used one up. The next request continues after them.
  */
 const suffixesMax = 10;
 

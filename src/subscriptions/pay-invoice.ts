@@ -61,7 +61,7 @@ export async function payInvoice(
     }
     const lastTry = isOldFailure ? await invoices.findLastTry(processorInvoiceId) : null;
     if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
-    // Nothing was tried under this key of the processor. The request continues under the next one.
+    // No attempt was made under this processor key. The request continues under the next one.
     if (replayed) throw error;
     throw await explainMethodRefusal(paymentMethods, error, { ...payer, id: paymentMethodId });
   }
@@ -95,7 +95,7 @@ async function recordPaid({ invoices }: PayInvoiceParts, facts: InvoiceFacts | n
   await invoices.record([facts]);
 }
 
-/** The processor accepted the request, and did not try to pay. */
+/** The processor accepted the request, but made no attempt to pay. */
 function notPaid(): Failure {
   return new Failure(
     'processor_bad_answer',

@@ -75,7 +75,7 @@ export function registerSubscriptionPaymentRoutes(
           'names them.\n\nWithout `invoiceId`, a subscription that is paused at the processor is resumed. The open ' +
           'invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows ' +
           'the state after the payment, without waiting for a webhook.\n\nA declined payment is the lasting result of ' +
-          'its idempotency key: use a new key to try again. After `authentication_required`, get the client secret ' +
+          'its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret ' +
           'and let the customer confirm in the frontend.',
         params: IdParams,
         body: body(PayBody, { paymentMethodId: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1' }),

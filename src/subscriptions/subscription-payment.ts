@@ -64,8 +64,8 @@ const authenticate =
   'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.';
 
 /**
- * The steps of paying a subscription. The request remembers each invoice before it tries to pay it, and the processor's key
- * contains the invoice. So a request that is resumed pays the same invoice, and a try that was made is not made again.
+ * The steps of paying a subscription. The request records each invoice before it attempts to pay it, and the processor key
+ * contains the invoice. So a resumed request pays the same invoice, and no attempt is made twice.
  */
 export class SubscriptionPayment
   implements CheckedOperation<PaymentRequest, Prepared, Made, PaidSubscription>
