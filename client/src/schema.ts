@@ -566,7 +566,7 @@ export interface paths {
          *
          *     Without `invoiceId`, a subscription that is paused at the processor is resumed. The open invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows the state after the payment, without waiting for a webhook.
          *
-         *     A declined payment is the lasting result of its idempotency key: use a new key to try again. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
+         *     A declined payment is the lasting result of its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
          */
         readonly post: operations["paySubscription"];
         readonly delete?: never;
