@@ -45,7 +45,7 @@ begin
       perform pg_catalog.setval('till.event_positions', greatest(
         ((extract(epoch from pg_catalog.clock_timestamp()) - 1767225600) * 16000)::bigint,
         last_value + 16777216 + (pg_catalog.random() * 16777216)::bigint)) from till.event_positions;
-      -- Last, so that nobody draws in this history before.
+      -- Last, so that no position is drawn in this history before.
       perform pg_catalog.setval('till.event_history', till.history());
     end if;
   exception when query_canceled or others then

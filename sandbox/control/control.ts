@@ -48,7 +48,7 @@ export function createControl(
       const find = (handlers: Handlers) =>
         handlers[`${method} ${parts.join('/')}`] ?? handlers[[`${method} ${area}`, '*', ...rest].join('/')];
       const page = find(pageHandlers);
-      // Pages have forms, and nobody can guess their addresses.
+      // Pages have forms, and their addresses cannot be guessed.
       const refused = page === undefined ? refuseForeign({ ...from, body }, names) : undefined;
       if (refused !== undefined) return refused;
       const name = linked ?? authenticateControl(authorization);

@@ -17,7 +17,7 @@ export function invoiceToPay(present: SubscriptionToPay): UnpaidInvoice | null {
   const { subscription, isPaused } = present;
   const others = otherInvoices(present);
   const open = others.filter(isUnpaid).find(({ status }) => status === 'open') ?? null;
-  // Nothing decides the status of a subscription that has ended, and nobody used the period of a draft.
+  // A subscription that has ended has no status to restore, and its customer had no access in a draft's period.
   if (hasEnded(subscription.status)) return open;
   // A period began after the invoices were read, so that none of them is the latest.
   if (!isShown(present, subscription.processorLatestInvoiceId)) return null;

@@ -167,7 +167,7 @@ test('200: of one that has ended, the open invoice is paid, and nothing is final
   await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
 });
 
-test('400 and 404: an invoice that is malformed, unknown, of another subscription, or of nobody known', async () => {
+test('400 and 404: an invoice that is malformed, unknown, of another subscription, or of an unknown customer', async () => {
   const { subscription, goodCard, invoiceIds } = await createUnpaid(till, 1);
   const other = await createUnpaid(till, 1);
   await till.settle();
