@@ -56,6 +56,7 @@ const domains = [
   'events',
 ];
 const roleOf = (path: string) => /-(routes|service|store)\.ts$/.exec(path)?.[1];
+const isModel = (path: string) => path.startsWith('src/model/');
 const moduleOf = (path: string) => (path.startsWith('src/') ? (path.split('/')[1] ?? '') : '');
 
 function breaches(rule: (edge: Import) => boolean): readonly string[] {
@@ -155,10 +156,27 @@ test("a module calls another module's service, never its store; routes never rea
   );
 });
 
-test('pure files import only pure files and the error catalogue', () => {
+test('the model imports only itself and the error catalogue', () => {
   assert.deepEqual(
-    breaches(({ from, to }) => isPure(from) && !isPure(to)),
+    breaches(({ from, to }) => isModel(from) && !isModel(to) && to !== 'src/errors.ts'),
     [],
+  );
+});
+
+test('the folders of src import each other in one direction', () => {
+  const isKnown = ({ from, to }: Import) =>
+    againstDirection.some(([above, below]) => above === moduleOf(from) && below === moduleOf(to));
+  const between = imports.filter((edge) => edge.to.startsWith('src/') && moduleOf(edge.from) !== '');
+  assertNoCycle(
+    between
+      .map((edge) => ({ ...edge, from: moduleOf(edge.from), to: moduleOf(edge.to), isKnown: isKnown(edge) }))
+      .filter(({ from, to, isKnown }) => from !== to && !isKnown),
+  );
+  assert.ok(
+    againstDirection.every(([above, below]) =>
+      between.some(({ from, to }) => moduleOf(from) === above && moduleOf(to) === below),
+    ),
+    'no exception is left that nothing needs',
   );
 });
 
@@ -167,14 +185,14 @@ test('no file imports itself through others, type imports included', () => {
   assertNoCycle(imports);
 });
 
-test('the adapter imports the port, the types of the resources and the platform, and nothing above them', () => {
+test('the adapter imports the port, the model and the platform, and nothing above them', () => {
   const isAdapter = (path: string) => path.startsWith('src/processor/stripe/');
   const isBelow = (path: string) =>
     isAdapter(path) ||
-    isPure(path) ||
+    isModel(path) ||
+    path === 'src/errors.ts' ||
     path.startsWith('src/platform/') ||
-    // The port, which has a file for each large part. What a refusal means to callers is above it.
-    (/^src\/processor\/[a-z-]+\.ts$/.test(path) && path !== 'src/processor/refused-write.ts');
+    path.startsWith('src/processor/port/');
   assert.deepEqual(
     breaches(({ from, to }) => isAdapter(from) && !isBelow(to)),
     [],
@@ -279,13 +297,12 @@ function assertNoCycle(edges: readonly Import[]): void {
   for (const path of next.keys()) visit(path, []);
 }
 
-const pureFiles = [
-  'src/errors.ts',
-  'src/mirrors/transition.ts',
-  'src/mirrors/facts.ts',
-  'src/mirrors/fold.ts',
-  'src/mirrors/metadata.ts',
-  'src/plans/price-obstacle.ts',
+/** Imports between folders of src that run against the direction of all others. */
+const againstDirection = [
+  ['http', 'events'],
+  ['http', 'subscriptions'],
+  ['seed', 'till'],
+  ['sync', 'till'],
 ];
 
 /**
@@ -299,18 +316,18 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'customers/customer-store.ts',
     'customers/external-id-store.ts',
     'subscriptions/subscription-store.ts',
-    'subscriptions/entitlement-store.ts',
+    'subscriptions/entitlements/entitlement-store.ts',
     'webhooks/webhook-event-store.ts',
     'webhooks/erasure-store.ts',
   ],
   external_ids: [
     'customers/external-id-store.ts',
     'customers/customer-store.ts',
-    'subscriptions/entitlement-store.ts',
+    'subscriptions/entitlements/entitlement-store.ts',
   ],
   plans: [
     'plans/plan-store.ts',
-    'subscriptions/entitlement-store.ts',
+    'subscriptions/entitlements/entitlement-store.ts',
     'subscriptions/subscription-store.ts',
     'overview/overview-count-store.ts',
   ],
@@ -318,7 +335,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts', 'overview/overview-count-store.ts'],
   subscriptions: [
     'subscriptions/subscription-store.ts',
-    'subscriptions/entitlement-store.ts',
+    'subscriptions/entitlements/entitlement-store.ts',
     'invoices/invoice-store.ts',
     'payments/payment-store.ts',
     'overview/overview-count-store.ts',
@@ -331,15 +348,15 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
   // Readers; erasure; the queue of deliveries; their list; demo data.
   events: [
-    'events/event-store.ts',
-    'events/event-erasure-store.ts',
-    'events/delivery-store.ts',
-    'events/delivery-list-store.ts',
-    'events/event-backdating-store.ts',
+    'events/feed/event-store.ts',
+    'events/feed/event-erasure-store.ts',
+    'events/deliveries/delivery-store.ts',
+    'events/deliveries/delivery-list-store.ts',
+    'events/feed/event-backdating-store.ts',
   ],
-  event_seed: ['events/event-store.ts'],
-  event_objects: ['events/outbox-store.ts', 'events/upkeep-store.ts'],
-  event_baselines: ['events/upkeep-store.ts'],
+  event_seed: ['events/feed/event-store.ts'],
+  event_objects: ['events/outbox/outbox-store.ts', 'events/outbox/upkeep-store.ts'],
+  event_baselines: ['events/outbox/upkeep-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
   idempotency_claims: ['idempotency/claim-store.ts'],
   api_keys: ['keys/key-store.ts'],
@@ -357,10 +374,10 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/erasure-store.ts',
   ],
   webhook_events_other: ['webhooks/retention-store.ts'],
-  event_endpoints: ['events/endpoint-store.ts', 'events/delivery-list-store.ts'],
+  event_endpoints: ['events/endpoints/endpoint-store.ts', 'events/deliveries/delivery-list-store.ts'],
   // The queue; what is kept for the list.
-  event_retries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
-  event_deliveries: ['events/delivery-store.ts', 'events/delivery-list-store.ts'],
+  event_retries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],
+  event_deliveries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],
 };
 
 const mirrorWrite =
@@ -377,30 +394,6 @@ const unreportedWrites = [
 
 /** The composition root must name the adapter's folder; the signature header has its name on the wire. */
 const allowedNames = ['./processor/stripe/', 'createStripeProcessor', 'Stripe-Signature', 'stripe-signature'];
-
-function isPure(path: string): boolean {
-  return pureFiles.includes(path) || (domains.includes(moduleOf(path)) && isNounFile(path));
-}
-
-/** Files of a domain folder that are named after a noun of the spec hold its types and transitions. */
-function isNounFile(path: string): boolean {
-  return [
-    'customer',
-    'plan',
-    'plan-features',
-    'price-obstacle',
-    'payment',
-    'charge',
-    'dispute',
-    'payment-method',
-    'refund',
-    'subscription',
-    'subscription-terms',
-    'entitlement',
-    'invoice',
-    'key',
-  ].some((noun) => path.endsWith(`/${noun}.ts`));
-}
 
 /**
  * Functions are found by their indentation, which the formatter guarantees: a header, on one line or closed by a line of

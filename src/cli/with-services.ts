@@ -4,7 +4,7 @@ import { withDeadline } from '../platform/deadline.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
-import type { BeforeCall } from '../processor/before-call.ts';
+import type { BeforeCall } from '../processor/port/before-call.ts';
 import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';

@@ -10,10 +10,16 @@ import {
   type ReservingOperation,
 } from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import {
+  type Customer,
+  type CustomerFacts,
+  externalIdTaken,
+  foundCustomer,
+  hasValues,
+} from '../model/customer.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { CustomerValues, Processor } from '../processor/processor.ts';
-import { type Customer, type CustomerFacts, externalIdTaken, foundCustomer, hasValues } from './customer.ts';
+import type { CustomerValues, Processor } from '../processor/port/processor.ts';
 import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
 import type { CustomerStore } from './customer-store.ts';
 import type { ExternalIdStore } from './external-id-store.ts';

@@ -9,15 +9,15 @@ import {
   parentOf,
 } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import { type MetadataChange, type OwnedMetadata, refuseChange } from '../mirrors/metadata.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from '../model/customer.ts';
+import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { CustomerLookUp } from '../processor/look-up.ts';
-import type { CustomerValues, Refused } from '../processor/processor.ts';
+import type { CustomerLookUp } from '../processor/port/look-up.ts';
+import type { CustomerValues, Refused } from '../processor/port/processor.ts';
+import type { Marked } from '../processor/port/request-mark.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import type { Marked } from '../processor/request-mark.ts';
-import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from './customer.ts';
 import {
   type CreatedCustomer,
   CustomerCreation,

@@ -2,10 +2,10 @@ import type { List } from '../mirrors/list.ts';
 import { byTextOfAnyCase } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Customer } from '../model/customer.ts';
 import { beginsWith } from '../platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Customer } from './customer.ts';
 
 const customerTable = defineTable<Customer>('customers', {
   id: immutable('uuid'),

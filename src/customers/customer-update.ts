@@ -7,10 +7,7 @@ import {
   ReservationHeld,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
-import { refuseTooManyKeys } from '../mirrors/metadata.ts';
 import { applyInTransaction, correct } from '../mirrors/refresh.ts';
-import type { Transaction } from '../platform/postgres.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
 import {
   type Customer,
   type CustomerChange,
@@ -19,7 +16,10 @@ import {
   externalIdTaken,
   foundCustomer,
   isChangeIgnored,
-} from './customer.ts';
+} from '../model/customer.ts';
+import { refuseTooManyKeys } from '../model/metadata.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type CustomerParts, reserveExternalId } from './customer-creation.ts';
 
 export interface CustomerUpdateRequest {

@@ -1,4 +1,4 @@
-import type { Customer } from './customer.ts';
+import type { Customer } from '../model/customer.ts';
 
 export type CustomerView = ReturnType<typeof customerView>;
 

@@ -1,8 +1,8 @@
 import type { LockedRows } from '../mirrors/apply-facts.ts';
-import type { Take } from '../mirrors/fold.ts';
+import { type Customer, type CustomerFacts, takeCustomerFacts } from '../model/customer.ts';
+import type { Take } from '../model/fold.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import { type Customer, type CustomerFacts, takeCustomerFacts } from './customer.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 
 /** What the facts of a batch say about external ids, and which of them their customers can have. */

@@ -1,9 +1,9 @@
-import { noMetadata } from '../mirrors/metadata.ts';
 import { noRevisions } from '../mirrors/refresh.ts';
+import type { Customer, CustomerFacts } from '../model/customer.ts';
+import { noMetadata } from '../model/metadata.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
-import type { Customer, CustomerFacts } from './customer.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { CustomerMirror } from './customer-mirror.ts';
 
 /** The object that refers to a lost customer. */

@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { RequestMark } from '../processor/request-mark.ts';
+import type { RequestMark } from '../processor/port/request-mark.ts';
 
 /** The operations that create or change an object at the processor exactly once. */
 export type ClaimOperation =

@@ -1,15 +1,11 @@
-import type { Customer } from '../customers/customer.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
-import { rowTime } from '../mirrors/facts.ts';
-import type { Applied, Source, Take } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, untilSettled } from '../mirrors/refresh.ts';
-import type { Clock } from '../platform/clock.ts';
-import { derivedId, isOurId } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Customer } from '../model/customer.ts';
+import { rowTime } from '../model/facts.ts';
+import type { Applied, Source, Take } from '../model/fold.ts';
 import {
   coverageOf,
   detailsAfter,
@@ -18,7 +14,11 @@ import {
   type InvoiceFacts,
   noCoverage,
   takeInvoiceFacts,
-} from './invoice.ts';
+} from '../model/invoice.ts';
+import type { Clock } from '../platform/clock.ts';
+import { derivedId, isOurId } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 import { invoiceView } from './invoice-view.ts';
 

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { CustomerIdFilter, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
-import { invoiceStatuses } from './invoice.ts';
+import { invoiceStatuses } from '../model/invoice.ts';
 import type { InvoiceService } from './invoice-service.ts';
 import { invoiceView } from './invoice-view.ts';
 

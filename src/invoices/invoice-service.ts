@@ -1,9 +1,9 @@
 import { Failure } from '../errors.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import type { Invoice } from '../model/invoice.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { Invoice } from './invoice.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceParts {

@@ -2,10 +2,10 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Invoice } from '../model/invoice.ts';
 import { beginsWith } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Invoice } from './invoice.ts';
 
 /** Null if the invoice bills no subscription that Till has a row for. */
 const subscriptionIdOf = `(select subscriptions.id from till.subscriptions

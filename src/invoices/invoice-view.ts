@@ -1,4 +1,4 @@
-import type { Invoice } from './invoice.ts';
+import type { Invoice } from '../model/invoice.ts';
 
 export type InvoiceView = ReturnType<typeof invoiceView>;
 

@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { answer, Id, nullable, problems } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { typed } from '../http/typed-app.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import { ApiKeySchema } from './key-routes.ts';
 
 const { scopes, expiresAt } = ApiKeySchema.properties;

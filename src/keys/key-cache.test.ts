@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { hash, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { Failure } from '../errors.ts';
+import { secretBytes, writeKey } from '../model/api-key.ts';
 import { newId } from '../platform/id.ts';
 import { createLogger } from '../platform/logger.ts';
 import { Database } from '../platform/postgres.ts';
-import { secretBytes, writeKey } from './key.ts';
 import { KeyCache } from './key-cache.ts';
 import type { ValidKey } from './key-store.ts';
 

@@ -1,9 +1,9 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
+import { type Caller, idInKey } from '../model/api-key.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
-import { type Caller, idInKey } from './key.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import { Failure } from '../errors.ts';
 import type { CheckedOperation, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import { type KeyValues, type StoredKey, secretBytes, writeKey } from '../model/api-key.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import { type KeyValues, type StoredKey, secretBytes, writeKey } from './key.ts';
 import type { KeyStore, NewKey } from './key-store.ts';
 
 /**

@@ -17,8 +17,8 @@ import {
 import { component } from '../http/docs/components.ts';
 import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { typed } from '../http/typed-app.ts';
+import { keyNamePattern, type StoredKey, scopes } from '../model/api-key.ts';
 import { parseInstant } from '../platform/instant.ts';
-import { keyNamePattern, type StoredKey, scopes } from './key.ts';
 import type { CreatedKey } from './key-creation.ts';
 import type { KeyService } from './key-service.ts';
 

@@ -2,7 +2,7 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
-import { type Caller, type KeyValues, type StoredKey, scopes } from './key.ts';
+import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/api-key.ts';
 import { KeyCache } from './key-cache.ts';
 import { type CreatedKey, KeyCreation, type KeyParts, keyNotFound } from './key-creation.ts';
 

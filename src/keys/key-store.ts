@@ -1,5 +1,5 @@
+import type { StoredKey } from '../model/api-key.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { StoredKey } from './key.ts';
 
 /** A key that requests may carry. */
 export interface ValidKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'expiresAt'> {

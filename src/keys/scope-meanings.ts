@@ -1,4 +1,4 @@
-import type { Scope } from './key.ts';
+import type { Scope } from '../model/api-key.ts';
 
 /** What a key with each scope may do: docs/reference/scopes.md is written from this list. */
 export const scopeMeanings: Readonly<Record<Scope, string>> = {

@@ -1,4 +1,3 @@
-import type { Transaction } from '../platform/postgres.ts';
 import {
   type Applied,
   type FactGroups,
@@ -10,7 +9,8 @@ import {
   type Source,
   type Take,
   type View,
-} from './fold.ts';
+} from '../model/fold.ts';
+import type { Transaction } from '../platform/postgres.ts';
 
 /** The statements that applying facts needs. A `MirrorStore` has them. */
 export interface RowStore<Row> {

@@ -1,6 +1,6 @@
+import type { RowChange } from '../model/fold.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { columnOf, recordSet, type Table } from '../platform/table.ts';
-import type { RowChange } from './fold.ts';
 
 /** Below every id. */
 const nilId = '00000000-0000-0000-0000-000000000000';

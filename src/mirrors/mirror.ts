@@ -1,18 +1,6 @@
+import type { Resource } from '../model/facts.ts';
+import type { Applied, Source } from '../model/fold.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Applied, Source } from './fold.ts';
-
-/** The mirrored resources, as metrics, logs and messages name them. */
-export const resources = [
-  'customer',
-  'plan',
-  'payment',
-  'refund',
-  'dispute',
-  'subscription',
-  'invoice',
-] as const;
-
-export type Resource = (typeof resources)[number];
 
 /**
  * Till's rows for one kind of object at the processor. Webhooks, recovery, resync, the sweeper and API responses all

@@ -1,6 +1,6 @@
+import type { Plan } from '../model/plan.ts';
 import type { PaymentView } from '../payments/payment-view.ts';
 import type { RefundView } from '../payments/refund-view.ts';
-import type { Plan } from '../plans/plan.ts';
 import { dayOfIso } from '../platform/day.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 

@@ -1,4 +1,4 @@
-import type { PlanInterval } from '../plans/plan.ts';
+import type { PlanInterval } from '../model/plan.ts';
 
 /** What subscriptions with the same interval charge in it. */
 export interface RecurringSum {

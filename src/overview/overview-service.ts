@@ -1,7 +1,7 @@
+import type { WebhookBacklog } from '../model/webhook-event.ts';
 import type { Clock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { WebhookBacklog } from '../webhooks/webhook-event.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
 import type { DayRange } from './overview-range.ts';

@@ -1,4 +1,3 @@
-import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import {
   type CheckedOperation,
@@ -7,10 +6,11 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
+import type { Customer } from '../model/customer.ts';
+import type { CardSetup } from '../model/payment-method.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
-import type { CardSetup } from './payment-method.ts';
 
 export interface NewPaymentMethodRequest {
   readonly customerId: string;

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Customer } from '../customers/customer.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import type { Refused } from '../processor/processor.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
-import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
+import type { Customer } from '../model/customer.ts';
 import {
   type AttachablePaymentMethod,
   type CardSetup,
@@ -16,7 +13,10 @@ import {
   type PaymentMethodUse,
   paymentMethodInUse,
   paymentMethodNotFound,
-} from './payment-method.ts';
+} from '../model/payment-method.ts';
+import type { Refused } from '../processor/port/processor.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import {
   type NewPaymentMethodRequest,
   PaymentMethodCreation,

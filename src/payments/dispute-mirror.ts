@@ -1,12 +1,12 @@
 import { applyToRows, lockRows } from '../mirrors/apply-facts.ts';
-import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from '../model/dispute.ts';
+import type { Applied, Source } from '../model/fold.ts';
+import type { Payment } from '../model/payment.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
-import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from './dispute.ts';
-import type { Payment } from './payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';

@@ -1,9 +1,9 @@
-import type { Applied } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
+import type { Applied } from '../model/fold.ts';
+import type { InvoicePaymentFacts } from '../model/payment.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
-import type { InvoicePaymentFacts } from './payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { SubscriptionCharges } from './subscription-charges.ts';

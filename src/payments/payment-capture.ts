@@ -8,12 +8,12 @@ import {
   type Recorded,
 } from '../idempotency/operation.ts';
 import { correct } from '../mirrors/refresh.ts';
+import { formatAmount } from '../model/format-amount.ts';
+import { foundPayment, type Payment, type PaymentFacts } from '../model/payment.ts';
+import { refuseIfNotRound } from '../model/round-amount.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { formatAmount } from './format-amount.ts';
-import { foundPayment, type Payment, type PaymentFacts } from './payment.ts';
 import type { PaymentParts } from './payment-creation.ts';
-import { refuseIfNotRound } from './round-amount.ts';
 
 export interface CaptureRequest {
   readonly paymentId: string;

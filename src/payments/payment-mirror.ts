@@ -7,17 +7,17 @@ import {
   type LockedRows,
   lockRows,
 } from '../mirrors/apply-facts.ts';
-import type { Applied, Source } from '../mirrors/fold.ts';
-import type { OwnedChange } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
+import { type ChargeFacts, takeChargeFacts } from '../model/charge.ts';
+import type { Applied, Source } from '../model/fold.ts';
+import type { OwnedChange } from '../model/metadata.ts';
+import { type Payment, type PaymentFacts, takePaymentFacts } from '../model/payment.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
-import { type ChargeFacts, takeChargeFacts } from './charge.ts';
-import { type Payment, type PaymentFacts, takePaymentFacts } from './payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';

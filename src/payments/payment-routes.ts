@@ -24,12 +24,12 @@ import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.t
 import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
+import { paymentSources, paymentStatuses } from '../model/payment.ts';
+import { roundAmountRule } from '../model/round-amount.ts';
 import { DisputeSchema } from './dispute-schema.ts';
-import { paymentSources, paymentStatuses } from './payment.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
-import { roundAmountRule } from './round-amount.ts';
 
 /** The contract's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;

@@ -1,6 +1,6 @@
-import { rowTime } from '../mirrors/facts.ts';
+import { rowTime } from '../model/facts.ts';
+import { firstValuesOfPayment, noInvoice, type Payment, type PaymentFacts } from '../model/payment.ts';
 import { derivedId, idTime } from '../platform/id.ts';
-import { firstValuesOfPayment, noInvoice, type Payment, type PaymentFacts } from './payment.ts';
 import type { SubscriptionCharge } from './subscription-charges.ts';
 
 /** The id of a charge's row derives from the processor's, so that a lost row gets the same id again. */

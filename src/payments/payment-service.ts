@@ -5,10 +5,10 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { foundPayment, type Payment, type PaymentChange, paymentNotFound } from '../model/payment.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { foundPayment, type Payment, type PaymentChange, paymentNotFound } from './payment.ts';
 import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,

@@ -3,9 +3,9 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Payment } from '../model/payment.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Payment } from './payment.ts';
 
 const paymentTable = defineTable<Payment>('payments', {
   id: immutable('uuid'),

@@ -5,11 +5,11 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { isMetadataChangeIgnored } from '../mirrors/metadata.ts';
 import { applyInTransaction, correct } from '../mirrors/refresh.ts';
+import { isMetadataChangeIgnored } from '../model/metadata.ts';
+import { foundPayment, type Payment, type PaymentChange, type PaymentFacts } from '../model/payment.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { foundPayment, type Payment, type PaymentChange, type PaymentFacts } from './payment.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
 export interface PaymentUpdateRequest {

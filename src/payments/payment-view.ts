@@ -1,4 +1,4 @@
-import type { Payment } from './payment.ts';
+import type { Payment } from '../model/payment.ts';
 
 export type PaymentView = ReturnType<typeof paymentView>;
 

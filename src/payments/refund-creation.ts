@@ -10,19 +10,19 @@ import {
   type ReservingOperation,
 } from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import { formatAmount } from '../model/format-amount.ts';
+import { amountLeft, foundPayment, type Payment } from '../model/payment.ts';
+import type { Refund, RefundFacts, RefundReason } from '../model/refund.ts';
+import { refuseIfNotRound } from '../model/round-amount.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idTime } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import { notRefunded } from '../processor/refused-write.ts';
-import { formatAmount } from './format-amount.ts';
-import { amountLeft, foundPayment, type Payment } from './payment.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
-import type { Refund, RefundFacts, RefundReason } from './refund.ts';
 import type { RefundMirror } from './refund-mirror.ts';
 import type { RefundStore } from './refund-store.ts';
-import { refuseIfNotRound } from './round-amount.ts';
 
 export interface NewRefundRequest {
   readonly paymentId: string;

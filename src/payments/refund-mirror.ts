@@ -1,16 +1,21 @@
 import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
-import { rowTime } from '../mirrors/facts.ts';
-import type { Applied, Source } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
+import { rowTime } from '../model/facts.ts';
+import type { Applied, Source } from '../model/fold.ts';
+import type { Payment } from '../model/payment.ts';
+import {
+  type Refund,
+  type RefundedPaymentFacts,
+  type RefundFacts,
+  takeRefundFacts,
+} from '../model/refund.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
-import type { Payment } from './payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
-import { type Refund, type RefundedPaymentFacts, type RefundFacts, takeRefundFacts } from './refund.ts';
 import type { RefundStore } from './refund-store.ts';
 import { refundView } from './refund-view.ts';
 

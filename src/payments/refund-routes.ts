@@ -18,12 +18,12 @@ import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import { typed } from '../http/typed-app.ts';
+import { refundReasons, refundStatuses } from '../model/refund.ts';
+import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import { paymentView } from './payment-view.ts';
-import { refundReasons, refundStatuses } from './refund.ts';
 import type { RefundService } from './refund-service.ts';
 import { refundView } from './refund-view.ts';
-import { roundAmountRule } from './round-amount.ts';
 
 const RefundSchema = component('Refund', {
   id: Id,

@@ -3,7 +3,7 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import type { Refund } from './refund.ts';
+import type { Refund } from '../model/refund.ts';
 import {
   type NewRefundRequest,
   RefundCreation,

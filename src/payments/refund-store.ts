@@ -2,9 +2,9 @@ import type { List } from '../mirrors/list.ts';
 import { byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Refund } from '../model/refund.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Refund } from './refund.ts';
 
 const refundTable = defineTable<Refund>('refunds', {
   id: immutable('uuid'),

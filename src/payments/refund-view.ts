@@ -1,4 +1,4 @@
-import type { Refund } from './refund.ts';
+import type { Refund } from '../model/refund.ts';
 
 export type RefundView = ReturnType<typeof refundView>;
 

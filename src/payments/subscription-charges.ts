@@ -1,8 +1,8 @@
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
-import type { Source } from '../mirrors/fold.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Source } from '../model/fold.ts';
+import { isAttempted, type PaymentFacts } from '../model/payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
-import { isAttempted, type PaymentFacts } from './payment.ts';
 
 /** What a payment intent charges for: an invoice of a Till subscription. */
 export interface SubscriptionCharge {

@@ -7,10 +7,10 @@ import {
   type Recorded,
 } from '../idempotency/operation.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import { foundPlan, type Plan, type PlanFacts } from '../model/plan.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { PlanValues, Processor } from '../processor/processor.ts';
-import { foundPlan, type Plan, type PlanFacts } from './plan.ts';
+import type { PlanValues, Processor } from '../processor/port/processor.ts';
 import { type PlanMirror, toPlan } from './plan-mirror.ts';
 import type { PlanStore } from './plan-store.ts';
 

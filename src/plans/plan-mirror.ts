@@ -1,14 +1,9 @@
 import { applyToRows, lockRows, mergeApplied, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
-import type { OwnFacts } from '../mirrors/facts.ts';
-import type { Applied, Source, Take } from '../mirrors/fold.ts';
-import { noMetadata } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
-import type { Clock } from '../platform/clock.ts';
-import { idTime, isOurId } from '../platform/id.ts';
-import { inLanes } from '../platform/lanes.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { OwnFacts } from '../model/facts.ts';
+import type { Applied, Source, Take } from '../model/fold.ts';
+import { noMetadata } from '../model/metadata.ts';
 import {
   type Plan,
   type PlanFacts,
@@ -17,7 +12,12 @@ import {
   takePlanFacts,
   takePriceFacts,
   takeProductFacts,
-} from './plan.ts';
+} from '../model/plan.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idTime, isOurId } from '../platform/id.ts';
+import { inLanes } from '../platform/lanes.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { PlanStore } from './plan-store.ts';
 import { planView } from './plan-view.ts';
 

@@ -20,9 +20,7 @@ import {
 import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { inCurrency } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import { roundAmountRule } from '../payments/round-amount.ts';
-import type { PlanValues } from '../processor/processor.ts';
-import { intervalCountMax, planIntervals, refuseLongPeriod } from './plan.ts';
+import { intervalCountMax, planIntervals, refuseLongPeriod } from '../model/plan.ts';
 import {
   featureKeyLengthMax,
   featureKeyPattern,
@@ -32,7 +30,9 @@ import {
   groupLengthMax,
   groupPattern,
   type PlanFeatures,
-} from './plan-features.ts';
+} from '../model/plan-features.ts';
+import { roundAmountRule } from '../model/round-amount.ts';
+import type { PlanValues } from '../processor/port/processor.ts';
 import { planExample as example, featureTypes, PlanSchema } from './plan-schema.ts';
 import type { PlanService } from './plan-service.ts';
 import { planView } from './plan-view.ts';

@@ -1,8 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { planIntervals } from './plan.ts';
-import type { PlanFeatures } from './plan-features.ts';
+import { planIntervals } from '../model/plan.ts';
+import type { PlanFeatures } from '../model/plan-features.ts';
 
 export const featureTypes = ['boolean', 'integer', 'string'];
 

@@ -4,12 +4,19 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import {
+  activePlan,
+  foundPlan,
+  type Plan,
+  type PlanChange,
+  planArchived,
+  planNotFound,
+} from '../model/plan.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { PlanValues } from '../processor/processor.ts';
+import type { PlanValues } from '../processor/port/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
-import { activePlan, foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from './plan.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
 import { PlanUpdate } from './plan-update.ts';
 

@@ -1,7 +1,7 @@
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Plan } from '../model/plan.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Plan } from './plan.ts';
 
 const planTable = defineTable<Plan>('plans', {
   id: immutable('uuid'),

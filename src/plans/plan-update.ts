@@ -5,11 +5,17 @@ import {
   parentOf,
   type Recorded,
 } from '../idempotency/operation.ts';
-import { refuseTooManyKeys } from '../mirrors/metadata.ts';
 import { applyInTransaction, correct } from '../mirrors/refresh.ts';
+import { refuseTooManyKeys } from '../model/metadata.ts';
+import {
+  foundPlan,
+  isPlanChangeIgnored,
+  type Plan,
+  type PlanChange,
+  type ProductFacts,
+} from '../model/plan.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { foundPlan, isPlanChangeIgnored, type Plan, type PlanChange, type ProductFacts } from './plan.ts';
 import type { PlanParts } from './plan-creation.ts';
 
 export interface PlanUpdateRequest {

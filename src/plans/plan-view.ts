@@ -1,4 +1,4 @@
-import type { Plan } from './plan.ts';
+import type { Plan } from '../model/plan.ts';
 
 export type PlanView = ReturnType<typeof planView>;
 

@@ -1,6 +1,6 @@
 import { Failure, type FailureCode } from '../errors.ts';
-import type { Resource } from '../mirrors/mirror.ts';
-import type { Attempt, Refused } from './processor.ts';
+import type { Resource } from '../model/facts.ts';
+import type { Attempt, Refused } from './port/processor.ts';
 
 /** The mirrored objects, and those that Till only passes through. */
 type ProcessorObject = Resource | 'payment method' | 'setup intent';

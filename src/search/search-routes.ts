@@ -3,7 +3,7 @@ import { type Static, Type } from 'typebox';
 import { answer, DateTime, Id, nullable, problems } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { typed } from '../http/typed-app.ts';
-import { grants } from '../keys/key.ts';
+import { grants } from '../model/api-key.ts';
 import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
 import type { SearchService } from './search-service.ts';
 

@@ -1,13 +1,13 @@
-import type { Customer } from '../customers/customer.ts';
-import { type EventPlace, eventId, parseEventId } from '../events/event-id.ts';
-import type { StoredEvent } from '../events/stored-event.ts';
-import type { Invoice } from '../invoices/invoice.ts';
-import type { Payment } from '../payments/payment.ts';
-import type { Refund } from '../payments/refund.ts';
-import type { Plan } from '../plans/plan.ts';
+import { type EventPlace, eventId, parseEventId } from '../events/feed/event-id.ts';
+import type { StoredEvent } from '../events/feed/stored-event.ts';
+import type { Customer } from '../model/customer.ts';
+import type { Invoice } from '../model/invoice.ts';
+import type { Payment } from '../model/payment.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Refund } from '../model/refund.ts';
+import type { Subscription } from '../model/subscription.ts';
+import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { Subscription } from '../subscriptions/subscription.ts';
-import type { WebhookEvent } from '../webhooks/webhook-event.ts';
 import { type Found, idRange, isVisible, type Match, type MatchedField, resultsMax } from './search.ts';
 
 /** Finds the rows of a table by their ids, and by the processor's. */

@@ -1,4 +1,4 @@
-import type { PlanValues } from '../processor/processor.ts';
+import type { PlanValues } from '../processor/port/processor.ts';
 
 export const currencies = ['eur', 'usd', 'jpy'] as const;
 export type Currency = (typeof currencies)[number];

@@ -1,5 +1,5 @@
-import { eventTypes } from '../processor/event-types.ts';
-import type { Processor } from '../processor/processor.ts';
+import { eventTypes } from '../processor/port/event-types.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { DemoClock } from './demo-clock.ts';

@@ -1,6 +1,6 @@
+import type { Plan } from '../model/plan.ts';
+import type { Subscription } from '../model/subscription.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
-import type { Plan } from '../plans/plan.ts';
-import type { Subscription } from '../subscriptions/subscription.ts';
 import type { Services } from '../till/compose-services.ts';
 import { type DemoPlan, demoPlans } from './catalogue.ts';
 import type { Shopper } from './shopper.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../errors.ts';
-import type { SubscriptionToPay } from '../processor/invoice-payment.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
+import type { Processor } from '../processor/port/processor.ts';
 
 /**
  * Fails if nothing can pay the invoice of a resumption: the subscription would stay paused, with an open invoice. A

@@ -1,9 +1,9 @@
 import { Failure } from '../errors.ts';
 import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
+import type { Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
-import type { Subscription } from './subscription.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 export interface GroupParts {

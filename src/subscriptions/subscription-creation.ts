@@ -1,4 +1,3 @@
-import type { Customer } from '../customers/customer.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type {
   Admission,
@@ -10,17 +9,18 @@ import type {
   ReleasedClaim,
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
-import { explainMethodRefusal } from '../payment-methods/explain-method-refusal.ts';
-import { activePlan, type Plan } from '../plans/plan.ts';
+import type { Customer } from '../model/customer.ts';
+import { activePlan, type Plan } from '../model/plan.ts';
+import { foundSubscription, hasEnded, type Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { NewSubscription } from '../processor/new-subscription.ts';
-import type { Processor, SubscriptionWithSecrets } from '../processor/processor.ts';
+import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
+import type { NewSubscription } from '../processor/port/new-subscription.ts';
+import type { Processor, SubscriptionWithSecrets } from '../processor/port/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
 import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
 import { type GroupParts, reserveGroup } from './reserve-group.ts';
-import { foundSubscription, hasEnded, type Subscription } from './subscription.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';

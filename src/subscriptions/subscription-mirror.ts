@@ -7,9 +7,6 @@ import {
   lockRows,
   withRecovery,
 } from '../mirrors/apply-facts.ts';
-import { rowTime } from '../mirrors/facts.ts';
-import type { Applied, Source, Take } from '../mirrors/fold.ts';
-import { noMetadata, type OwnedChange } from '../mirrors/metadata.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import {
   ignoredAll,
@@ -18,11 +15,9 @@ import {
   unknownToProcessor,
   untilSettled,
 } from '../mirrors/refresh.ts';
-import type { PlanMirror } from '../plans/plan-mirror.ts';
-import type { Clock } from '../platform/clock.ts';
-import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import { rowTime } from '../model/facts.ts';
+import type { Applied, Source, Take } from '../model/fold.ts';
+import { noMetadata, type OwnedChange } from '../model/metadata.ts';
 import {
   type ChangedSubscriptionFacts,
   countPlans,
@@ -34,11 +29,16 @@ import {
   type SubscriptionItemFacts,
   takeSubscriptionFacts,
   valuesOfSubscription,
-} from './subscription.ts';
+} from '../model/subscription.ts';
+import { noTerms, type PlanIdOf, termsOf } from '../model/subscription-terms.ts';
+import type { PlanMirror } from '../plans/plan-mirror.ts';
+import type { Clock } from '../platform/clock.ts';
+import { derivedId, idTime, isOurId } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/port/processor.ts';
+import { restoreOfVoidedChanges } from './changes/waiting-items.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
-import { noTerms, type PlanIdOf, termsOf } from './subscription-terms.ts';
 import { subscriptionView } from './subscription-view.ts';
-import { restoreOfVoidedChanges } from './waiting-items.ts';
 
 interface SubscriptionMirrorParts {
   readonly database: Database;

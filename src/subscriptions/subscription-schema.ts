@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { subscriptionStatuses } from './subscription.ts';
+import { subscriptionStatuses } from '../model/subscription.ts';
 
 const time = (description: string) => nullable(Type.String({ format: 'date-time', description }));
 

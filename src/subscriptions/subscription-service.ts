@@ -4,16 +4,29 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
-import { isGrouped } from '../plans/plan.ts';
+import { isGrouped } from '../model/plan.ts';
+import {
+  foundSubscription,
+  hasEnded,
+  type Subscription,
+  subscriptionNotFound,
+} from '../model/subscription.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { SubscriptionToPay } from '../processor/invoice-payment.ts';
+import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
-import { invoiceToPay } from './invoice-to-pay.ts';
-import { finalizeInvoice } from './pay-invoice.ts';
-import { type PreviewedChange, previewChange } from './preview-change.ts';
-import { foundSubscription, hasEnded, type Subscription, subscriptionNotFound } from './subscription.ts';
-import { type ChangedSubscription, isWaiting } from './subscription-change.ts';
+import { type PreviewedChange, previewChange } from './changes/preview-change.ts';
+import { type ChangedSubscription, isWaiting } from './changes/subscription-change.ts';
+import type { SubscriptionPatch, TermsChange } from './changes/subscription-patch.ts';
+import { SubscriptionUpdate } from './changes/subscription-update.ts';
+import { invoiceToPay } from './paying/invoice-to-pay.ts';
+import { finalizeInvoice } from './paying/pay-invoice.ts';
+import {
+  type PaidSubscription,
+  type PaymentRequest,
+  type PayParts,
+  SubscriptionPayment,
+} from './paying/subscription-payment.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -21,14 +34,6 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
-import type { SubscriptionPatch, TermsChange } from './subscription-patch.ts';
-import {
-  type PaidSubscription,
-  type PaymentRequest,
-  type PayParts,
-  SubscriptionPayment,
-} from './subscription-payment.ts';
-import { SubscriptionUpdate } from './subscription-update.ts';
 
 /** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;

@@ -3,9 +3,9 @@ import type { List } from '../mirrors/list.ts';
 import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Subscription } from '../model/subscription.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
-import type { Subscription } from './subscription.ts';
 
 /** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
 const latestInvoiceId = `(select invoices.id from till.invoices

@@ -1,5 +1,5 @@
-import type { Subscription } from './subscription.ts';
-import type { Discount } from './subscription-terms.ts';
+import type { Subscription } from '../model/subscription.ts';
+import type { Discount } from '../model/subscription-terms.ts';
 
 export type SubscriptionView = ReturnType<typeof subscriptionView>;
 

@@ -1,5 +1,5 @@
 import type { Cause } from '../platform/cause.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { Reading } from './reading.ts';
 
 /** An event that can be the cause of a change. */

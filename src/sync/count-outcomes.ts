@@ -1,7 +1,7 @@
+import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { eventTypeLabel } from '../processor/event-types.ts';
-import type { WebhookEvent } from '../webhooks/webhook-event.ts';
+import { eventTypeLabel } from '../processor/port/event-types.ts';
 
 export interface Outcome {
   readonly event: WebhookEvent;

@@ -1,14 +1,14 @@
-import type { Applied } from '../mirrors/fold.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
+import type { Applied } from '../model/fold.ts';
+import { attemptsMax, retryAfterMs, type WebhookEvent } from '../model/webhook-event.ts';
 import { runWithCause, runWithCauses } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
-import { type Subject, UnmappableError } from '../processor/event-facts.ts';
-import type { Processor } from '../processor/processor.ts';
+import { type Subject, UnmappableError } from '../processor/port/event-facts.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
-import { attemptsMax, retryAfterMs, type WebhookEvent } from '../webhooks/webhook-event.ts';
 import { BatchCauses, causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type Outcome } from './count-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';

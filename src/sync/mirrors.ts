@@ -6,7 +6,7 @@ import type { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { RefundMirror } from '../payments/refund-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import type { Subject, SubjectFacts } from '../processor/event-facts.ts';
+import type { Subject, SubjectFacts } from '../processor/port/event-facts.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 
 export interface Mirrors {

@@ -1,5 +1,5 @@
-import type { EventContent, Subject, SubjectFacts } from '../processor/event-facts.ts';
-import type { WebhookEvent } from '../webhooks/webhook-event.ts';
+import type { WebhookEvent } from '../model/webhook-event.ts';
+import type { EventContent, Subject, SubjectFacts } from '../processor/port/event-facts.ts';
 import type { MirrorsBySubject } from './mirrors.ts';
 
 /** An event with its content and the keys of its objects. */

@@ -9,8 +9,8 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import { eventTypes } from '../processor/event-types.ts';
-import type { Processor } from '../processor/processor.ts';
+import { eventTypes } from '../processor/port/event-types.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
 

@@ -13,7 +13,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
 import { typed } from '../http/typed-app.ts';
-import { resources } from '../mirrors/mirror.ts';
+import { resources } from '../model/facts.ts';
 import { type ResyncRun, resyncStatuses } from './resync-run.ts';
 import type { ResyncRuns } from './resync-runs.ts';
 

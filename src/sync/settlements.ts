@@ -1,4 +1,4 @@
-import type { Settlement, WebhookEvent } from '../webhooks/webhook-event.ts';
+import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
 import type { Outcome } from './count-outcomes.ts';
 
 export function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): Outcome {

@@ -1,14 +1,14 @@
-import { EventFeed } from '../events/event-feed.ts';
-import { EventStore } from '../events/event-store.ts';
-import { objectKinds } from '../events/object-kinds.ts';
-import { Outbox } from '../events/outbox.ts';
-import { OutboxStore } from '../events/outbox-store.ts';
-import { SubscriptionLinks } from '../events/subscription-links.ts';
-import { EventUpkeep } from '../events/upkeep.ts';
-import { UpkeepStore } from '../events/upkeep-store.ts';
+import { EventFeed } from '../events/feed/event-feed.ts';
+import { EventStore } from '../events/feed/event-store.ts';
+import { objectKinds } from '../events/outbox/object-kinds.ts';
+import { Outbox } from '../events/outbox/outbox.ts';
+import { OutboxStore } from '../events/outbox/outbox-store.ts';
+import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
+import { EventUpkeep } from '../events/outbox/upkeep.ts';
+import { UpkeepStore } from '../events/outbox/upkeep-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { EntitlementService } from '../subscriptions/entitlement-service.ts';
+import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { Stores } from './compose-stores.ts';
 
 interface EventParts {

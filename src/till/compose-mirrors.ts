@@ -13,7 +13,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
 import { Import } from '../sync/import/import.ts';

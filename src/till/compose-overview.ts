@@ -1,4 +1,4 @@
-import { EventStore } from '../events/event-store.ts';
+import { EventStore } from '../events/feed/event-store.ts';
 import { countedTables } from '../overview/overview-count-store.ts';
 import { OverviewFollower } from '../overview/overview-follower.ts';
 import { OverviewService } from '../overview/overview-service.ts';

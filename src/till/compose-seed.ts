@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import { EventBackdatingStore } from '../events/event-backdating-store.ts';
+import { EventBackdatingStore } from '../events/feed/event-backdating-store.ts';
 import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
 import { dayOf } from '../platform/day.ts';

@@ -1,5 +1,5 @@
+import type { WebhookEventState } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { WebhookEventState } from './webhook-event.ts';
 
 /** A position in the inbox, which is read in order of creation. */
 export interface InboxPosition {

@@ -1,7 +1,7 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import { runAs } from '../platform/cause.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import {
   type ErasureStore,
   eventsOfCustomer,

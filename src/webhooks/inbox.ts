@@ -1,12 +1,12 @@
+import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
-import type { ProcessorEvent } from '../processor/event-calls.ts';
-import { eventTypeLabel, isKnownEventType } from '../processor/event-types.ts';
-import type { Processor } from '../processor/processor.ts';
-import type { Settlement, WebhookEvent } from './webhook-event.ts';
+import type { ProcessorEvent } from '../processor/port/event-calls.ts';
+import { eventTypeLabel, isKnownEventType } from '../processor/port/event-types.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
 export type Receipt = 'stored' | 'duplicate' | 'ignored';

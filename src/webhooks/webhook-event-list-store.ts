@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../mirrors/list-page.ts';
+import { type WebhookEvent, type WebhookEventState, webhookEventStates } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import { type WebhookEvent, type WebhookEventState, webhookEventStates } from './webhook-event.ts';
 
 /** Totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few milliseconds. */
 const totalMax = 10_000;

@@ -11,7 +11,7 @@ import {
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { typed } from '../http/typed-app.ts';
-import { type WebhookEvent, webhookEventStates } from './webhook-event.ts';
+import { type WebhookEvent, webhookEventStates } from '../model/webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
 
 const EventSchema = component('WebhookEvent', {

@@ -1,7 +1,7 @@
 import { Failure } from '../errors.ts';
 import type { PageRequest } from '../mirrors/list-page.ts';
+import type { WebhookBacklog, WebhookEvent } from '../model/webhook-event.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { WebhookBacklog, WebhookEvent } from './webhook-event.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
 

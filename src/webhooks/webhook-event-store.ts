@@ -1,7 +1,7 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
+import type { Settlement, WebhookBacklog, WebhookEvent, WebhookEventState } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import type { ProcessorEvent } from '../processor/event-calls.ts';
-import type { Settlement, WebhookBacklog, WebhookEvent, WebhookEventState } from './webhook-event.ts';
+import type { ProcessorEvent } from '../processor/port/event-calls.ts';
 import {
   type CappedPage,
   type EventFilter,

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import { answer, problemsWithoutKey } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Processor } from '../processor/processor.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from './inbox.ts';
 
 const ReceivedSchema = component('ReceivedWebhook', {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { grants, type Scope, scopes } from '../../src/keys/key.ts';
+import { grants, type Scope, scopes } from '../../src/model/api-key.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { testKey } from '../support/client.ts';
 import {

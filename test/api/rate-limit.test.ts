@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
-import { scopes } from '../../src/keys/key.ts';
+import { scopes } from '../../src/model/api-key.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CustomerStore } from '../../src/customers/customer-store.ts';
-import { EventStore } from '../../src/events/event-store.ts';
+import { EventStore } from '../../src/events/feed/event-store.ts';
 import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
 import { PaymentStore } from '../../src/payments/payment-store.ts';
 import { RefundStore } from '../../src/payments/refund-store.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { EventSelection, EventType } from '../../src/events/event.ts';
-import { eventStatement } from '../../src/events/event-store.ts';
+import { eventStatement } from '../../src/events/feed/event-store.ts';
 import { openPool } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
 

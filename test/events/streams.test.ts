@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { streamLimits } from '../../src/events/event-streams.ts';
+import { streamLimits } from '../../src/events/feed/event-streams.ts';
 import { startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { effort } from '../support/effort.ts';

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { after, type TestContext, test } from 'node:test';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import type { Finding } from '../../src/cli/doctor/finding.ts';
-import { SecretBox } from '../../src/events/endpoint-secret.ts';
+import { SecretBox } from '../../src/events/endpoints/endpoint-secret.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { connectProcessor } from '../support/backend.ts';
 import { redisVariable } from '../support/redis-server.ts';

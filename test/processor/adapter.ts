@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { Failure } from '../../src/errors.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import type { Processor } from '../../src/processor/processor.ts';
+import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
-import type { Processor } from '../../src/processor/processor.ts';
+import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { startAdapter } from './adapter.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Pages } from '../../src/processor/pages.ts';
-import type { Attempt } from '../../src/processor/processor.ts';
+import type { Pages } from '../../src/processor/port/pages.ts';
+import type { Attempt } from '../../src/processor/port/processor.ts';
 import { failureOf } from './adapter.ts';
 import {
   confirm,

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import type { RequestMark } from '../../src/processor/request-mark.ts';
+import type { RequestMark } from '../../src/processor/port/request-mark.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { type Adapter, startAdapter } from './adapter.ts';
 import { localId } from './wire-objects.ts';

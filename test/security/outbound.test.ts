@@ -44,7 +44,7 @@ test('only the adapter makes requests of its own, besides the sender of events a
       );
     });
   assert.deepEqual(reaching.toSorted(), [
-    'src/events/event-sender.ts',
+    'src/events/deliveries/event-sender.ts',
     'src/http/failures/problem.ts',
     'src/processor/stripe/stripe-processor.ts',
     'src/processor/stripe/wire/http-client.ts',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { registerConsoleRoutes } from '../../src/console/console-routes.ts';
-import type { StreamLimits } from '../../src/events/event-streams.ts';
+import type { StreamLimits } from '../../src/events/feed/event-streams.ts';
 import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
@@ -11,7 +11,7 @@ import type { Logger, LogLevel } from '../../src/platform/logger.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
 import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
-import type { Processor } from '../../src/processor/processor.ts';
+import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';

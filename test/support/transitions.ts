@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { type AsOf, asOfEvent } from '../../src/mirrors/facts.ts';
-import type { Origin, Verdict } from '../../src/mirrors/transition.ts';
+import { type AsOf, asOfEvent } from '../../src/model/facts.ts';
+import type { Origin, Verdict } from '../../src/model/transition.ts';
 
 /**
  * The rule for a pair of statuses, the row's and the one that arrives:

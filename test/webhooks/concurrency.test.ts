@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
-import type { CustomerFacts } from '../../src/customers/customer.ts';
-import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
-import { asOfEvent } from '../../src/mirrors/facts.ts';
+import type { CustomerFacts } from '../../src/model/customer.ts';
+import { asOfEvent } from '../../src/model/facts.ts';
+import type { InvoiceFacts } from '../../src/model/invoice.ts';
 import { unknownDetails } from '../support/invoice-details.ts';
 import {
   confirmPayment,

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { Failure } from '../../src/errors.ts';
-import type { ProcessorEvent } from '../../src/processor/event-calls.ts';
+import type { ProcessorEvent } from '../../src/processor/port/event-calls.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { startTillOnLine } from '../support/till-on-line.ts';

@@ -1,9 +1,9 @@
-import type { CustomerFacts } from '../../src/customers/customer.ts';
-import type { InvoiceFacts } from '../../src/invoices/invoice.ts';
-import { type AsOf, asOfEvent, rowTime } from '../../src/mirrors/facts.ts';
-import type { PaymentFacts } from '../../src/payments/payment.ts';
-import type { RefundFacts } from '../../src/payments/refund.ts';
-import type { SubscriptionFacts } from '../../src/subscriptions/subscription.ts';
+import type { CustomerFacts } from '../../src/model/customer.ts';
+import { type AsOf, asOfEvent, rowTime } from '../../src/model/facts.ts';
+import type { InvoiceFacts } from '../../src/model/invoice.ts';
+import type { PaymentFacts } from '../../src/model/payment.ts';
+import type { RefundFacts } from '../../src/model/refund.ts';
+import type { SubscriptionFacts } from '../../src/model/subscription.ts';
 /**
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
@@ -17,28 +17,28 @@ import type { SubscriptionFacts } from '../../src/subscriptions/subscription.ts'
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
-import { type Customer, takeCustomerFacts } from '../../src/customers/customer.ts';
+import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/model/charge.ts';
+import { type Customer, takeCustomerFacts } from '../../src/model/customer.ts';
+import { type DisputeFacts, takeDispute } from '../../src/model/dispute.ts';
+import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
 import {
   coverageOf,
   detailsAfter,
   firstDetails,
   type Invoice,
   takeInvoiceFacts,
-} from '../../src/invoices/invoice.ts';
-import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/mirrors/fold.ts';
-import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/payments/charge.ts';
-import { type DisputeFacts, takeDispute } from '../../src/payments/dispute.ts';
-import { noInvoice, type Payment, takePaymentFacts } from '../../src/payments/payment.ts';
-import { type Refund, takeRefundFacts } from '../../src/payments/refund.ts';
-import { type Plan, type ProductFacts, takeProductFacts } from '../../src/plans/plan.ts';
-import { createRandom } from '../../src/seed/random.ts';
+} from '../../src/model/invoice.ts';
+import { noInvoice, type Payment, takePaymentFacts } from '../../src/model/payment.ts';
+import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
+import { type Refund, takeRefundFacts } from '../../src/model/refund.ts';
 import {
   followedItem,
   type Subscription,
   takeSubscriptionFacts,
   valuesOfSubscription,
-} from '../../src/subscriptions/subscription.ts';
-import { termsOf } from '../../src/subscriptions/subscription-terms.ts';
+} from '../../src/model/subscription.ts';
+import { termsOf } from '../../src/model/subscription-terms.ts';
+import { createRandom } from '../../src/seed/random.ts';
 import { effort } from '../support/effort.ts';
 import { plainSubscription } from '../support/plain-subscription.ts';
 import { seedOf } from '../support/seeds.ts';

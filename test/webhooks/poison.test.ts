@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attemptsMax } from '../../src/webhooks/webhook-event.ts';
+import { attemptsMax } from '../../src/model/webhook-event.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';

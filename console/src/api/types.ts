@@ -2,9 +2,9 @@ export type { CustomerView as Customer } from '../../../src/customers/customer-v
 export type {
   DeliveryAnswer as Delivery,
   EndpointAnswer as EventEndpoint,
-} from '../../../src/events/endpoint-schema.ts';
+} from '../../../src/events/endpoints/endpoint-schema.ts';
 export type { InvoiceView as Invoice } from '../../../src/invoices/invoice-view.ts';
-export type { Scope } from '../../../src/keys/key.ts';
+export type { Scope } from '../../../src/model/api-key.ts';
 export type { OverviewAnswer as Overview } from '../../../src/overview/overview-schema.ts';
 export type { PaymentView as Payment } from '../../../src/payments/payment-view.ts';
 export type { RefundView as Refund } from '../../../src/payments/refund-view.ts';
@@ -17,9 +17,9 @@ export type {
 } from '../../../src/webhooks/webhook-event-routes.ts';
 
 import type { EventObjectType, EventType } from '../../../src/events/event.ts';
-import type { Scope } from '../../../src/keys/key.ts';
+import type { Scope } from '../../../src/model/api-key.ts';
+import type { EntitlementReason } from '../../../src/model/entitlement.ts';
 import type { Cause } from '../../../src/platform/cause.ts';
-import type { EntitlementReason } from '../../../src/subscriptions/entitlement.ts';
 import type { SubscriptionView as Subscription } from '../../../src/subscriptions/subscription-view.ts';
 
 /** The key that signed in. */

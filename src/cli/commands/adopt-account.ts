@@ -1,6 +1,6 @@
 import { describeAccount, type ProcessorAccount } from '../../processor/account/account.ts';
 import { AccountStore } from '../../processor/account/account-store.ts';
-import type { Processor } from '../../processor/processor.ts';
+import type { Processor } from '../../processor/port/processor.ts';
 import type { Start } from '../../till/compose-parts.ts';
 import { defineCommand } from '../command.ts';
 import { withShutdown } from '../with-services.ts';

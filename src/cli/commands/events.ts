@@ -1,5 +1,5 @@
+import { type WebhookEvent, webhookEventStates } from '../../model/webhook-event.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
-import { type WebhookEvent, webhookEventStates } from '../../webhooks/webhook-event.ts';
 import { defineCommand } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';

@@ -1,5 +1,5 @@
 import { Failure } from '../../errors.ts';
-import { type KeyValues, keyNamePattern, type StoredKey, scopes } from '../../keys/key.ts';
+import { type KeyValues, keyNamePattern, type StoredKey, scopes } from '../../model/api-key.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
 import { parseInstant } from '../../platform/instant.ts';

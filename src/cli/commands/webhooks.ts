@@ -1,9 +1,9 @@
 import { systemClock } from '../../platform/clock.ts';
 import { stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
 import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpoint.ts';
-import { eventTypes } from '../../processor/event-types.ts';
-import type { Processor } from '../../processor/processor.ts';
-import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
+import { eventTypes } from '../../processor/port/event-types.ts';
+import type { Processor } from '../../processor/port/processor.ts';
+import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { defineCommand } from '../command.ts';
 import type { Output } from '../output.ts';
 import { checkWebhookUrl } from '../webhook-url.ts';

@@ -1,8 +1,8 @@
 import { Failure } from '../../errors.ts';
-import type { SecretCounts } from '../../events/secret-upkeep.ts';
+import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { ProcessorAccount } from '../../processor/account/account.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
-import type { Processor } from '../../processor/processor.ts';
+import type { Processor } from '../../processor/port/processor.ts';
 import type { SandboxClock } from '../../sandbox-control/sandbox-answers.ts';
 import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
 import type { Start } from '../../till/compose-parts.ts';

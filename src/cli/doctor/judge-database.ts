@@ -1,4 +1,4 @@
-import type { SecretCounts } from '../../events/secret-upkeep.ts';
+import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import type { RedisFacts } from '../../platform/inspect-redis.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';

@@ -10,7 +10,7 @@ import {
   isSameUrl,
   webhookPath,
 } from '../../processor/endpoint/endpoint-state.ts';
-import type { WebhookEndpoint } from '../../processor/webhook-endpoint-calls.ts';
+import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { type Finding, Findings } from './finding.ts';
 
 /** A clock that is synchronised differs by less. The processor tells its time in whole seconds. */

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
-import { type Caller, grants, type Scope } from '../../keys/key.ts';
+import { type Caller, grants, type Scope } from '../../model/api-key.ts';
 import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';

@@ -1,6 +1,6 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
-import { externalIdLengthMax, externalIdPattern } from '../../customers/customer.ts';
 import type { FailureCode } from '../../errors.ts';
+import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
 import {
   type Metadata,
   type MetadataChange,
@@ -9,7 +9,7 @@ import {
   metadataKeysMax,
   metadataValueLengthMax,
   ownKeyPrefix,
-} from '../../mirrors/metadata.ts';
+} from '../../model/metadata.ts';
 import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';

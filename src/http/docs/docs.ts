@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { Scope } from '../../keys/key.ts';
+import type { Scope } from '../../model/api-key.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
 import { problemsOf } from './api-schema.ts';
 import { moveToComponents } from './components.ts';

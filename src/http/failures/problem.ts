@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type Static, Type } from 'typebox';
 import { Failure, type FailureCode, failureTitles } from '../../errors.ts';
-import { tooManyEndpoints, tooManySecrets } from '../../events/endpoint.ts';
+import { tooManyEndpoints, tooManySecrets } from '../../events/endpoints/endpoint.ts';
 import { objectMissing } from '../../processor/refused-write.ts';
 import { promotionCodeInvalid } from '../../subscriptions/promotion-code.ts';
 import { securityHeaders } from '../security-headers.ts';

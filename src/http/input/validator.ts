@@ -1,7 +1,7 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import formats from 'ajv-formats';
 import type { FastifyRequest } from 'fastify';
-import { isRoundAmount, roundAmountMistake } from '../../payments/round-amount.ts';
+import { isRoundAmount, roundAmountMistake } from '../../model/round-amount.ts';
 import { isDay } from '../../platform/day.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';

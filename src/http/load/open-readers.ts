@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
-import type { Caller } from '../../keys/key.ts';
+import type { Caller } from '../../model/api-key.ts';
 
 /** The contract's: one application leaves most of the process to the others. */
 const shareOfName = 1 / 10;

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { Failure } from '../../errors.ts';
-import type { Processor } from '../processor.ts';
+import type { Processor } from '../port/processor.ts';
 import { type CompareAccountParts, compareAccount } from './compare-account.ts';
 
 /** Longer than the processor's slowest usual responses; a start must not wait for a processor that hangs. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../platform/logger.ts';
 import type { Queryable } from '../../platform/postgres.ts';
-import type { Processor } from '../processor.ts';
+import type { Processor } from '../port/processor.ts';
 import { describeDifference, isSameAccount } from './account.ts';
 import type { AccountStore } from './account-store.ts';
 

@@ -1,5 +1,5 @@
-import { eventTypes } from '../event-types.ts';
-import type { WebhookEndpoint } from '../webhook-endpoint-calls.ts';
+import { eventTypes } from '../port/event-types.ts';
+import type { WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 
 /** The path at which Till takes the processor's events. */
 export const webhookPath = '/webhooks/processor';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
-import { eventTypes } from '../event-types.ts';
-import type { Processor } from '../processor.ts';
-import type { NewWebhookEndpoint, WebhookEndpoint } from '../webhook-endpoint-calls.ts';
+import { eventTypes } from '../port/event-types.ts';
+import type { Processor } from '../port/processor.ts';
+import type { NewWebhookEndpoint, WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 import { chooseEndpoint, isSameUrl, stateOf } from './endpoint-state.ts';
 
 /**

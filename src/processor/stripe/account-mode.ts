@@ -1,4 +1,4 @@
-import type { Processor } from '../processor.ts';
+import type { Processor } from '../port/processor.ts';
 import { isLiveKey, publicApiBase } from './check-processor-keys.ts';
 
 const dashboard = 'https://dashboard.stripe.com';

@@ -1,9 +1,9 @@
-import type { Applied } from '../../mirrors/fold.ts';
 import { nothingApplied } from '../../mirrors/refresh.ts';
+import type { Applied } from '../../model/fold.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Page } from '../../processor/pages.ts';
+import type { Page } from '../../processor/port/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { type Counts, type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type Finished, type Stage } from './stage.ts';

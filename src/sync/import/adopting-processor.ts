@@ -1,12 +1,12 @@
-import type { CustomerFacts } from '../../customers/customer.ts';
-import type { InvoiceFacts } from '../../invoices/invoice.ts';
-import type { OwnFacts } from '../../mirrors/facts.ts';
-import type { RefundFacts } from '../../payments/refund.ts';
-import type { PlanFacts } from '../../plans/plan.ts';
+import type { CustomerFacts } from '../../model/customer.ts';
+import type { OwnFacts } from '../../model/facts.ts';
+import type { InvoiceFacts } from '../../model/invoice.ts';
+import type { PlanFacts } from '../../model/plan.ts';
+import type { RefundFacts } from '../../model/refund.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../../model/subscription.ts';
 import { derivedId } from '../../platform/id.ts';
-import type { Pages } from '../../processor/pages.ts';
-import type { Processor } from '../../processor/processor.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../../subscriptions/subscription.ts';
+import type { Pages } from '../../processor/port/pages.ts';
+import type { Processor } from '../../processor/port/processor.ts';
 
 /**
  * The processor as an import sees it: every object carries a Till id. So the mirrors treat an object that Till did not

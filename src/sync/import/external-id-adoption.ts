@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { type Customer, type CustomerFacts, isExternalId } from '../../customers/customer.ts';
 import type { CustomerService } from '../../customers/customer-service.ts';
 import { Failure, isOutageOfAll } from '../../errors.ts';
 import { unrepeatableName } from '../../idempotency/claim.ts';
+import { type Customer, type CustomerFacts, isExternalId } from '../../model/customer.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Database } from '../../platform/postgres.ts';
 import type { Stores } from '../../till/compose-stores.ts';

@@ -1,4 +1,4 @@
-import type { Resource } from '../../mirrors/mirror.ts';
+import type { Resource } from '../../model/facts.ts';
 
 /** The lists of the processor that an import reads, in this order: an object comes after those that it depends on. */
 export const stageNames = [

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import type { CustomerFacts } from '../../customers/customer.ts';
 import type { CustomerService } from '../../customers/customer-service.ts';
 import { Failure, isOutageOfAll } from '../../errors.ts';
+import type { CustomerFacts } from '../../model/customer.ts';
 import { runAs } from '../../platform/cause.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';

@@ -1,6 +1,6 @@
 import { mergeApplied } from '../../mirrors/apply-facts.ts';
 import { noRevisions } from '../../mirrors/refresh.ts';
-import { isAttempted, type PaymentFacts } from '../../payments/payment.ts';
+import { isAttempted, type PaymentFacts } from '../../model/payment.ts';
 import type { ChargedPayment } from '../../payments/subscription-charges.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Transaction } from '../../platform/postgres.ts';

@@ -1,7 +1,7 @@
-import type { Applied } from '../../mirrors/fold.ts';
 import type { Mirror } from '../../mirrors/mirror.ts';
+import type { Applied } from '../../model/fold.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Pages } from '../../processor/pages.ts';
+import type { Pages } from '../../processor/port/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
 /** Calls to the processor at the same time: enough to use the rate of an import, although each call takes a while. */

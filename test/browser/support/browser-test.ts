@@ -1,6 +1,6 @@
 import { after, type TestContext, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import type { Scope } from '../../../src/keys/key.ts';
+import type { Scope } from '../../../src/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
 import { startTill } from '../../support/till.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { attemptsMax } from '../../../src/webhooks/webhook-event.ts';
+import { attemptsMax } from '../../../src/model/webhook-event.ts';
 import {
   type CustomerBody,
   confirmPayment,

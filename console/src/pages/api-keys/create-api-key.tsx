@@ -1,5 +1,5 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { keyNamePattern, scopes } from '../../../../src/keys/key.ts';
+import { keyNamePattern, scopes } from '../../../../src/model/api-key.ts';
 import { request } from '../../api/request.ts';
 import type { Scope } from '../../api/types.ts';
 import { localTime } from '../../format/local-time.ts';

@@ -1,4 +1,4 @@
-import { invoiceStatuses } from '../../../../src/invoices/invoice.ts';
+import { invoiceStatuses } from '../../../../src/model/invoice.ts';
 import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { invoiceListColumns } from './invoice-columns.tsx';

@@ -1,4 +1,4 @@
-import { paymentSources, paymentStatuses } from '../../../../src/payments/payment.ts';
+import { paymentSources, paymentStatuses } from '../../../../src/model/payment.ts';
 import type { Payment } from '../../api/types.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';

@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import { refundReasons } from '../../../../src/payments/refund.ts';
+import { refundReasons } from '../../../../src/model/refund.ts';
 import { request } from '../../api/request.ts';
 import type { Payment } from '../../api/types.ts';
 import { money, moneyInput } from '../../format/money.ts';

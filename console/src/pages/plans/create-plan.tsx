@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { planIntervals } from '../../../../src/plans/plan.ts';
+import { planIntervals } from '../../../../src/model/plan.ts';
 import { request } from '../../api/request.ts';
 import type { Plan } from '../../api/types.ts';
 import { price } from '../../format/interval.ts';

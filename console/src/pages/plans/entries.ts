@@ -4,8 +4,8 @@ import {
   metadataKeyLengthMax,
   metadataKeysMax,
   metadataValueLengthMax,
-} from '../../../../src/mirrors/metadata.ts';
-import { featuresMax, isFeature, type PlanFeatures } from '../../../../src/plans/plan-features.ts';
+} from '../../../../src/model/metadata.ts';
+import { featuresMax, isFeature, type PlanFeatures } from '../../../../src/model/plan-features.ts';
 
 export const featureTypes = ['text', 'number', 'yes or no'] as const;
 export type FeatureType = (typeof featureTypes)[number];

@@ -1,5 +1,5 @@
-import { intervalCountMax, intervalsMax, type PlanInterval } from '../../../../src/plans/plan.ts';
-import { groupLengthMax, isGroupName } from '../../../../src/plans/plan-features.ts';
+import { intervalCountMax, intervalsMax, type PlanInterval } from '../../../../src/model/plan.ts';
+import { groupLengthMax, isGroupName } from '../../../../src/model/plan-features.ts';
 import type { Plan } from '../../api/types.ts';
 import { parseMoney } from '../../format/money.ts';
 import { type Entry, metadataChange, parseFeatures, parseMetadata } from './entries.ts';

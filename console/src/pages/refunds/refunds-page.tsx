@@ -1,4 +1,4 @@
-import { refundStatuses } from '../../../../src/payments/refund.ts';
+import { refundStatuses } from '../../../../src/model/refund.ts';
 import type { Refund } from '../../api/types.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';

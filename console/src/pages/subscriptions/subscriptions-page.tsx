@@ -1,4 +1,4 @@
-import { subscriptionStatuses } from '../../../../src/subscriptions/subscription.ts';
+import { subscriptionStatuses } from '../../../../src/model/subscription.ts';
 import type { Plan } from '../../api/types.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { createdFilters, currencyFilter, customerFilter, type Filter } from '../../parts/filters.tsx';

@@ -1,4 +1,4 @@
-import { type Proration, quantityMax } from '../../../../src/subscriptions/subscription-patch.ts';
+import { type Proration, quantityMax } from '../../../../src/subscriptions/changes/subscription-patch.ts';
 import type { ChangePreview, Plan, Subscription } from '../../api/types.ts';
 import { localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';

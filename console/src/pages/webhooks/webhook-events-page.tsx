@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { webhookEventStates } from '../../../../src/webhooks/webhook-event.ts';
+import { webhookEventStates } from '../../../../src/model/webhook-event.ts';
 import type { Page as PageOf, WebhookEvent } from '../../api/types.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';

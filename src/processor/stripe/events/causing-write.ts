@@ -1,4 +1,4 @@
-import type { CausingWrite } from '../../event-facts.ts';
+import type { CausingWrite } from '../../port/event-facts.ts';
 import { ifReadable, type WireObject } from '../wire/wire-object.ts';
 
 /** The call that caused an event. Null if none did, or if the event does not show it. */

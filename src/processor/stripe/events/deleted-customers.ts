@@ -1,6 +1,6 @@
-import type { CustomerFacts } from '../../../customers/customer.ts';
-import type { EventCalls } from '../../event-calls.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import type { CustomerFacts } from '../../../model/customer.ts';
+import type { EventCalls } from '../../port/event-calls.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { type Fetch, mapPages } from '../wire/listing.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { EventCalls } from '../../event-calls.ts';
+import type { EventCalls } from '../../port/event-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { mapOrLeaveOut, resyncPagesMax, walkPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';

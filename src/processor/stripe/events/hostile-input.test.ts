@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { placesIn, withPlace } from '../../../../test/fixtures/damage.ts';
 import { eventFixture, eventFixtureNames } from '../../../../test/fixtures/event-fixture.ts';
 import { assertProperty } from '../../../../test/support/seeds.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { readEvent } from './map-event.ts';
 import { verifyWebhook } from './verify-webhook.ts';
 

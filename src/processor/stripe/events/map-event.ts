@@ -1,8 +1,8 @@
-import { type AsOf, asOfEvent } from '../../../mirrors/facts.ts';
-import type { ChargeFacts } from '../../../payments/charge.ts';
-import type { ProcessorEvent } from '../../event-calls.ts';
-import { type EventContent, type EventFacts, UnmappableError } from '../../event-facts.ts';
-import type { EventType } from '../../event-types.ts';
+import type { ChargeFacts } from '../../../model/charge.ts';
+import { type AsOf, asOfEvent } from '../../../model/facts.ts';
+import type { ProcessorEvent } from '../../port/event-calls.ts';
+import { type EventContent, type EventFacts, UnmappableError } from '../../port/event-facts.ts';
+import type { EventType } from '../../port/event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';

@@ -1,4 +1,4 @@
-import { isKnownEventType } from '../../event-types.ts';
+import { isKnownEventType } from '../../port/event-types.ts';
 import { localIdKey } from '../wire/wire-object.ts';
 import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';

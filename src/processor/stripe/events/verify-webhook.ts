@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe';
-import type { VerifiedWebhook } from '../../event-calls.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import type { VerifiedWebhook } from '../../port/event-calls.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
 /**

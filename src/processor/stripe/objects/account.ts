@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
-import type { Processor } from '../../processor.ts';
+import type { Processor } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { headerDateMs } from '../wire/answer-time.ts';
 import { WireObject } from '../wire/wire-object.ts';

@@ -1,8 +1,8 @@
-import type { CustomerFacts } from '../../../customers/customer.ts';
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { Metadata } from '../../../mirrors/metadata.ts';
-import { UnmappableError } from '../../event-facts.ts';
-import type { Attempt, CustomerCalls, CustomerValues } from '../../processor.ts';
+import type { CustomerFacts } from '../../../model/customer.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { Metadata } from '../../../model/metadata.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';

@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
-import type { DisputeFacts } from '../../../payments/dispute.ts';
-import type { Pages, Place } from '../../pages.ts';
-import type { DisputeCalls } from '../../processor.ts';
+import type { DisputeFacts } from '../../../model/dispute.ts';
+import type { Pages, Place } from '../../port/pages.ts';
+import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { lookUpPagesMax, mapPages } from '../wire/listing.ts';

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { InvoiceItem, InvoiceItemCalls } from '../../invoice-item-calls.ts';
+import type { InvoiceItem, InvoiceItemCalls } from '../../port/invoice-item-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
 import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';

@@ -1,5 +1,5 @@
-import { UnmappableError } from '../../event-facts.ts';
-import type { Declined, InvoicePaymentCalls, Tried } from '../../invoice-payment.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { Declined, InvoicePaymentCalls, Tried } from '../../port/invoice-payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isReplayed } from '../wire/answer-time.ts';

@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { Pages, Place } from '../../pages.ts';
-import type { InvoiceCalls, PaymentOfInvoice } from '../../processor.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { Pages, Place } from '../../port/pages.ts';
+import type { InvoiceCalls, PaymentOfInvoice } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';

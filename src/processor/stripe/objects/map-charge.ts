@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { Charge, ChargeFacts } from '../../../payments/charge.ts';
+import type { Charge, ChargeFacts } from '../../../model/charge.ts';
+import type { AsOf } from '../../../model/facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { describeMethod } from './map-payment-method.ts';
 

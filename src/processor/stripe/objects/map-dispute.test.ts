@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventFixture, eventFixtureWith } from '../../../../test/fixtures/event-fixture.ts';
-import { asOfEvent } from '../../../mirrors/facts.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import { asOfEvent } from '../../../model/facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { readEvent } from '../events/map-event.ts';
 
 const created = 'charge.dispute.created';

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../payments/dispute.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
+import type { AsOf } from '../../../model/facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';
 

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { InvoiceItem } from '../../invoice-item-calls.ts';
+import type { InvoiceItem } from '../../port/invoice-item-calls.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 

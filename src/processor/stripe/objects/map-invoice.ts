@@ -1,5 +1,5 @@
-import type { InvoiceFacts } from '../../../invoices/invoice.ts';
-import type { AsOf } from '../../../mirrors/facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { InvoiceFacts } from '../../../model/invoice.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { hasMoreLines } from './invoice-lines.ts';
 

@@ -1,10 +1,10 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
 import type {
   AttachablePaymentMethod,
   CardSetup,
   PaymentMethod,
   PaymentMethodUse,
-} from '../../../payment-methods/payment-method.ts';
+} from '../../../model/payment-method.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { subscriptionStatusWords } from './map-subscription.ts';

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { PaymentFacts, PaymentFailure } from '../../../payments/payment.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { PaymentFacts, PaymentFailure } from '../../../model/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';

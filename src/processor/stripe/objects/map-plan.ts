@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../plans/plan.ts';
-import type { PriceObstacle } from '../../../plans/price-obstacle.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import { type PlanFacts, type PriceFacts, type ProductFacts, planIntervals } from '../../../model/plan.ts';
+import type { PriceObstacle } from '../../../model/price-obstacle.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { featuresOf, groupNameOf } from './plan-metadata.ts';

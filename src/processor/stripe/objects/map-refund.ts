@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import { type RefundFacts, refundReasons, refundStatuses } from '../../../payments/refund.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import { type RefundFacts, refundReasons, refundStatuses } from '../../../model/refund.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';
 

@@ -1,5 +1,5 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import type {
   ChangeableItem,
   ChangeableSubscription,
@@ -8,7 +8,7 @@ import type {
   InvoiceCharge,
   PendingUpdate,
   PreviewLine,
-} from '../../subscription-change-calls.ts';
+} from '../../port/subscription-change-calls.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';

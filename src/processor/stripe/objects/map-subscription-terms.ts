@@ -3,7 +3,7 @@ import type {
   PendingChangeFacts,
   PendingItemFacts,
   SubscriptionTermFacts,
-} from '../../../subscriptions/subscription-terms.ts';
+} from '../../../model/subscription-terms.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 const ownTerms = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;

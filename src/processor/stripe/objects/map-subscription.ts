@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../subscriptions/subscription.ts';
-import { UnmappableError } from '../../event-facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../model/subscription.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';

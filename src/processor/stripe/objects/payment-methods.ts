@@ -1,5 +1,5 @@
-import { UnmappableError } from '../../event-facts.ts';
-import type { Attempt, PaymentMethodCalls } from '../../processor.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { seedOf } from '../../../../test/support/seeds.ts';
-import { metadataKeysMax, metadataValueLengthMax } from '../../../mirrors/metadata.ts';
-import { featuresMax, isFeature, type PlanFeatures } from '../../../plans/plan-features.ts';
+import { metadataKeysMax, metadataValueLengthMax } from '../../../model/metadata.ts';
+import { featuresMax, isFeature, type PlanFeatures } from '../../../model/plan-features.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { changedPlanMetadata, featuresOf, groupNameOf, newPlanMetadata } from './plan-metadata.ts';
 

@@ -1,5 +1,5 @@
-import { type MetadataChange, metadataValueLengthMax } from '../../../mirrors/metadata.ts';
-import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../plans/plan-features.ts';
+import { type MetadataChange, metadataValueLengthMax } from '../../../model/metadata.ts';
+import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../model/plan-features.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import type { WireObject } from '../wire/wire-object.ts';

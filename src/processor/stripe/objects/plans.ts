@@ -1,8 +1,8 @@
 import type { Stripe } from 'stripe';
-import type { PriceFacts, ProductFacts } from '../../../plans/plan.ts';
-import { noFeatures } from '../../../plans/plan-features.ts';
-import { UnmappableError } from '../../event-facts.ts';
-import type { Attempt, PlanCalls } from '../../processor.ts';
+import type { PriceFacts, ProductFacts } from '../../../model/plan.ts';
+import { noFeatures } from '../../../model/plan-features.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';

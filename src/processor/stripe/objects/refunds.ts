@@ -1,7 +1,7 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { RefundFacts } from '../../../payments/refund.ts';
-import type { ProcessorOperation } from '../../operations.ts';
-import type { RefundCalls } from '../../processor.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { RefundFacts } from '../../../model/refund.ts';
+import type { ProcessorOperation } from '../../port/operations.ts';
+import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, refused } from '../wire/attempt.ts';

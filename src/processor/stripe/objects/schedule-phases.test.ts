@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UnmappableError } from '../../event-facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type PhaseChange, phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
 

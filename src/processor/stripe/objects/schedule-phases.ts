@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import { UnmappableError } from '../../event-facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { quantityOf } from './map-subscription-terms.ts';
 

@@ -4,7 +4,7 @@ import type {
   ItemChange,
   PreviewLine,
   SubscriptionChangeCalls,
-} from '../../subscription-change-calls.ts';
+} from '../../port/subscription-change-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';

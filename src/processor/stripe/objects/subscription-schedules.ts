@@ -1,6 +1,6 @@
-import type { Attempt } from '../../attempt.ts';
-import { UnmappableError } from '../../event-facts.ts';
-import type { ScheduleCalls } from '../../schedule-calls.ts';
+import type { Attempt } from '../../port/attempt.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { ScheduleCalls } from '../../port/schedule-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
 import type { Refusal } from '../wire/refusal.ts';

@@ -1,6 +1,6 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { SubscriptionInvoice, SubscriptionToPay } from '../../invoice-payment.ts';
-import type { SubscriptionCalls } from '../../processor.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { SubscriptionInvoice, SubscriptionToPay } from '../../port/invoice-payment.ts';
+import type { SubscriptionCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';

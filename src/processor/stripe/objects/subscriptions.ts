@@ -1,8 +1,12 @@
 import type { Stripe } from 'stripe';
-import type { AsOf } from '../../../mirrors/facts.ts';
-import type { SubscriptionChange } from '../../../subscriptions/subscription.ts';
-import type { NewSubscription } from '../../new-subscription.ts';
-import type { SubscriptionCalls, SubscriptionWithSecret, SubscriptionWithSecrets } from '../../processor.ts';
+import type { AsOf } from '../../../model/facts.ts';
+import type { SubscriptionChange } from '../../../model/subscription.ts';
+import type { NewSubscription } from '../../port/new-subscription.ts';
+import type {
+  SubscriptionCalls,
+  SubscriptionWithSecret,
+  SubscriptionWithSecrets,
+} from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';

@@ -1,6 +1,6 @@
 import { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
-import type { WebhookEndpoint, WebhookEndpointCalls } from '../../webhook-endpoint-calls.ts';
+import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
 import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';

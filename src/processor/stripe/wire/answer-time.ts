@@ -1,4 +1,4 @@
-import type { AsOf } from '../../../mirrors/facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
 import { WireObject } from './wire-object.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Declined } from '../../invoice-payment.ts';
-import type { Attempt, Refused } from '../../processor.ts';
+import type { Declined } from '../../port/invoice-payment.ts';
+import type { Attempt, Refused } from '../../port/processor.ts';
 import { isReplayed } from './answer-time.ts';
 import type { Refusal } from './refusal.ts';
 

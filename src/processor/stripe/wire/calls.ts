@@ -1,9 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
-import type { AsOf } from '../../../mirrors/facts.ts';
+import type { AsOf } from '../../../model/facts.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
-import type { ProcessorOperation, ProcessorOutcome } from '../../operations.ts';
+import type { ProcessorOperation, ProcessorOutcome } from '../../port/operations.ts';
 import { answerTime } from './answer-time.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 

@@ -1,7 +1,7 @@
 import { Stripe } from 'stripe';
 import { Failure, type FailureCode } from '../../../errors.ts';
-import { UnmappableError } from '../../event-facts.ts';
-import type { ProcessorOutcome } from '../../operations.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { ProcessorOutcome } from '../../port/operations.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { HttpClientError } from './http-client.ts';
 

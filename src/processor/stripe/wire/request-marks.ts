@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
-import type { LookUp } from '../../look-up.ts';
-import type { ProcessorOperation } from '../../operations.ts';
-import type { Marked, RequestMark } from '../../request-mark.ts';
+import type { LookUp } from '../../port/look-up.ts';
+import type { ProcessorOperation } from '../../port/operations.ts';
+import type { Marked, RequestMark } from '../../port/request-mark.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { createdSince, earliestCreation, type Fetch, fetchPages, lookUpPagesMax } from './listing.ts';
 import { fieldsOf } from './wire-metadata.ts';

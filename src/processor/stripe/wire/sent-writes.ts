@@ -1,5 +1,5 @@
 import { type Cause, currentCause } from '../../../platform/cause.ts';
-import type { CausingWrite } from '../../event-facts.ts';
+import type { CausingWrite } from '../../port/event-facts.ts';
 
 /** As long as a request of the API lives: later it has recorded its change itself, or failed. */
 const keptMs = 30_000;

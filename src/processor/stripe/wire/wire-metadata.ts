@@ -1,5 +1,5 @@
-import { isExternalId } from '../../../customers/customer.ts';
-import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../mirrors/metadata.ts';
+import { isExternalId } from '../../../model/customer.ts';
+import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../model/metadata.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import type { WireObject } from './wire-object.ts';
 

@@ -1,4 +1,4 @@
-import { UnmappableError } from '../../event-facts.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
 import { isPersonalName } from '../events/personal-name.ts';
 
 /** The metadata key under which every object that Till creates carries its local id. */

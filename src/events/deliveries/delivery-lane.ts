@@ -1,0 +1,299 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { Database } from '../../platform/postgres.ts';
+import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
+import type { EventEndpoint } from '../endpoints/endpoint.ts';
+import type { EndpointStore } from '../endpoints/endpoint-store.ts';
+import { messageOf } from '../feed/stored-event.ts';
+import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
+import { DeliveryReport } from './delivery-report.ts';
+import type { DeliveryStore } from './delivery-store.ts';
+import type { EventSender } from './event-sender.ts';
+import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
+
+/** Deliveries at a time to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
+const parallelMax = 10;
+/** Events in memory for one endpoint. With fifty endpoints and events of 2 KB, 20 MB. */
+const heldMax = 200;
+/**
+ * Objects that may wait at one endpoint. Each has one row and an attempt every few hours. At this limit the endpoint reads
+ * no further events, and goes on from its position later.
+ */
+const waitingMax = 10_000;
+/** An attempt that takes longer than this no longer holds the position back: its event waits, with a row of its own. */
+const slowAfterMs = 1_000;
+/** How often the position is written if there is nothing else to write. */
+const positionDelayMs = 5_000;
+/** How long a stop waits for attempts in progress. */
+const stopGraceMs = 1_000;
+const failureDelayMs = 1_000;
+
+export interface LaneParts {
+  readonly database: Database;
+  readonly endpoints: EndpointStore;
+  readonly deliveries: DeliveryStore;
+  readonly sender: EventSender;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  /** Between 0 and 1, for jitter. */
+  readonly random: () => number;
+}
+
+/** The lease of an endpoint. It is lost in any other history of the database. */
+interface Lease {
+  readonly owner: number;
+  readonly history: number;
+  readonly leasedUntilMs: number;
+}
+
+/** An endpoint, and the secrets that sign its events. */
+export interface LaneEndpoint {
+  readonly endpoint: EventEndpoint;
+  readonly secrets: readonly string[];
+}
+
+/**
+ * Delivers events to one endpoint, while this process holds its lease. Each object's events are sent one after the other,
+ * and different objects at the same time. Reading and recording take turns in one loop: what waits and what is read next
+ * depend on each other.
+ */
+export class DeliveryLane {
+  readonly #parts: LaneParts;
+  readonly #owner: number;
+  readonly history: number;
+  readonly #queue = new DeliveryQueue();
+  readonly #ending = new AbortController();
+  readonly #attempts = new Set<Promise<void>>();
+  readonly #report: DeliveryReport;
+  #settings: LaneEndpoint;
+  readonly #ended: EndedDelivery[] = [];
+  /** Events that wait, and whose rows could not be written. */
+  readonly #unsaved: QueuedDelivery[] = [];
+  #readPosition: number;
+  #writtenPosition: number;
+  #writtenAtMs = 0;
+  #horizon = 0;
+  /** When to look for waiting deliveries again. */
+  #dueAtMs = 0;
+  /** At least as many deliveries as wait. Infinity before they are counted. */
+  #waiting = Number.POSITIVE_INFINITY;
+  #leasedUntilMs: number;
+  #isStopping = false;
+  #isWoken = false;
+  readonly #rest = new WakeableSleep();
+  #running: Promise<void> = Promise.resolve();
+  #isOver = false;
+
+  constructor(parts: LaneParts, { owner, history, leasedUntilMs }: Lease, settings: LaneEndpoint) {
+    this.#parts = parts;
+    this.#report = new DeliveryReport(parts);
+    this.#owner = owner;
+    this.history = history;
+    this.#settings = settings;
+    this.#readPosition = settings.endpoint.position;
+    this.#writtenPosition = settings.endpoint.position;
+    this.#leasedUntilMs = leasedUntilMs;
+  }
+
+  get endpoint(): EventEndpoint {
+    return this.#settings.endpoint;
+  }
+
+  /** The lease was lost: another process may deliver already. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** It sends nothing more, for example because it turned the endpoint off. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  start(): void {
+    this.#running = this.#run();
+  }
+
+  /** Settings can change at any time, except for the position: then the lane must end. */
+  update(settings: LaneEndpoint): void {
+    // A change can make waiting deliveries due.
+    if (settings.endpoint.updatedAt > this.endpoint.updatedAt) this.#dueAtMs = 0;
+    this.#settings = settings;
+  }
+
+  /** The lease was renewed. */
+  renewed(leasedUntilMs: number): void {
+    this.#leasedUntilMs = leasedUntilMs;
+  }
+
+  /** Events up to this position can be read. */
+  advanceTo(horizon: number): void {
+    this.#horizon = horizon;
+    this.#nudge();
+  }
+
+  /** Records what is done, lets the rest wait, and releases the lease. */
+  async stop(): Promise<void> {
+    const { database, endpoints, logger } = this.#parts;
+    await this.#endLoop();
+    await Promise.race([
+      Promise.all(this.#attempts),
+      setTimeout(stopGraceMs, undefined, { signal: this.#ending.signal }).catch(() => {}),
+    ]);
+    await this.abort();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    try {
+      await this.#record(this.#queue.letAllWait());
+      await endpoints.release(database, this.endpoint.id, this.#owner);
+    } catch (error) {
+      logger.warn({ err: error, endpointId: this.endpoint.id }, 'event deliveries not recorded at stop');
+    }
+  }
+
+  /** Ends at once, and records nothing: another process may deliver already. */
+  async abort(): Promise<void> {
+    this.#ending.abort();
+    await this.#endLoop();
+    await Promise.all(this.#attempts);
+  }
+
+  async #endLoop(): Promise<void> {
+    this.#isStopping = true;
+    this.#nudge();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopping) {
+      this.#isWoken = false;
+      try {
+        await this.#step();
+      } catch (error) {
+        const { logger } = this.#parts;
+        logger.warn(
+          { err: error, endpointId: this.endpoint.id },
+          'event deliveries interrupted; retry scheduled',
+        );
+        await setTimeout(failureDelayMs, undefined, { signal: this.#ending.signal }).catch(() => {});
+        this.#isWoken = true;
+      }
+      if (!this.#isWoken && !this.#isStopping) await this.#rest.sleep();
+    }
+  }
+
+  async #step(): Promise<void> {
+    await this.#record(this.#queue.letSlowWait(performance.now() - slowAfterMs));
+    if (this.#isOver) return;
+    await this.#readWaiting();
+    await this.#readEvents();
+    this.#send();
+  }
+
+  async #record(newlyWaiting: readonly QueuedDelivery[]): Promise<void> {
+    const ended = this.#ended.splice(0);
+    const done = ended.map(({ delivery }) => delivery);
+    const waiting = [...this.#unsaved.splice(0), ...newlyWaiting].filter(
+      (delivery) => !done.includes(delivery),
+    );
+    const position = this.#queue.positionWith([...done, ...waiting], this.#readPosition);
+    const isIdle = ended.length === 0 && waiting.length === 0;
+    const isWritten = position === this.#writtenPosition;
+    if (
+      isIdle &&
+      (isWritten || (!this.#isStopping && performance.now() < this.#writtenAtMs + positionDelayMs))
+    )
+      return;
+    const progress = { owner: this.#owner, position, readPosition: this.#readPosition };
+    const batch = { ...progress, ended, waiting, isEnding: this.#isStopping };
+    let recorded: RecordedBatch | undefined;
+    try {
+      recorded = await recordDeliveries(this.#parts, this.endpoint, batch);
+    } catch (error) {
+      this.#ended.unshift(...ended);
+      this.#unsaved.push(...waiting);
+      throw error;
+    }
+    if (recorded === undefined) return this.#end();
+    this.#queue.recorded(done, waiting);
+    this.#writtenPosition = position;
+    this.#writtenAtMs = performance.now();
+    this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + recorded.dueInMs);
+    this.#waiting += recorded.retried + waiting.length;
+    this.#report.add(this.endpoint, recorded, ended);
+    if (recorded.isTurnedOff) this.#isStopping = true;
+  }
+
+  /** Loads deliveries that are due. */
+  async #readWaiting(): Promise<void> {
+    const { database, deliveries } = this.#parts;
+    const room = parallelMax - this.#queue.busyObjects.length;
+    if (room <= 0 || performance.now() < this.#dueAtMs) return;
+    const found = await deliveries.findWaiting(database, this.endpoint.id, this.#queue.busyObjects, room + 1);
+    const due = found.filter(({ dueInMs }) => dueInMs <= 0).slice(0, room);
+    const [next] = found.slice(due.length);
+    this.#dueAtMs = next === undefined ? Number.POSITIVE_INFINITY : performance.now() + next.dueInMs;
+    for (const { event, isKept, ...waiting } of due) {
+      const delivery = { ...waiting, event, hasRow: true, startedAtMs: undefined };
+      if (isKept) this.#queue.addWaiting(delivery);
+      else this.#ended.push({ delivery, outcome: null });
+    }
+    if (this.#ended.length > 0) this.#isWoken = true;
+  }
+
+  /** Reads events while there is room, and notes how far it has read. */
+  async #readEvents(): Promise<void> {
+    const { database, deliveries } = this.#parts;
+    const room = heldMax - this.#queue.size;
+    if (room <= 0 || this.#readPosition >= this.#horizon || (await this.#isFull())) return;
+    const range = { after: this.#readPosition, upTo: this.#horizon, limit: room };
+    const { events, position } = await deliveries.readEvents(database, this.endpoint, range);
+    this.#readPosition = position;
+    const now = new Date();
+    for (const event of events) this.#queue.add(newDelivery(event, now));
+    if (this.#readPosition < this.#horizon && this.#queue.size < heldMax) this.#isWoken = true;
+  }
+
+  async #isFull(): Promise<boolean> {
+    const { database, deliveries } = this.#parts;
+    if (this.#waiting < waitingMax) return false;
+    this.#waiting = await deliveries.countWaiting(database, this.endpoint.id, waitingMax);
+    return this.#waiting >= waitingMax;
+  }
+
+  /** Starts as many attempts as may run. A process that was frozen may have lost its lease without knowing. */
+  #send(): void {
+    while (
+      this.#queue.inFlightCount < parallelMax &&
+      !this.#isStopping &&
+      performance.now() < this.#leasedUntilMs
+    ) {
+      const delivery = this.#queue.start(performance.now());
+      if (delivery === undefined) return;
+      const attempt: Promise<void> = this.#attempt(delivery).finally(() => this.#attempts.delete(attempt));
+      this.#attempts.add(attempt);
+    }
+  }
+
+  async #attempt(delivery: QueuedDelivery): Promise<void> {
+    const { endpoint, secrets } = this.#settings;
+    const message = { url: endpoint.url, secrets, ...messageOf(delivery.event) };
+    const outcome = await this.#parts.sender.send(message, this.#ending.signal);
+    if (outcome === undefined) return this.#queue.putBack(delivery);
+    this.#queue.end(delivery, outcome.succeeded);
+    this.#ended.push({ delivery, outcome });
+    this.#send();
+    this.#nudge();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#isStopping = true;
+    this.#ending.abort();
+  }
+
+  #nudge(): void {
+    this.#isWoken = true;
+    this.#rest.wake();
+  }
+}

@@ -1,0 +1,156 @@
+import { newId } from '../../platform/id.ts';
+import type { StoredEvent } from '../feed/stored-event.ts';
+
+/** An event in memory, on its way to an endpoint. */
+export interface QueuedDelivery {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly event: StoredEvent;
+  /** The number of attempts before this one. */
+  readonly attempt: number;
+  /** The time for retries has passed, so that a failure is final. */
+  readonly isLast: boolean;
+  /** It has a row in the table of waiting deliveries, or gets one now. Then later events of its object wait behind it. */
+  hasRow: boolean;
+  startedAtMs: number | undefined;
+}
+
+/** An event that was not sent yet. */
+export function newDelivery(event: StoredEvent, now: Date): QueuedDelivery {
+  const [attempt, isLast, hasRow, startedAtMs] = [0, false, false, undefined];
+  return { id: newId(now), createdAt: now, event, attempt, isLast, hasRow, startedAtMs };
+}
+
+/**
+ * The events in memory for one endpoint, and what may be sent now: of each object one at a time, in order. It knows how far
+ * the position may go: never past an event that is neither recorded nor waits behind a recorded one.
+ */
+export class DeliveryQueue {
+  /** By object, in order. The first is ready or in flight. */
+  readonly #byObject = new Map<string, QueuedDelivery[]>();
+  readonly #ready: QueuedDelivery[] = [];
+  readonly #inFlight = new Set<QueuedDelivery>();
+  /** The positions of events that are not recorded, in order. Events that were read with their row are not in it. */
+  readonly #open = new Set<number>();
+  /** Objects whose row is in use here. */
+  readonly #busy = new Set<string>();
+  /** Failures that are not recorded yet, by object. The later events of the object will wait behind its row. */
+  readonly #failed = new Map<string, QueuedDelivery>();
+
+  /** How many events it holds, sent ones included until they are recorded. */
+  get size(): number {
+    return this.#open.size + this.#busy.size;
+  }
+
+  get inFlightCount(): number {
+    return this.#inFlight.size;
+  }
+
+  get busyObjects(): readonly string[] {
+    return [...this.#busy];
+  }
+
+  /** An event that was read, in the order of positions. */
+  add(delivery: QueuedDelivery): void {
+    const { objectId, position } = delivery.event;
+    if (this.#failed.has(objectId)) return;
+    this.#open.add(position);
+    this.#enqueue(delivery);
+  }
+
+  /** An event that was read with its row. */
+  addWaiting(delivery: QueuedDelivery): void {
+    this.#busy.add(delivery.event.objectId);
+    this.#enqueue(delivery);
+  }
+
+  /** The next event to send. Undefined if there is none. */
+  start(nowMs: number): QueuedDelivery | undefined {
+    const delivery = this.#ready.shift();
+    if (delivery === undefined) return undefined;
+    delivery.startedAtMs = nowMs;
+    this.#inFlight.add(delivery);
+    return delivery;
+  }
+
+  /** An attempt has ended. After a success, the next event of the object may be sent. */
+  end(delivery: QueuedDelivery, succeeded: boolean): void {
+    const { objectId } = delivery.event;
+    this.#inFlight.delete(delivery);
+    const queue = this.#byObject.get(objectId);
+    if (queue?.[0] !== delivery) return;
+    queue.shift();
+    if (!succeeded && !delivery.hasRow) {
+      this.#failed.set(objectId, delivery);
+      this.#forget(queue.splice(0));
+    }
+    const [next] = queue;
+    if (next === undefined) this.#byObject.delete(objectId);
+    else this.#ready.push(next);
+  }
+
+  /** An attempt was aborted. The event is as before. */
+  putBack(delivery: QueuedDelivery): void {
+    this.#inFlight.delete(delivery);
+    delivery.startedAtMs = undefined;
+  }
+
+  /** The events in flight since before `sinceMs` that hold the position back. From now on they wait, with rows. */
+  letSlowWait(sinceMs: number): readonly QueuedDelivery[] {
+    const slow = [...this.#inFlight].filter(
+      ({ startedAtMs, hasRow }) => !hasRow && (startedAtMs ?? sinceMs) < sinceMs,
+    );
+    for (const delivery of slow) this.#giveRow(delivery);
+    return slow;
+  }
+
+  /** The first event of each object that is not recorded. From now on they wait, with rows, and nothing else is held. */
+  letAllWait(): readonly QueuedDelivery[] {
+    const firsts = [...this.#byObject.values()].flatMap(([first]) => first ?? []);
+    const waiting = firsts.filter(({ hasRow }) => !hasRow);
+    for (const delivery of waiting) this.#giveRow(delivery);
+    this.#ready.length = 0;
+    return waiting;
+  }
+
+  /** The position that can be written together with these deliveries. */
+  positionWith(recorded: readonly QueuedDelivery[], readPosition: number): number {
+    const positions = new Set(recorded.map(({ event }) => event.position));
+    for (const position of this.#open) if (!positions.has(position)) return position - 1;
+    return readPosition;
+  }
+
+  /** These are recorded: the attempts that have ended, and the events that wait from now on. */
+  recorded(ended: readonly QueuedDelivery[], waiting: readonly QueuedDelivery[]): void {
+    for (const { event } of [...ended, ...waiting]) this.#open.delete(event.position);
+    for (const delivery of ended) {
+      const { objectId } = delivery.event;
+      // An earlier event of the object may be recorded while the failure of a later one is not.
+      if (this.#failed.get(objectId) === delivery) this.#failed.delete(objectId);
+      if (delivery.hasRow) this.#busy.delete(objectId);
+    }
+  }
+
+  #enqueue(delivery: QueuedDelivery): void {
+    const { objectId } = delivery.event;
+    const queue = this.#byObject.get(objectId);
+    if (queue !== undefined) {
+      queue.push(delivery);
+      return;
+    }
+    this.#byObject.set(objectId, [delivery]);
+    this.#ready.push(delivery);
+  }
+
+  #giveRow(delivery: QueuedDelivery): void {
+    const { objectId } = delivery.event;
+    delivery.hasRow = true;
+    this.#busy.add(objectId);
+    this.#forget(this.#byObject.get(objectId)?.splice(1) ?? []);
+  }
+
+  /** They wait behind the row of an earlier event, from where they are read again. */
+  #forget(followers: readonly QueuedDelivery[]): void {
+    for (const { event } of followers) this.#open.delete(event.position);
+  }
+}

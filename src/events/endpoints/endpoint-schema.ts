@@ -1,0 +1,204 @@
+import { type Static, Type } from 'typebox';
+import { DateTime, Id, IdempotencyKey, NextCursor, nullable } from '../../http/docs/api-schema.ts';
+import { component } from '../../http/docs/components.ts';
+import { optionalBody } from '../../http/input/validator.ts';
+import { type Delivery, deliveryStatuses } from '../deliveries/delivery.ts';
+import { type EventType, eventTypes } from '../event.ts';
+import { eventId } from '../feed/event-id.ts';
+import { eventExample } from '../feed/event-schema.ts';
+import { disabledReasons, type EventEndpoint } from './endpoint.ts';
+import { urlLengthMax } from './endpoint-address.ts';
+
+const descriptionLengthMax = 500;
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: urlLengthMax,
+  pattern: '^[!-~]+$',
+  description:
+    'Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve ' +
+    'to an address in a private or special range.',
+});
+const Types = Type.Unsafe<readonly EventType[] | null>({
+  type: ['array', 'null'],
+  items: { type: 'string', enum: [...eventTypes] },
+  minItems: 1,
+  uniqueItems: true,
+  description: 'The types of events to send. Null: all types, also those of later releases.',
+});
+const Description = nullable(
+  Type.String({ maxLength: descriptionLengthMax, description: 'For your own use.' }),
+);
+
+export const EndpointSchema = component('EventEndpoint', {
+  id: Id,
+  url: Type.String(),
+  types: Type.Unsafe<readonly EventType[] | null>({
+    type: ['array', 'null'],
+    items: { type: 'string' },
+    description: 'The types of events that are sent. Null: all types.',
+  }),
+  description: nullable(Type.String()),
+  enabled: Type.Boolean({ description: 'False: no events are sent. They are kept until it is true again.' }),
+  disabledAt: nullable(DateTime),
+  disabledReason: Type.Unsafe<EventEndpoint['disabledReason']>({
+    type: ['string', 'null'],
+    enum: [...disabledReasons, null],
+    description:
+      '`request`: turned off by a request. `failing`: Till turned it off, because nothing had succeeded for three ' +
+      'days. Null if it is enabled.',
+  }),
+  failingSince: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'The first failed attempt since the last one that succeeded. Null if that succeeded.',
+    }),
+  ),
+  createdAt: DateTime,
+  updatedAt: DateTime,
+});
+
+export type EndpointAnswer = Static<typeof EndpointSchema>;
+
+export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
+  ...EndpointSchema.properties,
+  secret: nullable(
+    Type.String({
+      description:
+        'The key with which events are signed by the Standard Webhooks rules. Only this response shows it. Null in the ' +
+        'response to a repeated request. If the first response is lost, rotate the secret.',
+    }),
+  ),
+});
+
+export const EndpointListSchema = component('EventEndpointList', {
+  data: Type.Array(EndpointSchema),
+  nextCursor: NextCursor,
+});
+
+const DeliverySchema = component('EventDelivery', {
+  id: Id,
+  eventId: Type.String({ description: 'Also sent as the `webhook-id` header.' }),
+  attempt: Type.Integer({ description: 'The number of attempts so far.' }),
+  status: Type.Enum([...deliveryStatuses]),
+  responseStatus: nullable(
+    Type.Integer({ description: 'The HTTP status of the last attempt. Null if there was no response.' }),
+  ),
+  responseBody: nullable(
+    Type.String({
+      description:
+        'The first kilobyte of the response to the last attempt. If Till sent nothing, because it must not connect to ' +
+        'the URL, this says why.',
+    }),
+  ),
+  durationMs: nullable(Type.Integer({ description: 'Of the last attempt.' })),
+  createdAt: DateTime,
+  nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
+});
+
+export type DeliveryAnswer = Static<typeof DeliverySchema>;
+
+export const DeliveryListSchema = component('EventDeliveryList', {
+  data: Type.Array(DeliverySchema),
+  nextCursor: NextCursor,
+});
+
+export const CreateBody = Type.Object(
+  {
+    url: Url,
+    types: Type.Optional(Types),
+    description: Type.Optional(Description),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { title: 'NewEventEndpoint', additionalProperties: false },
+);
+
+export const UpdateBody = Type.Object(
+  {
+    url: Type.Optional(Url),
+    types: Type.Optional(Types),
+    description: Type.Optional(Description),
+    enabled: Type.Optional(
+      Type.Boolean({
+        description: 'An endpoint that is turned on again goes on with the first event that it missed.',
+      }),
+    ),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  {
+    title: 'EventEndpointChange',
+    additionalProperties: false,
+    description: 'Fields that you leave out keep their value.',
+  },
+);
+
+export const RotateBody = Type.Object(
+  { idempotencyKey: Type.Optional(IdempotencyKey) },
+  { title: 'EventSecretRotation', additionalProperties: false, [optionalBody]: true },
+);
+
+export const ReplayBody = Type.Object(
+  {
+    after: nullable(
+      Type.String({
+        maxLength: 255,
+        description:
+          'The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that ' +
+          'has not got as far as this event skips nothing.',
+      }),
+    ),
+    idempotencyKey: Type.Optional(IdempotencyKey),
+  },
+  { title: 'EventReplay', additionalProperties: false },
+);
+
+export const endpointExample: Static<typeof EndpointSchema> = {
+  id: '0199c1f4-2b3c-7d4e-9f50-61728394a5b6',
+  url: 'https://shop.example.com/till-events',
+  types: ['payment.succeeded', 'subscription.entitled', 'subscription.unentitled'],
+  description: 'The shop',
+  enabled: true,
+  disabledAt: null,
+  disabledReason: null,
+  failingSince: null,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  updatedAt: '2026-11-15T09:30:00.000Z',
+};
+
+export const endpointWithSecretExample: Static<typeof EndpointWithSecretSchema> = {
+  ...endpointExample,
+  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
+};
+
+export const deliveryExample: Static<typeof DeliverySchema> = {
+  id: '0199c1f5-77a1-7b2c-8d3e-4f5061728394',
+  eventId: eventExample.id,
+  attempt: 2,
+  status: 'pending',
+  responseStatus: 503,
+  responseBody: 'try again later',
+  durationMs: 87,
+  createdAt: '2026-11-15T09:30:00.000Z',
+  nextAttemptAt: '2026-11-15T09:30:12.500Z',
+};
+
+export function endpointAnswer(endpoint: EventEndpoint): Static<typeof EndpointSchema> {
+  const { id, url, types, description, enabled, disabledReason } = endpoint;
+  return {
+    ...{ id, url, types, description, enabled, disabledReason },
+    disabledAt: endpoint.disabledAt?.toISOString() ?? null,
+    failingSince: endpoint.failingSince?.toISOString() ?? null,
+    createdAt: endpoint.createdAt.toISOString(),
+    updatedAt: endpoint.updatedAt.toISOString(),
+  };
+}
+
+export function deliveryAnswer(delivery: Delivery): Static<typeof DeliverySchema> {
+  const { id, position, checksum, attempt, status, responseStatus, responseBody, durationMs } = delivery;
+  return {
+    ...{ id, attempt, status, responseStatus, responseBody, durationMs },
+    eventId: eventId({ position, createdAtMs: delivery.eventCreatedAt.getTime(), checksum }),
+    createdAt: delivery.createdAt.toISOString(),
+    nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
+  };
+}

@@ -1,0 +1,234 @@
+import { Failure } from '../../errors.ts';
+import type { IdempotencyKey } from '../../idempotency/claim.ts';
+import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../../idempotency/operation.ts';
+import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
+import { isUuid } from '../../platform/id.ts';
+import type { Database, Transaction } from '../../platform/postgres.ts';
+import type { Delivery } from '../deliveries/delivery.ts';
+import type { DeliveryListStore } from '../deliveries/delivery-list-store.ts';
+import type { DeliveryStore } from '../deliveries/delivery-store.ts';
+import type { EventStore } from '../feed/event-store.ts';
+import { locateEvent } from '../feed/locate-event.ts';
+import type { AddressResolver } from './address-resolver.ts';
+import {
+  changeEndpoint,
+  type EndpointChange,
+  type EventEndpoint,
+  endpointNotFound,
+  foundEndpoint,
+  type NewEndpoint,
+  tooManyEndpoints,
+  tooManySecrets,
+  validSecretsMax,
+} from './endpoint.ts';
+import { type AddressPolicy, urlMistake } from './endpoint-address.ts';
+import { EndpointOperation } from './endpoint-operation.ts';
+import { newSecret, type SecretBox } from './endpoint-secret.ts';
+import type { EndpointStore } from './endpoint-store.ts';
+
+/** Positions of events begin above it. */
+const beforeAllEvents = 0;
+
+interface EndpointParts {
+  readonly database: Database;
+  readonly store: EndpointStore;
+  readonly deliveries: DeliveryStore;
+  readonly events: EventStore;
+  readonly deliveryList: DeliveryListStore;
+  readonly idempotency: IdempotencyService;
+  readonly secrets: SecretBox;
+  readonly addresses: AddressResolver;
+  readonly addressPolicy: AddressPolicy;
+  /** Called when the endpoints may have changed. The response waits for it. */
+  readonly onChanged: () => Promise<void>;
+}
+
+interface ChangeRequest {
+  readonly endpointId: string;
+  readonly change: EndpointChange;
+}
+
+interface RotationRequest {
+  readonly endpointId: string;
+}
+
+interface ReplayRequest {
+  readonly endpointId: string;
+  /** Null: from the first event that is kept. */
+  readonly after: string | null;
+}
+
+interface WalkRequest {
+  readonly cursor?: string | undefined;
+  readonly limit: number;
+}
+
+/** The use cases of event endpoints. */
+export class EndpointService {
+  /** The sweeper also uses these. */
+  readonly creation: EndpointOperation<NewEndpoint>;
+  readonly updating: EndpointOperation<ChangeRequest>;
+  readonly rotation: EndpointOperation<RotationRequest>;
+  readonly replaying: EndpointOperation<ReplayRequest>;
+  readonly #parts: EndpointParts;
+
+  constructor(parts: EndpointParts) {
+    this.#parts = parts;
+    const read = (id: string) => this.read(id);
+    const parentIdOf = ({ endpointId }: { readonly endpointId: string }) => endpointId;
+    this.creation = new EndpointOperation<NewEndpoint>({
+      name: 'event_endpoints.create',
+      parentIdOf: () => null,
+      check: ({ url }) => this.#checkUrl(url),
+      write: (tx, id, request) => this.#insert(tx, id, request),
+      read,
+    });
+    this.updating = new EndpointOperation<ChangeRequest>({
+      name: 'event_endpoints.update',
+      parentIdOf,
+      check: async ({ endpointId, change: { url } }) => {
+        await this.read(endpointId);
+        if (url !== undefined) await this.#checkUrl(url);
+      },
+      write: (tx, _id, request) => this.#update(tx, request),
+      read,
+    });
+    this.rotation = new EndpointOperation<RotationRequest>({
+      name: 'event_endpoints.rotate',
+      parentIdOf,
+      check: async ({ endpointId }) => void (await this.read(endpointId)),
+      write: (tx, _id, { endpointId }) => this.#rotateSecret(tx, endpointId),
+      read,
+    });
+    this.replaying = new EndpointOperation<ReplayRequest>({
+      name: 'event_endpoints.replay',
+      parentIdOf,
+      check: async ({ endpointId, after }) => {
+        await this.read(endpointId);
+        if (after !== null) await this.#positionOf(after);
+      },
+      write: (tx, _id, request) => this.#goBack(tx, request),
+      read,
+    });
+  }
+
+  create(values: NewEndpoint, key: IdempotencyKey | undefined): Promise<OperationResult<EventEndpoint>> {
+    return this.#run(this.creation, values, key);
+  }
+
+  update(
+    endpointId: string,
+    change: EndpointChange,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<EventEndpoint>> {
+    return this.#run(this.updating, { endpointId, change }, key);
+  }
+
+  rotateSecret(endpointId: string, key: IdempotencyKey | undefined): Promise<OperationResult<EventEndpoint>> {
+    return this.#run(this.rotation, { endpointId }, key);
+  }
+
+  replay(
+    endpointId: string,
+    after: string | null,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<EventEndpoint>> {
+    return this.#run(this.replaying, { endpointId, after }, key);
+  }
+
+  /** The secret of an endpoint, for the first response to the request that made it. */
+  secretOf({ secret, id }: EventEndpoint): string {
+    const opened = this.#parts.secrets.open(secret, id);
+    if (opened === undefined) throw new Error(`no key of EVENT_SECRET_KEYS decrypts the secret of ${id}`);
+    return opened;
+  }
+
+  async read(id: string): Promise<EventEndpoint> {
+    const { store, database } = this.#parts;
+    return foundEndpoint(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list({ cursor, limit }: WalkRequest): Promise<IdCursorPage<EventEndpoint>> {
+    const { store, database } = this.#parts;
+    return pageById('event-endpoints', { cursor, limit }, (before, count) =>
+      store.list(database, before, count),
+    );
+  }
+
+  async remove(id: string): Promise<void> {
+    const { store, deliveries, database, onChanged } = this.#parts;
+    if (!isUuid(id)) throw endpointNotFound();
+    await database.transaction(async (tx) => {
+      // First the endpoint: its lock lets a delivery that is being recorded finish.
+      if (!(await store.delete(tx, id))) throw endpointNotFound();
+      deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
+    });
+    await onChanged();
+  }
+
+  async listDeliveries(id: string, { cursor, limit }: WalkRequest): Promise<IdCursorPage<Delivery>> {
+    const { deliveryList, database } = this.#parts;
+    const endpoint = await this.read(id);
+    return pageById(`deliveries of ${endpoint.id}`, { cursor, limit }, (before, count) =>
+      deliveryList.list(database, endpoint.id, before, count),
+    );
+  }
+
+  async #run<Request>(
+    operation: EndpointOperation<Request>,
+    request: Request,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<EventEndpoint>> {
+    const done = await this.#parts.idempotency.run(operation, request, key);
+    await this.#parts.onChanged();
+    return done;
+  }
+
+  async #insert(tx: Transaction, id: string, values: NewEndpoint): Promise<EventEndpoint> {
+    const { store, secrets } = this.#parts;
+    const inserted = await store.insert(tx, id, values, secrets.seal(newSecret(), id));
+    if (inserted === undefined) throw tooManyEndpoints();
+    return inserted;
+  }
+
+  async #update(tx: Transaction, { endpointId, change }: ChangeRequest): Promise<EventEndpoint> {
+    const { store, deliveries } = this.#parts;
+    const endpoint = foundEndpoint(await store.lock(tx, endpointId));
+    const changed = changeEndpoint(endpoint, change);
+    if (changed === undefined) return endpoint;
+    if (changed.startsAfresh) deliveries.makeDue(tx, endpointId, changed);
+    return foundEndpoint(await store.update(tx, endpointId, changed));
+  }
+
+  async #rotateSecret(tx: Transaction, id: string): Promise<EventEndpoint> {
+    const { store, secrets } = this.#parts;
+    const { replacedSecrets } = foundEndpoint(await store.lock(tx, id));
+    const oldest = replacedSecrets.at(-1);
+    if (oldest !== undefined && replacedSecrets.length + 1 >= validSecretsMax)
+      throw tooManySecrets(new Date(oldest.validUntil));
+    return foundEndpoint(await store.rotateSecret(tx, id, secrets.seal(newSecret(), id)));
+  }
+
+  async #goBack(tx: Transaction, { endpointId, after }: ReplayRequest): Promise<EventEndpoint> {
+    const { store, deliveries } = this.#parts;
+    const position = after === null ? beforeAllEvents : await this.#positionOf(after);
+    const endpoint = foundEndpoint(await store.goBack(tx, endpointId, position));
+    deliveries.deleteWaitingAfter(tx, endpointId, position);
+    return endpoint;
+  }
+
+  async #positionOf(eventId: string): Promise<number> {
+    const { database, events } = this.#parts;
+    const source = { field: 'body.after', toStart: 'send null' } as const;
+    return (await locateEvent({ database, store: events }, eventId, source)).position;
+  }
+
+  async #checkUrl(text: string): Promise<void> {
+    const { addresses, addressPolicy } = this.#parts;
+    const mistake = urlMistake(text, addressPolicy) ?? (await addresses.mistakeOf(new URL(text)));
+    if (mistake === undefined) return;
+    const path = 'body.url';
+    throw new Failure('invalid_request', `${path} ${mistake}`, { errors: [{ path, message: mistake }] });
+  }
+}

@@ -1,0 +1,94 @@
+import { Failure } from '../../errors.ts';
+import { isSameValue } from '../../model/transition.ts';
+import type { EventType } from '../event.ts';
+
+/** Each endpoint costs a delivery of each event. An installation has a few applications. */
+export const endpointsMax = 50;
+
+/** Each valid secret costs a signature of each attempt. Four rotations a day are more than a mistake needs. */
+export const validSecretsMax = 5;
+
+/** `request`: a request turned it off. `failing`: nothing succeeded for three days. */
+export const disabledReasons = ['request', 'failing'] as const;
+
+/** Where an application wants to receive events. */
+export interface EventEndpoint {
+  readonly id: string;
+  readonly url: string;
+  /** Null: all types. */
+  readonly types: readonly EventType[] | null;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly disabledAt: Date | null;
+  readonly disabledReason: (typeof disabledReasons)[number] | null;
+  /** The first failure since the last success. */
+  readonly failingSince: Date | null;
+  /** As stored. */
+  readonly secret: string;
+  /** Those that are still valid, newest first. */
+  readonly replacedSecrets: readonly ReplacedSecret[];
+  /** Each event up to it is handled, or waits at this endpoint. */
+  readonly position: number;
+  /** Changes when the position goes back. */
+  readonly revision: number;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+export interface ReplacedSecret {
+  /** As stored. */
+  readonly secret: string;
+  /** In ISO 8601: a day after it was replaced. */
+  readonly validUntil: string;
+}
+
+export interface NewEndpoint {
+  readonly url: string;
+  readonly types: readonly EventType[] | null;
+  readonly description: string | null;
+}
+
+export interface EndpointChange extends Partial<NewEndpoint> {
+  readonly enabled?: boolean;
+}
+
+/** The values of an endpoint after a change. At least one is new. */
+export interface ChangedEndpoint extends NewEndpoint {
+  readonly disabledReason: EventEndpoint['disabledReason'];
+  /** It was turned on, or has another URL: the failures of the past no longer count. */
+  readonly startsAfresh: boolean;
+}
+
+/** Undefined if nothing changes. */
+export function changeEndpoint(endpoint: EventEndpoint, change: EndpointChange): ChangedEndpoint | undefined {
+  const { url, types, description, enabled } = { ...endpoint, ...change };
+  const disabledReason = enabled ? null : (endpoint.disabledReason ?? 'request');
+  const values = { url, types, description, disabledReason };
+  const names = ['url', 'types', 'description', 'disabledReason'] as const;
+  if (names.every((name) => isSameValue(values[name], endpoint[name]))) return undefined;
+  return { ...values, startsAfresh: enabled && (!endpoint.enabled || url !== endpoint.url) };
+}
+
+export function foundEndpoint(endpoint: EventEndpoint | undefined): EventEndpoint {
+  if (endpoint === undefined) throw endpointNotFound();
+  return endpoint;
+}
+
+export function endpointNotFound(): Failure {
+  return new Failure('not_found', 'No event endpoint has this id. Check the id.');
+}
+
+export function tooManyEndpoints(): Failure {
+  return new Failure(
+    'too_many_event_endpoints',
+    `There are ${endpointsMax} event endpoints, which is the maximum. Delete one that is not needed.`,
+  );
+}
+
+export function tooManySecrets(nextEnd: Date): Failure {
+  return new Failure(
+    'too_many_event_secrets',
+    `The endpoint has ${validSecretsMax} valid secrets, which is the maximum. Each one stays valid for a day after it was ` +
+      `replaced. Rotate again after ${nextEnd.toISOString()}.`,
+  );
+}

@@ -1,0 +1,91 @@
+import type { Logger } from '../../platform/logger.ts';
+import type { Database } from '../../platform/postgres.ts';
+import { type EventEndpoint, endpointsMax } from './endpoint.ts';
+import type { SecretBox } from './endpoint-secret.ts';
+import type { EndpointStore } from './endpoint-store.ts';
+
+interface UpkeepParts {
+  readonly database: Database;
+  readonly store: EndpointStore;
+  readonly secrets: SecretBox;
+  readonly logger: Logger;
+}
+
+/** The valid secrets of all endpoints. */
+export interface SecretCounts {
+  readonly readable: number;
+  /** Of the readable ones, those that are not encrypted with the first key. */
+  readonly outdated: number;
+  /** No key decrypts them. */
+  readonly unreadable: number;
+}
+
+/** Protects stored secrets with the current keys: those from before there was a key, and those under an earlier key. */
+export class SecretUpkeep {
+  readonly #parts: UpkeepParts;
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * One transaction for each endpoint, so that an interrupted run keeps what it did. It takes the endpoint's lock, and so
+   * meets neither a rotation nor another process. Also forgets secrets that are no longer valid.
+   */
+  async run(signal?: AbortSignal): Promise<void> {
+    const { database, store, logger } = this.#parts;
+    await store.dropExpiredSecrets(database);
+    let count = 0;
+    for (const endpoint of await this.#list())
+      if (signal?.aborted !== true && this.#outdatedOf(endpoint).length > 0)
+        count += await this.#sealAgain(endpoint.id);
+    if (count > 0) logger.info({ count }, 'secrets of event endpoints encrypted');
+  }
+
+  async count(): Promise<SecretCounts> {
+    const endpoints = await this.#list();
+    const all = endpoints.flatMap(storedSecretsOf).length;
+    const readable = endpoints.flatMap((endpoint) => this.#readableOf(endpoint)).length;
+    const outdated = endpoints.flatMap((endpoint) => this.#outdatedOf(endpoint)).length;
+    return { readable, outdated, unreadable: all - readable };
+  }
+
+  #list(): Promise<readonly EventEndpoint[]> {
+    const { database, store } = this.#parts;
+    return store.list(database, null, endpointsMax);
+  }
+
+  /** Returns the number of secrets that were encrypted. */
+  #sealAgain(id: string): Promise<number> {
+    const { database, store, secrets } = this.#parts;
+    return database.transaction(async (tx) => {
+      const endpoint = await store.lock(tx, id);
+      // It may have been deleted, or another process may have done it by now.
+      const outdated = endpoint === undefined ? [] : this.#outdatedOf(endpoint);
+      if (endpoint === undefined || outdated.length === 0) return 0;
+      const seal = (stored: string) => {
+        const opened = secrets.open(stored, id);
+        return opened === undefined || secrets.isCurrent(stored, id) ? stored : secrets.seal(opened, id);
+      };
+      await store.writeSecrets(tx, id, {
+        secret: seal(endpoint.secret),
+        replacedSecrets: endpoint.replacedSecrets.map((one) => ({ ...one, secret: seal(one.secret) })),
+      });
+      return outdated.length;
+    });
+  }
+
+  #readableOf(endpoint: EventEndpoint): readonly string[] {
+    return storedSecretsOf(endpoint).filter(
+      (stored) => this.#parts.secrets.open(stored, endpoint.id) !== undefined,
+    );
+  }
+
+  #outdatedOf(endpoint: EventEndpoint): readonly string[] {
+    return this.#readableOf(endpoint).filter((stored) => !this.#parts.secrets.isCurrent(stored, endpoint.id));
+  }
+}
+
+function storedSecretsOf({ secret, replacedSecrets }: EventEndpoint): readonly string[] {
+  return [secret, ...replacedSecrets.map((replaced) => replaced.secret)];
+}

@@ -1,0 +1,166 @@
+import { isUuid } from '../../platform/id.ts';
+import type { Database } from '../../platform/postgres.ts';
+import type { EventSelection } from '../event.ts';
+import type { EventPlace } from './event-id.ts';
+import type { EventStore } from './event-store.ts';
+import { EventTail } from './event-tail.ts';
+import { FeedEvent } from './feed-event.ts';
+import type { FeedPoint } from './feed-point.ts';
+import { locateEvent } from './locate-event.ts';
+
+/**
+ * How many readers read the table at the same time. Readers at the end of the feed share one read, so this is for readers
+ * that are behind. It leaves most connections of the pool to requests.
+ */
+const readsMax = 3;
+/**
+ * A search for rare types in a long feed takes several statements. It ends early, so that a reader in front of a slow
+ * table still makes progress with each request.
+ */
+const pageTimeMs = 1_000;
+
+/** Some events in the order of the feed. Every event up to its position has been looked at. */
+export interface FeedBatch extends FeedPoint {
+  readonly events: readonly FeedEvent[];
+  /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
+  readonly last: EventPlace | undefined;
+  /** True if there were no more events. */
+  readonly isAtEnd: boolean;
+}
+
+/** What a request for a page answers. */
+export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
+
+/**
+ * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never passes a
+ * position that a slower transaction may still commit: see `till.event_horizon` and decision 0031.
+ */
+export class EventFeed {
+  readonly #database: Database;
+  readonly #store: EventStore;
+  readonly #tail: EventTail;
+  readonly #waiting: (() => void)[] = [];
+  #reading = 0;
+
+  constructor(parts: { readonly database: Database; readonly store: EventStore }) {
+    this.#database = parts.database;
+    this.#store = parts.store;
+    this.#tail = new EventTail(parts);
+  }
+
+  /** Wakes waiting readers: this process has committed events. */
+  nudge(): void {
+    this.#tail.nudge();
+  }
+
+  async stop(): Promise<void> {
+    await this.#tail.stop();
+  }
+
+  /** The position of the event with this id. Without an id, the one before the first event. */
+  async locate(id: string | undefined, field: string): Promise<FeedPoint> {
+    if (id === undefined) return beforeAllEvents;
+    return locateEvent({ database: this.#database, store: this.#store }, id, {
+      field,
+      toStart: 'leave it out',
+    });
+  }
+
+  /** What is committed now. */
+  async read(after: number, selection: EventSelection, limit: number): Promise<FeedBatch> {
+    const end = await this.#store.horizon(this.#database);
+    const { position: upTo, history } = end;
+    // After a failover, a reader can be beyond the end. It has seen what is there, and new events are beyond its position.
+    if (upTo <= after) return { events: [], position: after, history, last: undefined, isAtEnd: true };
+    if (isImpossible(selection)) return this.#reachEnd([], end, after);
+    const range = { after, upTo, limit };
+    const { rows, last, isComplete } = await this.#store.read(this.#database, range, selection);
+    const events = rows.map((row) => new FeedEvent(row));
+    // Of an object or a customer, only its own events were looked at.
+    if (isComplete && isNarrow(selection)) return this.#reachEnd(events, end, after);
+    const position = isComplete ? upTo : (last?.position ?? upTo);
+    return { events, position, history, last, isAtEnd: isComplete };
+  }
+
+  /** Reads on until the page is full, there is nothing more, or the time for one request is used up. */
+  async page(after: number, selection: EventSelection, limit: number): Promise<FeedPage> {
+    const endMs = performance.now() + pageTimeMs;
+    const events: FeedEvent[] = [];
+    let position = after;
+    let last: EventPlace | undefined;
+    for (;;) {
+      const { isAtEnd, ...batch } = await this.read(position, selection, limit - events.length);
+      events.push(...batch.events);
+      ({ position, last = last } = batch);
+      if (isAtEnd || events.length >= limit || performance.now() > endMs) return { ...batch, events, last };
+    }
+  }
+
+  /**
+   * Follows the feed until the signal aborts. Each batch is either in the database already, or the reader waits for it
+   * without a connection. A batch without events shows progress.
+   */
+  async *follow(
+    after: FeedPoint,
+    selection: EventSelection,
+    limit: number,
+    signal: AbortSignal,
+  ): AsyncGenerator<FeedBatch, void> {
+    let point = after;
+    // A reader that comes back after a short time finds its events in memory.
+    let isAtEnd = this.#tail.covers(after);
+    while (!signal.aborted) {
+      if (isAtEnd) await this.#tail.wait(point, signal);
+      if (signal.aborted) return;
+      const batch: FeedBatch =
+        (isAtEnd ? this.#fromTail(point, selection, limit) : undefined) ??
+        (await this.#inTurn(() => this.read(point.position, selection, limit)));
+      point = batch;
+      ({ isAtEnd } = batch);
+      if (batch.events.length > 0 || batch.last !== undefined) yield batch;
+    }
+  }
+
+  #fromTail(after: FeedPoint, selection: EventSelection, limit: number): FeedBatch | undefined {
+    const since = this.#tail.since(after);
+    if (since === undefined) return undefined;
+    const selected = since.events.filter((event) => event.isSelectedBy(selection));
+    const events = selected.slice(0, limit);
+    const isCut = selected.length > events.length;
+    const last = isCut ? events.at(-1) : since.events.at(-1);
+    // A batch that is cut continues from the tail, too: it only waits if nothing is left there.
+    const position = isCut ? (last?.position ?? after.position) : since.position;
+    return { events, position, history: since.history, last, isAtEnd: true };
+  }
+
+  async #reachEnd(events: readonly FeedEvent[], end: FeedPoint, after: number): Promise<FeedBatch> {
+    const newest = await this.#store.newest(this.#database, end.position);
+    const last = newest !== undefined && newest.position > after ? newest : undefined;
+    return { events, ...end, last, isAtEnd: true };
+  }
+
+  /** Bounded by the number of readers, which the routes limit. */
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#reading >= readsMax) await new Promise<void>((resolve) => void this.#waiting.push(resolve));
+    else this.#reading += 1;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#reading -= 1;
+      else next();
+    }
+  }
+}
+
+/** Where a reader begins that has no id. It has met no history yet. */
+const beforeAllEvents: FeedPoint = { position: 0, history: 0 };
+
+/** Ids are UUIDs, so any other text selects no events. */
+function isImpossible({ objectId, customerId }: EventSelection): boolean {
+  return [objectId, customerId].some((id) => id !== undefined && !isUuid(id));
+}
+
+function isNarrow({ objectId, customerId }: EventSelection): boolean {
+  return objectId !== undefined || customerId !== undefined;
+}

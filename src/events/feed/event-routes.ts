@@ -1,0 +1,223 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { Failure } from '../../errors.ts';
+import { answer, CustomerIdFilter, nullable, problems } from '../../http/docs/api-schema.ts';
+import { component } from '../../http/docs/components.ts';
+import { sendProblem } from '../../http/failures/answer-failure.ts';
+import { asksFor } from '../../http/input/accept.ts';
+import { comparedWithIds } from '../../http/input/validator.ts';
+import { OpenReaders } from '../../http/load/open-readers.ts';
+import { typed } from '../../http/typed-app.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
+import type { EventFeed, FeedPage } from './event-feed.ts';
+import { eventId } from './event-id.ts';
+import { EventSchema, eventExample } from './event-schema.ts';
+import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
+import type { FeedPoint } from './feed-point.ts';
+
+/** The contract's. A page of a thousand events is about a megabyte. */
+const limitMax = 1_000;
+const limitDefault = 100;
+/** The contract's. Proxies usually wait for a minute. */
+const waitSecondsMax = 30;
+/** As many as streams: each holds a socket while it waits. */
+const waitingMax = 1_000;
+/** More than twice the length of all types together. */
+const typesLengthMax = 1_000;
+/** An id has 28 characters. A later release may need more. */
+const idLengthMax = 100;
+const retryAfterSeconds = 5;
+const streamType = 'text/event-stream';
+
+const Query = Type.Object(
+  {
+    after: Type.Optional(
+      Type.String({
+        maxLength: idLengthMax,
+        description:
+          'Return the events after this one: an `id`, or `nextCursor`. Without it, start with the oldest event.',
+      }),
+    ),
+    types: Type.Optional(
+      Type.String({
+        maxLength: typesLengthMax,
+        examples: ['payment.succeeded,payment.failed'],
+        description: 'Return only events of these types, separated by commas.',
+      }),
+    ),
+    objectId: Type.Optional(
+      Type.String({ description: 'Return only the events of this object.', [comparedWithIds]: true }),
+    ),
+    customerId: CustomerIdFilter,
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: limitMax,
+      default: limitDefault,
+      description: 'A stream ignores it.',
+    }),
+    waitSeconds: Type.Integer({
+      minimum: 0,
+      maximum: waitSecondsMax,
+      default: 0,
+      description: 'If there are no events yet, wait for up to this long. A stream ignores it.',
+    }),
+  },
+  { additionalProperties: false },
+);
+
+const Headers = Type.Object({
+  'last-event-id': Type.Optional(
+    Type.String({
+      description: 'The id of the last event that the reader of a stream has got. It replaces `after`.',
+    }),
+  ),
+});
+
+const EventListSchema = component('EventList', {
+  data: Type.Array(EventSchema),
+  nextCursor: nullable(
+    Type.String({
+      description:
+        'Send it as `after` to continue. It may be the id of a later event than the last one in `data`, which your ' +
+        'filters did not select. Null if there are no events after yours: send the same `after` again.',
+    }),
+  ),
+});
+
+const description =
+  'Every change of a customer, plan, payment, refund, subscription or invoice is an event. A reader that sends the ' +
+  '`nextCursor` of each response as the next `after` gets every event exactly once, and the events of each object in ' +
+  'the order of its changes. With `Accept: text/event-stream` the response is a stream of server-sent events, which ' +
+  'stays open and sends a comment as a heartbeat every 15 seconds.';
+
+interface EventRouteParts {
+  readonly feed: EventFeed;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Lower limits for tests. */
+  readonly limits?: Partial<StreamLimits>;
+}
+
+export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteParts): void {
+  const { feed, metrics } = parts;
+  const limits = { ...streamLimits, ...parts.limits };
+  const streams = new EventStreams({ ...parts, limits });
+  const waiting = new OpenReaders({ max: waitingMax, keyCheckMs: limits.keyCheckMs });
+  fastify.addHook('preClose', async () => {
+    streams.end();
+    waiting.end();
+  });
+  const shed = (request: FastifyRequest, reply: FastifyReply) => {
+    request.isShed = true;
+    metrics.httpRequestsShed.inc({ kind: 'event_readers' });
+    return sendProblem(reply, tooManyReaders, request.id);
+  };
+  typed(fastify).get(
+    '/api/v1/events',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['events'],
+        operationId: 'listEvents',
+        summary: 'Follow the events, oldest first',
+        description,
+        querystring: Query,
+        headers: Headers,
+        response: { 200: eventsAnswer(), ...problems('event_expired') },
+      },
+    },
+    async (request, reply) => {
+      const { limit, waitSeconds, types, objectId, customerId } = request.query;
+      const selection = { types: readTypes(types), objectId, customerId };
+      const isStream = wantsStream(request);
+      const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
+      if (isStream) return streams.open(request, reply, after, selection) ? reply : shed(request, reply);
+      const page = await feed.page(after.position, selection, limit);
+      if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
+      const reader = waiting.admit(request, reply);
+      if (reader === undefined) return shed(request, reply);
+      request.server.openRequests.leave(reply);
+      return sendPage(
+        reply,
+        await waitForPage(feed, page, { selection, limit, waitSeconds, reader: reader.controller }),
+      );
+    },
+  );
+}
+
+const tooManyReaders = new Failure(
+  'overloaded',
+  'This process serves as many readers of events as it can. Retry later, or start another process.',
+  { retryAfterSeconds },
+);
+
+function eventsAnswer() {
+  const json = answer('The events, or a stream of them.', EventListSchema, {
+    data: [eventExample],
+    nextCursor: eventExample.id,
+  });
+  const message = `id: ${eventExample.id}\nevent: ${eventExample.type}\ndata: ${JSON.stringify(eventExample)}\n\n`;
+  const stream = { schema: Type.String(), examples: { example: { value: message } } };
+  return { ...json, content: { ...json.content, [streamType]: stream } };
+}
+
+/** A HEAD request has no body, so it gets the headers of a page. */
+function wantsStream({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && asksFor(headers.accept, streamType);
+}
+
+/** A reader that reconnects repeats its URL, so the header is the newer of the two. */
+function locate(
+  feed: EventFeed,
+  after: string | undefined,
+  lastEventId: string | undefined,
+): Promise<FeedPoint> {
+  if (lastEventId !== undefined && lastEventId !== '')
+    return feed.locate(lastEventId, 'header.last-event-id');
+  return feed.locate(after, 'query.after');
+}
+
+function readTypes(text: string | undefined): ReadonlySet<EventType> | undefined {
+  if (text === undefined) return undefined;
+  const types = text.split(',').map((type) => type.trim());
+  if (types.every(isEventType)) return new Set(types);
+  const [path, message] = [
+    'query.types',
+    `must be a comma-separated list of these: ${eventTypes.join(', ')}`,
+  ];
+  throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
+
+interface Wait {
+  readonly selection: EventSelection;
+  readonly limit: number;
+  readonly waitSeconds: number;
+  readonly reader: AbortController;
+}
+
+/** The first events after an empty page, or another empty page after the wait. */
+async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise<FeedPage> {
+  const { selection, limit, waitSeconds, reader } = wait;
+  let { last } = page;
+  const timer = setTimeout(() => reader.abort(), waitSeconds * 1_000);
+  try {
+    for await (const batch of feed.follow(page, selection, limit, reader.signal)) {
+      last = batch.last ?? last;
+      if (batch.events.length > 0) return { ...batch, last };
+    }
+    return { ...page, last };
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The body is put together from the JSON of the events: parsing and writing it again would take most of the time. */
+function sendPage(reply: FastifyReply, { events, last }: FeedPage): FastifyReply {
+  const nextCursor = last === undefined ? null : eventId(last);
+  const data = events.map(({ json }) => json).join(',');
+  return reply
+    .type('application/json; charset=utf-8')
+    .send(`{"data":[${data}],"nextCursor":${JSON.stringify(nextCursor)}}`);
+}

@@ -1,0 +1,189 @@
+import type { Queryable } from '../../platform/postgres.ts';
+import type { EventSelection } from '../event.ts';
+import type { EventPlace } from './event-id.ts';
+import type { FeedPoint } from './feed-point.ts';
+import type { StoredEvent } from './stored-event.ts';
+
+/** What the database knows of a place. */
+interface Look {
+  readonly exists: boolean;
+  readonly history: number;
+}
+
+/** The events after one position, up to another, which the horizon has passed. */
+export interface EventRange {
+  readonly after: number;
+  readonly upTo: number;
+  readonly limit: number;
+}
+
+interface EventRows {
+  readonly rows: readonly StoredEvent[];
+  /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
+  readonly last: EventPlace | undefined;
+  /** False if there may be more events in the range. */
+  readonly isComplete: boolean;
+}
+
+/**
+ * How many events a statement looks at in search of those of some types. It takes tens of milliseconds at most, so that
+ * no reader with a rare type delays others or meets a timeout.
+ */
+export const scannedMax = 10_000;
+
+/** A time of an event, in the form that `EventPlace` has. */
+export const millisOf = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+/** The checksum of an event's id, in the form that `EventPlace` has. */
+export const checksumOf = (position: string, createdAt: string) =>
+  `till.event_checksum((select seed from till.event_seed), ${position}, ${millisOf(createdAt)})`;
+const millis = millisOf('created_at');
+const checksum = checksumOf('position', 'created_at');
+/** The select list of events. */
+export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs",
+  ${checksumOf('events.position', 'events.created_at')} as checksum, type,
+  object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
+  data::text as data, previous::text as previous, cause::text as cause`;
+
+/** The SQL that reads events. `till.append_events` writes them. */
+export class EventStore {
+  /**
+   * Every event up to this position is committed and visible to statements that begin later, or will never be. A reader
+   * must ask for it in a statement of its own, before the one that reads events.
+   */
+  async horizon(db: Queryable): Promise<FeedPoint> {
+    const [row] = await db.query<FeedPoint>(
+      'select till.event_horizon() as position, till.history() as history',
+      [],
+      'horizon',
+    );
+    return row ?? { position: 0, history: 0 };
+  }
+
+  /** The position of every event that is committed now is at most this one. */
+  async drawn(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ drawn: number }>('select till.drawn_event_position() as drawn');
+    return row?.drawn ?? 0;
+  }
+
+  /** Undefined if Till did not make the id of this place. */
+  async look(db: Queryable, place: EventPlace): Promise<Look | undefined> {
+    const [row] = await db.query<Look & { checksum: number }>(
+      `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
+         exists (select from till.events where position = $1 and created_at = $2) as exists`,
+      [place.position, new Date(place.createdAtMs).toISOString()],
+    );
+    return row?.checksum === place.checksum ? row : undefined;
+  }
+
+  async find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> {
+    const [row] = await db.query<StoredEvent>(
+      `select ${eventColumns} from till.events where position = $1 and created_at = $2::timestamptz`,
+      [place.position, new Date(place.createdAtMs).toISOString()],
+    );
+    return row?.checksum === place.checksum ? row : undefined;
+  }
+
+  /** The beginning of the oldest week of events that is kept. */
+  async oldestWeekMs(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ ms: number | null }>(
+      `select extract(epoch from min(to_date(right(relname, 8), 'YYYYMMDD')))::bigint * 1000 as ms
+       from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
+       where inhparent = 'till.events'::regclass and relname ~ '^events_[0-9]{8}$'`,
+    );
+    return row?.ms ?? 0;
+  }
+
+  /** The newest event up to a position. */
+  async newest(db: Queryable, upTo: number): Promise<EventPlace | undefined> {
+    const [row] = await db.query<EventPlace>(
+      `select position, ${millis} as "createdAtMs", ${checksum} as checksum from till.events
+       where position <= $1 order by position desc limit 1`,
+      [upTo],
+    );
+    return row;
+  }
+
+  /** Events in the order of the feed. */
+  async read(db: Queryable, range: EventRange, selection: EventSelection): Promise<EventRows> {
+    const { text, values } = eventStatement(range, selection);
+    if (selection.types === undefined) {
+      const rows = await db.query<StoredEvent>(text, values);
+      return { rows, last: rows.at(-1), isComplete: rows.length < range.limit };
+    }
+    const found = await db.query<StoredEvent & Scanned>(text, values);
+    const [scanned] = found;
+    const rows = found.filter(({ position }) => position !== null);
+    if (rows.length === range.limit) return { rows, last: rows.at(-1), isComplete: false };
+    const last =
+      scanned === undefined || scanned.lastPosition === null
+        ? undefined
+        : {
+            position: scanned.lastPosition,
+            createdAtMs: scanned.lastMs,
+            checksum: scanned.lastChecksum,
+          };
+    return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
+  }
+
+  /** Events in the order of the feed, without their causes, and with the contents of some types of objects only. */
+  readChanges(
+    db: Queryable,
+    { after, upTo, limit }: EventRange,
+    objectTypes: readonly string[],
+  ): Promise<readonly EventChange[]> {
+    return db.query(
+      `select position, ${millis} as "createdAtMs", type, object_type as "objectType",
+         case when object_type = any($4) then data::text end as data,
+         case when object_type = any($4) then previous::text end as previous
+       from till.events where position > $1 and position <= $2 order by position limit $3`,
+      [after, upTo, limit, objectTypes],
+    );
+  }
+}
+
+/** A stored event without its cause. The contents are null if they were not selected. */
+interface EventChange extends Pick<StoredEvent, 'position' | 'createdAtMs' | 'type' | 'objectType'> {
+  readonly data: string | null;
+  readonly previous: string | null;
+}
+
+/** What the statement says about the events that it looked at. */
+type Scanned = { readonly scanned: number } & (
+  | { readonly lastPosition: number; readonly lastMs: number; readonly lastChecksum: number }
+  | { readonly lastPosition: null; readonly lastMs: null; readonly lastChecksum: null }
+);
+
+/**
+ * The statement that reads events. It walks the index of the object, of the customer, or of the whole feed, in the order
+ * of positions. With types, it looks at a limited number of events, and also returns how many those were.
+ */
+export function eventStatement(
+  { after, upTo, limit }: EventRange,
+  { types, objectId, customerId }: EventSelection,
+): { readonly text: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [after, upTo, limit];
+  const add = (value: unknown) => `$${values.push(value)}`;
+  const conditions = [
+    ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
+    ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
+  ];
+  const selected = `from till.events
+    where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position`;
+  if (types === undefined) return { text: `select ${eventColumns} ${selected} limit $3`, values };
+  const text = `
+    with scanned as materialized (
+      select position, created_at, type ${selected} limit ${scannedMax}
+    ),
+    last as (
+      select position, ${millis} as ms, ${checksum} as checksum from scanned order by position desc limit 1
+    ),
+    found as (
+      select position, created_at from scanned where type = any(${add([...types])}::text[]) order by position limit $3
+    )
+    select (select count(*) from scanned) as scanned, (select position from last) as "lastPosition",
+      (select ms from last) as "lastMs", (select checksum from last) as "lastChecksum", event.*
+    from (values (1)) as one
+    left join (select ${eventColumns} from found join till.events using (position, created_at)) as event on true
+    order by event.position`;
+  return { text, values };
+}

@@ -1,0 +1,165 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { endWithKey, keyEnded, OpenReaders, type Reader } from '../../http/load/open-readers.ts';
+import type { Logger } from '../../platform/logger.ts';
+import type { Metrics } from '../../platform/metrics.ts';
+import type { EventSelection } from '../event.ts';
+import type { EventFeed, FeedBatch } from './event-feed.ts';
+import { eventId } from './event-id.ts';
+import type { FeedPoint } from './feed-point.ts';
+
+/** The limits of streams. Tests set lower ones. */
+export const streamLimits = {
+  /** Each holds a socket and a few kilobytes. A batch of events takes about a millisecond of work for a hundred streams. */
+  streamsMax: 1_000,
+  /** The contract's. Proxies usually close a connection that is silent for a minute. */
+  heartbeatMs: 15_000,
+  /** What is written and not yet read is at most one batch: a few hundred kilobytes with large metadata. */
+  batchMax: 100,
+  /** A reader that does not take a batch in this time is disconnected. It can resume where it was. */
+  slowReaderMs: 30_000,
+};
+
+export type StreamLimits = typeof streamLimits & {
+  /** How often the API keys of readers are checked. Tests set less. */
+  readonly keyCheckMs?: number;
+};
+
+/** How long a reader waits before it reconnects. Enough for a restart behind a load balancer. */
+const retryMs = 1_000;
+/** A reader that takes longer to read the end of its stream holds up a shutdown. */
+const endTimeoutMs = 1_000;
+
+interface Stream {
+  readonly response: ServerResponse;
+  readonly reader: Reader;
+  /** The id of a place that the reader has passed without getting an event there. */
+  passedId: string | undefined;
+}
+
+interface StreamsParts {
+  readonly feed: EventFeed;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly limits: StreamLimits;
+}
+
+/** Serves the feed as server-sent events: https://html.spec.whatwg.org/multipage/server-sent-events.html */
+export class EventStreams {
+  readonly #parts: StreamsParts;
+  readonly #readers: OpenReaders;
+  readonly #streams = new Set<Stream>();
+  readonly #heartbeat: NodeJS.Timeout;
+
+  constructor(parts: StreamsParts) {
+    this.#parts = parts;
+    this.#readers = new OpenReaders({ max: parts.limits.streamsMax, keyCheckMs: parts.limits.keyCheckMs });
+    this.#heartbeat = setInterval(() => this.#beat(), parts.limits.heartbeatMs).unref();
+  }
+
+  /** False if this process has too many streams: nothing was sent. Fails if the caller has too many. */
+  open(request: FastifyRequest, reply: FastifyReply, after: FeedPoint, selection: EventSelection): boolean {
+    const response = reply.raw;
+    const reader = this.#readers.admit(request, reply);
+    if (reader === undefined) return false;
+    request.isStream = true;
+    request.server.openRequests.leave(reply);
+    reply.hijack();
+    response.writeHead(200, {
+      ...securityHeadersOf(reply),
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+      // Tells nginx to pass each event on at once.
+      'x-accel-buffering': 'no',
+      // The connection serves nothing else, so that it is closed when the service stops.
+      connection: 'close',
+    });
+    response.write(`retry: ${retryMs}\n\n`);
+    const stream: Stream = { response, reader, passedId: undefined };
+    this.#streams.add(stream);
+    this.#parts.metrics.eventStreams.set(this.#streams.size);
+    response.on('close', () => {
+      this.#streams.delete(stream);
+      this.#parts.metrics.eventStreams.set(this.#streams.size);
+      request.server.logRequest(request, reply);
+    });
+    void this.#run(stream, after, selection, request.id);
+    return true;
+  }
+
+  /** Ends all streams, and opens no more. */
+  end(): void {
+    clearInterval(this.#heartbeat);
+    this.#readers.end();
+  }
+
+  async #run(stream: Stream, after: FeedPoint, selection: EventSelection, requestId: string): Promise<void> {
+    const { feed, logger, limits } = this.#parts;
+    const { response, reader } = stream;
+    const { signal } = reader.controller;
+    try {
+      for await (const batch of feed.follow(after, selection, limits.batchMax, signal)) {
+        if (await this.#send(stream, batch)) continue;
+        logger.info({ requestId }, 'slow reader of events disconnected');
+        response.destroy();
+      }
+    } catch (error) {
+      // The reader connects again, and gets a problem if it still cannot be served.
+      logger.warn({ requestId, err: error }, 'stream of events ended early');
+    }
+    // What is not sent yet must not reach a reader whose key has ended.
+    if (signal.reason === keyEnded && response.writableLength > 0) response.destroy();
+    response.end();
+    setTimeout(() => response.destroy(), endTimeoutMs).unref();
+  }
+
+  /** Resolves when the reader has taken the events. False if it takes too long. */
+  async #send(stream: Stream, { events, last }: FeedBatch): Promise<boolean> {
+    const { response, reader } = stream;
+    if (!(await endWithKey(reader))) return true;
+    const isPassed = last !== undefined && last.position !== events.at(-1)?.position;
+    stream.passedId = isPassed ? eventId(last) : undefined;
+    if (events.length === 0) return true;
+    if (response.write(events.map(({ message }) => message).join(''))) return true;
+    return drained(response, reader.controller.signal, this.#parts.limits.slowReaderMs);
+  }
+
+  #beat(): void {
+    for (const stream of this.#streams) {
+      const { response, reader } = stream;
+      // A reader that has not taken its last batch gets no more to read, and one whose key has ended gets nothing.
+      if (response.writableNeedDrain || reader.controller.signal.aborted) continue;
+      if (reader.caller.isValid() !== true) continue;
+      // An id without data is remembered by the reader: it can resume there even if no event is selected for months.
+      const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;
+      stream.passedId = undefined;
+      response.write(`: heartbeat\n${id}\n`);
+    }
+  }
+}
+
+/** The headers that the frame has set. */
+function securityHeadersOf(reply: FastifyReply): Record<string, string | number | string[]> {
+  return Object.fromEntries(
+    Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+}
+
+function drained(response: ServerResponse, signal: AbortSignal, timeoutMs: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isDrained: boolean) => {
+      clearTimeout(timer);
+      response.off('drain', onDrain);
+      signal.removeEventListener('abort', onAbort);
+      resolve(isDrained);
+    };
+    const onDrain = () => end(true);
+    const onAbort = () => end(true);
+    const timer = setTimeout(() => end(false), timeoutMs);
+    response.on('drain', onDrain);
+    signal.addEventListener('abort', onAbort);
+    if (signal.aborted) onAbort();
+  });
+}

@@ -1,0 +1,48 @@
+import { Failure } from '../../errors.ts';
+import type { Database } from '../../platform/postgres.ts';
+import { parseEventId } from './event-id.ts';
+import type { EventStore } from './event-store.ts';
+import type { FeedPoint } from './feed-point.ts';
+
+interface Parts {
+  readonly database: Database;
+  readonly store: Pick<EventStore, 'look' | 'oldestWeekMs'>;
+}
+
+/** Where the id comes from, and how the caller starts with the oldest event instead. */
+interface Source {
+  readonly field: string;
+  readonly toStart: 'leave it out' | 'send null';
+}
+
+/**
+ * The position of the event with this id. Fails if Till did not make the id, or if the event is no longer kept. An event that
+ * a failover or a restore lost has a position too: no other event gets it.
+ */
+export async function locateEvent(
+  { database, store }: Parts,
+  id: string,
+  { field, toStart }: Source,
+): Promise<FeedPoint> {
+  const place = parseEventId(id);
+  if (place === undefined) throw unknownId(field, toStart);
+  const { position, createdAtMs } = place;
+  const found = await store.look(database, place);
+  if (found === undefined) throw unknownId(field, toStart);
+  const isKept = found.exists || createdAtMs >= (await store.oldestWeekMs(database));
+  if (isKept) return { position, history: found.history };
+  throw new Failure(
+    'event_expired',
+    `The event of ${field} is older than the events that are kept, so you may have missed some. ` +
+      `Read the objects again, and ${toStart} to start with the oldest event.`,
+  );
+}
+
+function unknownId(path: string, toStart: Source['toStart']): Failure {
+  const message = 'is not the id of an event';
+  return new Failure(
+    'invalid_request',
+    `${path} ${message}. Send the id of an event or nextCursor unchanged, or ${toStart} to start with the oldest event.`,
+    { errors: [{ path, message }] },
+  );
+}

@@ -1,0 +1,86 @@
+import type { Facts, OwnFacts } from './facts.ts';
+import type { PaymentMethod } from './payment-method.ts';
+import type { Origin, Verdict } from './transition.ts';
+
+/** The latest charge of a payment, as columns of its row. Null before the first attempt to pay. */
+export interface ChargeValues {
+  readonly processorChargeId: string | null;
+  /** When the processor created the charge. It decides which charge is the latest. */
+  readonly chargedAt: Date | null;
+  /** All that Till stores about a card. */
+  readonly paymentMethod: PaymentMethod | null;
+  /** When an authorisation expires. Null if the charge was captured at once. */
+  readonly captureBefore: Date | null;
+}
+
+export const noCharge: ChargeValues = {
+  processorChargeId: null,
+  chargedAt: null,
+  paymentMethod: null,
+  captureBefore: null,
+};
+
+/** One attempt to pay, as the processor describes it. */
+export interface Charge {
+  readonly processorChargeId: string;
+  readonly createdAt: Date;
+  readonly paymentMethod: PaymentMethod | null;
+  readonly captureBefore: Date | null;
+  /** Undefined in events and lists. */
+  readonly hasRefunds?: boolean;
+}
+
+/** An event about a charge. */
+export interface ChargeFacts extends Charge, OwnFacts, Facts {
+  readonly processorPaymentIntentId: string;
+  /** The authorisation was captured or has expired. */
+  readonly isAuthorisationOver: boolean;
+}
+
+export function chargeValues({
+  processorChargeId,
+  createdAt,
+  paymentMethod,
+  captureBefore,
+}: Charge): ChargeValues {
+  return { processorChargeId, chargedAt: createdAt, paymentMethod, captureBefore };
+}
+
+interface ChargedRow extends ChargeValues {
+  readonly updatedAt: Date;
+}
+
+/**
+ * Decides whether the charge is the latest one of the payment. What a row stores of a charge never changes, so the time
+ * of its creation is enough to order charges. Two charges of one second need a refresh.
+ */
+export function takeCharge<Row extends ChargedRow>(
+  row: Row,
+  charge: Charge,
+  origin: Origin,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Row } {
+  const kept = { verdict: 'keep', row } as const;
+  const taken = { verdict: 'take', row: { ...row, ...chargeValues(charge), updatedAt: now } } as const;
+  if (row.processorChargeId === charge.processorChargeId) {
+    const isComplete = row.paymentMethod !== null || charge.paymentMethod === null;
+    return isComplete ? kept : taken;
+  }
+  if (origin === 'present') return taken;
+  const rowAt = row.chargedAt?.getTime() ?? Number.NEGATIVE_INFINITY;
+  const chargeAt = charge.createdAt.getTime();
+  if (chargeAt < rowAt) return kept;
+  // A payload stored by an older release does not contain the payment method.
+  return chargeAt > rowAt && charge.paymentMethod !== null ? taken : { verdict: 'refresh', row };
+}
+
+/** The same for an event. A row that still shows an authorisation that is over has missed how it ended. */
+export function takeChargeFacts<Row extends ChargedRow & { readonly amountCapturable: number }>(
+  row: Row,
+  facts: ChargeFacts,
+  origin: Origin,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Row } {
+  if (facts.isAuthorisationOver && row.amountCapturable > 0) return { verdict: 'refresh', row };
+  return takeCharge(row, facts, origin, now);
+}

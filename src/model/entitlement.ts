@@ -1,0 +1,76 @@
+import type { PlanFeatures } from './plan-features.ts';
+import type { Subscription } from './subscription.ts';
+
+/** Why a subscription entitles its customer, or why it does not. */
+export const entitlementReasons = [
+  'active',
+  'trialing',
+  'grace',
+  'past_due',
+  'unpaid',
+  'canceled',
+  'incomplete',
+] as const;
+
+export type EntitlementReason = (typeof entitlementReasons)[number];
+
+/** Until when access lasts after the paid period, for a subscription that is `past_due`. */
+export interface Grace {
+  readonly days: number;
+  readonly now: Date;
+}
+
+export interface Entitlement {
+  readonly entitled: boolean;
+  readonly reason: EntitlementReason;
+  readonly until: Date | null;
+}
+
+/** What decides whether a subscription entitles its customer. */
+export type EntitlementTerms = Pick<Subscription, 'status' | 'currentPeriodEnd' | 'trialEnd' | 'paidUntil'>;
+
+const dayMs = 86_400_000;
+
+/** Judges one subscription alone. docs/entitlements.md has the same rules as a table. */
+export function entitlementOf(terms: EntitlementTerms, { days, now }: Grace): Entitlement {
+  const { status, currentPeriodEnd, trialEnd, paidUntil } = terms;
+  switch (status) {
+    case 'active':
+      return { entitled: true, reason: status, until: currentPeriodEnd };
+    case 'trialing':
+      return { entitled: true, reason: status, until: trialEnd };
+    case 'past_due': {
+      const until = paidUntil === null ? null : new Date(paidUntil.getTime() + days * dayMs);
+      const entitled = until !== null && now < until;
+      return { entitled, reason: entitled ? 'grace' : status, until };
+    }
+    case 'incomplete_expired':
+      return { entitled: false, reason: 'incomplete', until: null };
+    default:
+      return { entitled: false, reason: status, until: null };
+  }
+}
+
+type FeatureValue = PlanFeatures[string];
+
+/**
+ * The features of all these plans together, the plan of the newest subscription first. A boolean is true if one of them
+ * is, and of integers the largest counts. Of other values, and of different types, the newest subscription's counts.
+ */
+export function mergeFeatures(newestFirst: readonly PlanFeatures[]): PlanFeatures {
+  const values = new Map<string, [FeatureValue, ...FeatureValue[]]>();
+  for (const features of newestFirst) {
+    for (const [name, value] of Object.entries(features)) {
+      const others = values.get(name);
+      if (others === undefined) values.set(name, [value]);
+      else others.push(value);
+    }
+  }
+  return Object.fromEntries([...values].map(([name, all]) => [name, mergeValues(all)]));
+}
+
+function mergeValues(newestFirst: readonly [FeatureValue, ...FeatureValue[]]): FeatureValue {
+  if (newestFirst.every((value) => typeof value === 'boolean')) return newestFirst.includes(true);
+  if (newestFirst.every((value) => typeof value === 'number')) return Math.max(...newestFirst);
+  return newestFirst[0];
+}

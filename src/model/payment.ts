@@ -1,0 +1,245 @@
+import { Failure } from '../errors.ts';
+import { type Charge, type ChargeValues, chargeValues, noCharge, takeCharge } from './charge.ts';
+import { type DisputesOfPayment, type StoredDispute, takeDisputes } from './dispute.ts';
+import type { DatedRow, OwnFacts } from './facts.ts';
+import {
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  noMetadata,
+  type OwnedMetadata,
+  takeMetadata,
+} from './metadata.ts';
+import { type Origin, type Taken, type TransitionTable, takeValues, type Verdict } from './transition.ts';
+
+/** Every status of a payment, in the usual order. */
+export const paymentStatuses = [
+  'requires_payment_method',
+  'requires_confirmation',
+  'requires_action',
+  'processing',
+  'succeeded',
+  'canceled',
+  'refunded',
+] as const;
+
+/** The values of the list's parameter `source`. Without it, the list shows the payments made through the API. */
+export const paymentSources = ['subscription', 'all'] as const;
+
+type PaymentStatus = (typeof paymentStatuses)[number];
+
+/** The status of the payment intent at the processor. Till adds `refunded`, which follows from the refunds. */
+type IntentStatus = Exclude<PaymentStatus, 'refunded'>;
+
+/** What a payment's facts and its row have in common. */
+interface PaymentValues {
+  readonly amount: number;
+  /** The amount received so far, which is the most that can be refunded. */
+  readonly amountReceived: number;
+  /** The amount that is authorised and not captured yet. */
+  readonly amountCapturable: number;
+  readonly currency: string;
+  readonly failure: PaymentFailure | null;
+}
+
+/** Why the last attempt to pay failed, in the processor's words. The processor does not always give all of them. */
+export interface PaymentFailure {
+  readonly code: string | null;
+  readonly declineCode: string | null;
+  readonly message: string | null;
+}
+
+/** The invoice of a subscription that a payment pays. All null in a payment made through the API. */
+interface PaidInvoice {
+  readonly processorInvoiceId: string | null;
+  readonly processorSubscriptionId: string | null;
+  /** Till's ids. Null while the invoice or the subscription has no row. */
+  readonly invoiceId: string | null;
+  readonly subscriptionId: string | null;
+}
+
+export const noInvoice: PaidInvoice = {
+  processorInvoiceId: null,
+  processorSubscriptionId: null,
+  invoiceId: null,
+  subscriptionId: null,
+};
+
+export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvoice {
+  readonly processorPaymentIntentId: string;
+  readonly customerId: string;
+  readonly description: string | null;
+  readonly metadata: OwnedMetadata;
+  /** The sum of the refunds that did not fail. */
+  readonly amountRefunded: number;
+  /** The sum of the refunds in progress, which the processor has not confirmed yet. */
+  readonly amountReserved: number;
+  readonly intentStatus: IntentStatus;
+  readonly status: PaymentStatus;
+  /** The newest one. Null if the payment was never disputed. */
+  readonly dispute: StoredDispute | null;
+}
+
+export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment {
+  readonly processorPaymentIntentId: string;
+  readonly processorCustomerId: string | null;
+  readonly status: IntentStatus;
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
+  /** Undefined in events: their stored form contains no free text. */
+  readonly description?: string | null;
+  /** The latest charge. Undefined in events, which only contain its id. */
+  readonly charge?: Charge | null;
+  /** The invoice that it pays. Undefined in newer API versions, where a payment intent does not say. */
+  readonly processorInvoiceId?: string | null;
+}
+
+/** Says that a payment intent has paid an invoice, or a part of it. */
+export interface InvoicePaymentFacts {
+  readonly processorPaymentIntentId: string;
+  readonly processorInvoiceId: string;
+}
+
+const open = {
+  requires_payment_method: 'if newer',
+  requires_confirmation: 'if newer',
+  requires_action: 'if newer',
+  processing: 'if newer',
+  succeeded: 'always',
+  canceled: 'always',
+} as const;
+
+const final = {
+  requires_payment_method: 'never',
+  requires_confirmation: 'never',
+  requires_action: 'never',
+  processing: 'never',
+  succeeded: 'never',
+  canceled: 'never',
+} as const;
+
+/** From the current status (rows) to the new one (columns). A final status stays. */
+const paymentTransitions: TransitionTable<IntentStatus> = {
+  requires_payment_method: open,
+  requires_confirmation: open,
+  requires_action: open,
+  processing: open,
+  succeeded: { ...final, succeeded: 'if newer' },
+  canceled: { ...final, canceled: 'if newer' },
+};
+
+/**
+ * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values,
+ * the latest charge and the newest dispute are ordered independently, because events report them separately.
+ */
+export function takePaymentFacts(
+  payment: Payment,
+  facts: PaymentFacts,
+  origin: Origin,
+  now: Date,
+): Taken<Payment> {
+  const rule = paymentTransitions[payment.intentStatus][facts.status];
+  const { asOf } = facts;
+  const values = { ...valuesOfPayment(facts), metadata: takeMetadata(payment.metadata, facts) };
+  const intent = takeValues(payment, values, { rule, origin, asOf, now });
+  const isIncomplete = payment.metadata !== null && needsMetadata(facts, origin, intent.verdict);
+  // The processor's own description of what a subscription charges is not stored: events do not contain it.
+  const description = payment.processorInvoiceId === null ? facts.description : undefined;
+  const described = takeDescription(payment, intent, description, now);
+  const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
+  const disputed = takeDisputes(charged.row, facts, origin, now);
+  const row = disputed.verdict === 'keep' ? charged.row : disputed.row;
+  return {
+    verdict: isIncomplete
+      ? 'refresh'
+      : strongestOf(intent.verdict, described.verdict, charged.verdict, disputed.verdict),
+    row: { ...row, status: paymentStatusOf(row) },
+  };
+}
+
+/** Only responses contain the description. A row that an event created gets it from the first response. */
+function takeDescription(
+  payment: Payment,
+  intent: { readonly verdict: Verdict; readonly row: Payment },
+  description: string | null | undefined,
+  now: Date,
+): { readonly verdict: Verdict; readonly row: Payment } {
+  const row = intent.verdict === 'keep' ? payment : intent.row;
+  const isNew = description !== undefined && description !== payment.description;
+  const isTaken = isNew && (intent.verdict !== 'keep' || payment.description === null);
+  return isTaken
+    ? { verdict: 'take', row: { ...row, description, updatedAt: now } }
+    : { verdict: 'keep', row };
+}
+
+/** A refresh reads everything, so it also settles the parts that would be taken. */
+function strongestOf(...verdicts: readonly Verdict[]): Verdict {
+  if (verdicts.includes('refresh')) return 'refresh';
+  return verdicts.includes('take') ? 'take' : 'keep';
+}
+
+/** The values that a row takes from facts whenever it takes them: everything but what identifies and dates them. */
+function valuesOfPayment({
+  localId,
+  processorPaymentIntentId,
+  processorCustomerId,
+  createdAt,
+  asOf,
+  description,
+  metadata,
+  charge,
+  processorInvoiceId,
+  isDisputed,
+  disputes,
+  status: intentStatus,
+  ...values
+}: PaymentFacts): PaymentValues & Pick<Payment, 'intentStatus'> {
+  return { ...values, intentStatus };
+}
+
+/** The values of a new row. */
+export function firstValuesOfPayment(
+  facts: PaymentFacts,
+): PaymentValues & ChargeValues & Pick<Payment, 'intentStatus' | 'description' | 'metadata' | 'dispute'> {
+  const { description = null, charge } = facts;
+  const metadata = facts.metadata ?? noMetadata;
+  const charged = charge ? chargeValues(charge) : noCharge;
+  return { ...valuesOfPayment(facts), description, metadata, ...charged, dispute: null };
+}
+
+/** A change of a payment. An absent field stays. */
+export interface PaymentChange {
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether there was an attempt to pay, or one is in progress. */
+export function isAttempted({ status, failure, charge = null }: PaymentFacts): boolean {
+  return attemptStatuses.includes(status) || failure !== null || charge !== null;
+}
+
+const attemptStatuses: readonly IntentStatus[] = ['requires_action', 'processing', 'succeeded'];
+
+/** A payment is refunded once the refunds that did not fail reach the amount received. */
+export function paymentStatusOf(
+  payment: Pick<Payment, 'intentStatus' | 'amountReceived' | 'amountRefunded'>,
+): PaymentStatus {
+  const { intentStatus, amountReceived, amountRefunded } = payment;
+  const isRefunded = intentStatus === 'succeeded' && amountReceived > 0 && amountRefunded >= amountReceived;
+  return isRefunded ? 'refunded' : intentStatus;
+}
+
+/** The amount that can still be refunded if the refunds in progress succeed. */
+export function amountLeft(
+  payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,
+): number {
+  return Math.max(payment.amountReceived - payment.amountRefunded - payment.amountReserved, 0);
+}
+
+export function foundPayment(payment: Payment | undefined): Payment {
+  if (payment === undefined) throw paymentNotFound();
+  return payment;
+}
+
+export function paymentNotFound(): Failure {
+  return new Failure('not_found', 'No payment has this id. Check the id.');
+}

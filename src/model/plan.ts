@@ -1,0 +1,224 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Failure } from '../errors.ts';
+import type { OwnFacts } from './facts.ts';
+import { isMetadataChangeIgnored, type Metadata, type MetadataChange, needsMetadata } from './metadata.ts';
+import type { PlanFeatures } from './plan-features.ts';
+import type { PriceObstacle } from './price-obstacle.ts';
+import { type Origin, type Rule, type Taken, type TransitionTable, takeValues } from './transition.ts';
+
+/** How often a plan bills. */
+export const planIntervals = ['day', 'week', 'month', 'year'] as const;
+
+export type PlanInterval = (typeof planIntervals)[number];
+
+/** The API's own limit. */
+export const intervalCountMax = 52;
+
+/** Three years, the processor's longest billing period. */
+export const intervalsMax: Readonly<Record<PlanInterval, number>> = {
+  day: 1_095,
+  week: 156,
+  month: 36,
+  year: 3,
+};
+
+export interface Plan {
+  readonly id: string;
+  readonly processorProductId: string;
+  readonly processorPriceId: string;
+  readonly name: string;
+  /** The product's. */
+  readonly metadata: Metadata;
+  readonly amount: number;
+  readonly currency: string;
+  readonly interval: PlanInterval;
+  /** The plan bills once in this many intervals. */
+  readonly intervalCount: number;
+  /** The product's. */
+  readonly features: PlanFeatures;
+  /** The product's. Null if the plan is in no group. */
+  readonly groupName: string | null;
+  readonly productActive: boolean;
+  readonly priceActive: boolean;
+  /** True if product and price are both active. */
+  readonly active: boolean;
+  readonly productAsOf: Date;
+  readonly productAsOfLatest: Date;
+  readonly priceAsOf: Date;
+  readonly priceAsOfLatest: Date;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Increases with every change of the row. */
+  readonly revision: number;
+}
+
+/** The half of a plan that says what is sold. */
+export interface ProductFacts extends OwnFacts {
+  readonly processorProductId: string;
+  /** Null if the name cannot be read. The plan then keeps its name. */
+  readonly name: string | null;
+  /** Null if it is unknown: older releases stored events without metadata. */
+  readonly metadata: Metadata | null;
+  /** Features and group are part of the product's metadata. If that is unknown, so are they. */
+  readonly features: PlanFeatures;
+  readonly groupName: string | null;
+  /** False after archiving or deletion. */
+  readonly active: boolean;
+  /** Deletion is final, whatever its time. */
+  readonly deleted?: true;
+}
+
+/** The half of a plan that says how much it costs and how often. */
+export interface PriceFacts extends OwnFacts {
+  readonly processorPriceId: string;
+  readonly processorProductId: string;
+  /** Null if the price is not one whole amount in the smallest unit (tiers, fractions). It cannot be a Till plan. */
+  readonly amount: number | null;
+  readonly currency: string;
+  /** Null if the price is paid once. It cannot be a Till plan. */
+  readonly interval: PlanInterval | null;
+  readonly intervalCount: number;
+  /** Why it cannot be a Till plan. Absent if it can. */
+  readonly obstacle?: PriceObstacle;
+  /** False after archiving or deletion. */
+  readonly active: boolean;
+  /** Deletion is final, whatever its time. */
+  readonly deleted?: true;
+}
+
+export interface PlanFacts {
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
+}
+
+type HalfState = 'active' | 'archived';
+
+/** The processor can reactivate products and prices, so neither state is final. Deletion is. */
+const planHalfTransitions: TransitionTable<HalfState> = {
+  active: { active: 'if newer', archived: 'if newer' },
+  archived: { active: 'if newer', archived: 'if newer' },
+};
+
+export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken<Plan> {
+  const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
+  const values = {
+    name: facts.name ?? plan.name,
+    ...shownMetadata(facts),
+    productActive: facts.active,
+  };
+  const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, values, taking);
+  const { processorAsOf: productAsOf, processorAsOfLatest: productAsOfLatest, ...taken } = row;
+  return {
+    verdict: needsMetadata(facts, origin, verdict) ? 'refresh' : verdict,
+    row: { ...taken, productAsOf, productAsOfLatest, active: isActive(taken) },
+  };
+}
+
+export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
+  const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
+  const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
+  const { verdict, row } = takeValues(dated, { priceActive: facts.active }, taking);
+  const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
+  return { verdict, row: { ...taken, priceAsOf, priceAsOfLatest, active: isActive(taken) } };
+}
+
+/** Applies both halves of a plan. If one needs a refresh, neither is applied. */
+export function takePlanFacts(
+  plan: Plan,
+  { product, price }: PlanFacts,
+  origin: Origin,
+  now: Date,
+): Taken<Plan> {
+  const first = takeProductFacts(plan, product, origin, now);
+  const halfway = first.verdict === 'take' ? first.row : plan;
+  const second = takePriceFacts(halfway, price, origin, now);
+  const verdicts = [first.verdict, second.verdict];
+  if (verdicts.includes('refresh')) return { verdict: 'refresh', row: plan };
+  return {
+    verdict: verdicts.includes('take') ? 'take' : 'keep',
+    row: second.verdict === 'take' ? second.row : halfway,
+  };
+}
+
+/** A change of a plan. An absent field stays. */
+export interface PlanChange {
+  readonly name?: string;
+  /** Replaces all features. */
+  readonly features?: PlanFeatures;
+  /** Null removes the plan from its group. */
+  readonly group?: string | null;
+  readonly metadata?: MetadataChange;
+}
+
+/** Whether the processor's response to an update still shows an old value. */
+export function isPlanChangeIgnored(
+  plan: Plan,
+  { name, metadata = {}, features, group }: PlanChange,
+  after: ProductFacts,
+): boolean {
+  if (isIgnored(name, plan.name, after.name)) return true;
+  if (after.metadata === null) return false;
+  return (
+    isMetadataChangeIgnored(plan.metadata, metadata, after.metadata) ||
+    isIgnored(features, plan.features, after.features) ||
+    isIgnored(group, plan.groupName, after.groupName)
+  );
+}
+
+/** Whether a new value was requested, and the old one is still there. */
+function isIgnored(requested: unknown, before: unknown, after: unknown): boolean {
+  return requested !== undefined && !isDeepStrictEqual(requested, before) && isDeepStrictEqual(after, before);
+}
+
+/** The processor refuses a billing period of more than three years. */
+export function refuseLongPeriod(interval: PlanInterval, intervalCount: number): void {
+  const countMax = intervalsMax[interval];
+  if (intervalCount <= countMax) return;
+  const message = `must be at most ${countMax} with the interval ${interval}: a plan bills at least every three years`;
+  throw new Failure('invalid_request', `body.intervalCount ${message}`, {
+    errors: [{ path: 'body.intervalCount', message }],
+  });
+}
+
+export function foundPlan(plan: Plan | undefined): Plan {
+  if (plan === undefined) throw planNotFound();
+  return plan;
+}
+
+export function planNotFound(): Failure {
+  return new Failure('not_found', 'No plan has this id. Check the id.');
+}
+
+/** Fails unless the plan exists and is active. */
+export function activePlan(plan: Plan | undefined): Plan {
+  const found = foundPlan(plan);
+  if (!found.active) throw planArchived();
+  return found;
+}
+
+/** False also if there is no such plan. */
+export function isGrouped(plan: Plan | undefined): boolean {
+  return plan !== undefined && plan.groupName !== null;
+}
+
+export function planArchived(): Failure {
+  return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
+}
+
+/** What facts say of everything that is kept in the product's metadata. */
+function shownMetadata({ metadata, features, groupName }: ProductFacts): Partial<Plan> {
+  return metadata === null ? {} : { metadata, features, groupName };
+}
+
+function ruleOf(wasActive: boolean, { active, deleted }: Pick<PriceFacts, 'active' | 'deleted'>): Rule {
+  return deleted ? 'always' : planHalfTransitions[stateOf(wasActive)][stateOf(active)];
+}
+
+function isActive({ productActive, priceActive }: Pick<Plan, 'productActive' | 'priceActive'>): boolean {
+  return productActive && priceActive;
+}
+
+function stateOf(active: boolean): HalfState {
+  return active ? 'active' : 'archived';
+}

@@ -1,0 +1,105 @@
+import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from './facts.ts';
+import { judge, type Origin, type Taken, type TransitionTable } from './transition.ts';
+
+export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
+
+type RefundStatus = (typeof refundStatuses)[number];
+
+/** The reasons that a caller can give for a refund. */
+export const refundReasons = ['duplicate', 'fraudulent', 'requested_by_customer'] as const;
+
+export type RefundReason = (typeof refundReasons)[number];
+
+export interface Refund extends DatedRow {
+  /** Null for a reservation, which the processor has not confirmed yet. */
+  readonly processorRefundId: string | null;
+  readonly paymentId: string;
+  /** The payment's. */
+  readonly customerId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: RefundStatus;
+  readonly reason: RefundReason | null;
+}
+
+export interface RefundFacts extends OwnFacts {
+  readonly processorRefundId: string;
+  /** Null if the refunded charge has no payment intent. Then it belongs to no Till payment. */
+  readonly processorPaymentIntentId: string | null;
+  /** The payment's. Only lists show it. */
+  readonly processorCustomerId?: string | null;
+  readonly amount: number;
+  readonly currency: string;
+  /** `unknown`, in responses only, if the status is null or new to Till. The refund still counts. */
+  readonly status: RefundStatus | 'unknown';
+  /** Null if there is no reason, or one that only the processor can give. */
+  readonly reason: RefundReason | null;
+}
+
+/** A payment that was refunded. Its refunds have to be read from the processor. */
+export interface RefundedPaymentFacts {
+  readonly processorPaymentIntentId: string;
+}
+
+const open = {
+  pending: 'if newer',
+  requires_action: 'if newer',
+  succeeded: 'if newer',
+  failed: 'always',
+  canceled: 'always',
+} as const;
+
+const final = {
+  pending: 'never',
+  requires_action: 'never',
+  succeeded: 'never',
+  failed: 'never',
+  canceled: 'never',
+} as const;
+
+/** From the current status (rows) to the new one (columns). `succeeded` is not final: a bank may return the money. */
+const refundTransitions: TransitionTable<RefundStatus> = {
+  pending: open,
+  requires_action: open,
+  succeeded: open,
+  failed: final,
+  canceled: final,
+};
+
+/** Decides whether the facts change the row, and returns the row with the facts applied. */
+export function takeRefundFacts(
+  refund: Refund,
+  facts: RefundFacts,
+  origin: Origin,
+  now: Date,
+): Taken<Refund> {
+  // The row keeps its status if Till does not know the new one. The status of a reservation is pending.
+  const isUnknown = facts.status === 'unknown';
+  const status = facts.status === 'unknown' ? refund.status : facts.status;
+  const isSame =
+    refund.processorRefundId === facts.processorRefundId &&
+    refund.status === status &&
+    refund.amount === facts.amount;
+  const isConfirmation = refund.processorRefundId === null;
+  const verdict = judge({
+    rule: isConfirmation ? 'always' : refundTransitions[refund.status][status],
+    origin,
+    isSame,
+    rowAsOf: asOfRow(refund),
+    factsAsOf: facts.asOf,
+  });
+  const asOf = isConfirmation ? facts.asOf : laterOf(asOfRow(refund), facts.asOf);
+  return {
+    verdict,
+    row: {
+      ...refund,
+      processorRefundId: facts.processorRefundId,
+      status,
+      amount: facts.amount,
+      currency: facts.currency,
+      // An unknown status does not advance the time, so that any known status wins over it.
+      ...rowTime(isUnknown ? asOfRow(refund) : asOf),
+      updatedAt: isSame ? refund.updatedAt : now,
+    },
+  };
+}

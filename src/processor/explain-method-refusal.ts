@@ -1,0 +1,34 @@
+import { isDefiniteRefusal } from '../errors.ts';
+import { isPaymentMethodId, paymentMethodNotFound } from '../model/payment-method.ts';
+import type { PaymentMethodCalls } from './port/processor.ts';
+
+/**
+ * The failure to report after a charge with a payment method failed: a 404 if the processor refused it and the payment
+ * method is not the customer's. The processor's own codes do not tell that apart from other refusals.
+ */
+export async function explainMethodRefusal(
+  paymentMethods: PaymentMethodCalls,
+  error: unknown,
+  { id, processorCustomerId }: { readonly id: string | undefined; readonly processorCustomerId: string },
+): Promise<unknown> {
+  if (id === undefined || !isDefiniteRefusal(error)) return error;
+  return (await isMethodOf(paymentMethods, id, processorCustomerId)) ? error : paymentMethodNotFound();
+}
+
+/** Fails if the payment method is not the customer's. For a write that has an effect before the charge. */
+export async function requireMethodOf(
+  paymentMethods: PaymentMethodCalls,
+  id: string,
+  processorCustomerId: string,
+): Promise<void> {
+  if (!(await isMethodOf(paymentMethods, id, processorCustomerId))) throw paymentMethodNotFound();
+}
+
+async function isMethodOf(
+  paymentMethods: PaymentMethodCalls,
+  id: string,
+  processorCustomerId: string,
+): Promise<boolean> {
+  const method = isPaymentMethodId(id) ? await paymentMethods.read(id) : null;
+  return method?.processorCustomerId === processorCustomerId;
+}

@@ -1,0 +1,59 @@
+import type { ChargeFacts } from '../../model/charge.ts';
+import type { CustomerFacts } from '../../model/customer.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../../model/dispute.ts';
+import type { InvoiceFacts } from '../../model/invoice.ts';
+import type { InvoicePaymentFacts, PaymentFacts } from '../../model/payment.ts';
+import type { PriceFacts, ProductFacts } from '../../model/plan.ts';
+import type { RefundedPaymentFacts, RefundFacts } from '../../model/refund.ts';
+import type {
+  ChangedSubscriptionFacts,
+  DetachedMethodFacts,
+  SubscriptionFacts,
+} from '../../model/subscription.ts';
+
+/** The subjects of events, and the facts that events carry about them. */
+export interface SubjectFacts {
+  readonly customer: CustomerFacts;
+  readonly product: ProductFacts;
+  readonly price: PriceFacts;
+  readonly payment: PaymentFacts;
+  readonly charge: ChargeFacts;
+  readonly invoicePayment: InvoicePaymentFacts;
+  readonly dispute: DisputeFacts;
+  readonly unlinkedDispute: UnlinkedDisputeFacts;
+  readonly refund: RefundFacts;
+  readonly refundedPayment: RefundedPaymentFacts;
+  readonly subscription: SubscriptionFacts;
+  readonly changedSubscription: ChangedSubscriptionFacts;
+  readonly expiredChange: ChangedSubscriptionFacts;
+  readonly detachedMethod: DetachedMethodFacts;
+  readonly invoice: InvoiceFacts;
+}
+
+export type Subject = keyof SubjectFacts;
+
+/** The content of one event. */
+export type EventFacts =
+  | { [S in Subject]: { readonly subject: S; readonly facts: readonly SubjectFacts[S][] } }[Subject]
+  | { readonly subject: 'none'; readonly reason: 'unknown_type' | 'object_without_id' | 'erased' };
+
+/** The call that caused an event. */
+export interface CausingWrite {
+  /** Null if the call had none, such as a deletion. */
+  readonly idempotencyKey: string | null;
+  readonly objectId: string;
+}
+
+/** What a stored event says. */
+export type EventContent = EventFacts & {
+  /** Null if no call of the processor's API caused it. */
+  readonly write: CausingWrite | null;
+};
+
+/**
+ * The processor sent something that Till cannot express: an unknown status, or an object without a required field. A
+ * retry does not help, and the row stays as it was.
+ */
+export class UnmappableError extends Error {
+  override readonly name = 'UnmappableError';
+}

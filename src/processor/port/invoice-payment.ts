@@ -1,0 +1,71 @@
+import type { InvoiceFacts } from '../../model/invoice.ts';
+import type { SubscriptionFacts } from '../../model/subscription.ts';
+import type { Attempt } from './attempt.ts';
+
+/** A charge that was tried, and did not succeed. */
+export interface Declined {
+  readonly outcome: 'declined';
+  /** The customer must authenticate the payment. */
+  readonly mustAuthenticate: boolean;
+  readonly declineCode: string | null;
+  /** For people. */
+  readonly message: string;
+}
+
+/** An invoice that the processor has tried to pay. It may still be open: some payment methods take days. */
+export interface Tried {
+  readonly outcome: 'done';
+  readonly isPaid: boolean;
+  /** The processor repeats its response to an earlier call with the same key. */
+  readonly isReplayed: boolean;
+  /** Null if the response does not show the whole invoice. */
+  readonly invoice: InvoiceFacts | null;
+}
+
+export interface NewInvoicePayment {
+  readonly processorInvoiceId: string;
+  /** The processor's id. The default one if absent. */
+  readonly paymentMethodId?: string;
+  readonly idempotencyKey: string;
+}
+
+export interface InvoicePaymentCalls {
+  /** Makes a draft payable. The processor does not charge it by itself, neither now nor later. */
+  finalize(order: {
+    readonly processorInvoiceId: string;
+    readonly idempotencyKey: string;
+  }): Promise<Attempt<null>>;
+  /** Charges the payment method at once, without the customer. */
+  pay(order: NewInvoicePayment): Promise<Tried | Declined>;
+  /** What became of the last try to pay an open invoice. Null if there was none. */
+  findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
+}
+
+/** An invoice of a subscription, as far as paying it depends on it. */
+export interface SubscriptionInvoice {
+  readonly processorInvoiceId: string;
+  /** In the processor's words, which may be new ones. */
+  readonly status: string | null;
+  /** Somebody created it by hand. It does not decide the status of the subscription. */
+  readonly isOneOff: boolean;
+  /** The start of the first period that it bills. Null if it does not show one. */
+  readonly billsFrom: Date | null;
+  /** Null if it is not paid, or does not show when. */
+  readonly paidAt: Date | null;
+  /** Null if the response does not show the whole invoice. */
+  readonly facts: InvoiceFacts | null;
+}
+
+export interface SubscriptionToPay {
+  readonly subscription: SubscriptionFacts;
+  /** The mirror stores `paused` as `unpaid`. */
+  readonly isPaused: boolean;
+  /** The payment method that it charges. Null if it charges the customer's default. */
+  readonly paymentMethodId: string | null;
+  /** The invoice of a change that waits for its payment. */
+  readonly changeInvoiceId: string | null;
+  /** With it the customer saves a payment method. Null if there is nothing to confirm. */
+  readonly setupClientSecret: string | null;
+  /** The newest first. Very old ones are left out. */
+  readonly invoices: readonly SubscriptionInvoice[];
+}

@@ -1,0 +1,266 @@
+import type { CustomerChange, CustomerFacts } from '../../model/customer.ts';
+import type { DisputeFacts } from '../../model/dispute.ts';
+import type { InvoiceFacts } from '../../model/invoice.ts';
+import type { Metadata } from '../../model/metadata.ts';
+import type { PaymentChange, PaymentFacts } from '../../model/payment.ts';
+import type { AttachablePaymentMethod, CardSetup, PaymentMethodUse } from '../../model/payment-method.ts';
+import type { PlanChange, PlanFacts, ProductFacts } from '../../model/plan.ts';
+import type { RefundFacts, RefundReason } from '../../model/refund.ts';
+import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
+import type { Cause } from '../../platform/cause.ts';
+import type { Attempt } from './attempt.ts';
+import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
+import type { CausingWrite, EventContent } from './event-facts.ts';
+import type { InvoiceItemCalls } from './invoice-item-calls.ts';
+import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
+import type { CustomerLookUp, LookUp } from './look-up.ts';
+import type { NewCapture, NewPayment } from './new-payment.ts';
+import type { NewSubscription } from './new-subscription.ts';
+import type { Pages, Place } from './pages.ts';
+import type { PlanValues } from './plan-values.ts';
+import type { PromotionCodeCalls } from './promotion-code-calls.ts';
+import type { Marked, RequestMark } from './request-mark.ts';
+import type { ScheduleCalls } from './schedule-calls.ts';
+import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
+import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
+
+/**
+ * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
+ * three ways: with its result; with an `Attempt` that says why the object's state forbids it; or with a `Failure`
+ * (`processor_*`, `overloaded`) whose `effect` says whether the call may have taken effect. Lookups, listings and
+ * archiving are several calls, each with its own deadline.
+ */
+export interface Processor {
+  /** The mode of Till's key. Objects and events of the other mode are ignored. */
+  readonly livemode: boolean;
+  /** The same for people, who also need to know a sandbox. */
+  readonly mode: 'sandbox' | 'test' | 'live';
+  /** Where people see the processor's objects. A sandbox has no dashboard. */
+  readonly dashboardUrl: string | null;
+  readonly customers: CustomerCalls;
+  readonly plans: PlanCalls;
+  readonly payments: PaymentCalls;
+  readonly refunds: RefundCalls;
+  readonly disputes: DisputeCalls;
+  readonly subscriptions: SubscriptionCalls;
+  readonly promotionCodes: PromotionCodeCalls;
+  readonly schedules: ScheduleCalls;
+  readonly subscriptionChanges: SubscriptionChangeCalls;
+  readonly invoices: InvoiceCalls;
+  readonly invoiceItems: InvoiceItemCalls;
+  readonly paymentMethods: PaymentMethodCalls;
+  readonly events: EventCalls;
+  readonly webhookEndpoints: WebhookEndpointCalls;
+  /** The id of the key's account; null if the key is a restricted one that may not read it. */
+  readAccount(): Promise<string | null>;
+  /** The time of the processor's clock, to the second. Null if its response has none. */
+  readTime(): Promise<Date | null>;
+  /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
+  verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
+  /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
+  readEvent(payload: string): EventContent;
+  /**
+   * The request of the API that made a call which caused an event about one of these objects. Undefined unless this
+   * process has sent the call a moment ago.
+   */
+  causeOf(write: CausingWrite, ids: readonly string[]): Cause | undefined;
+  /** A stored payload as it would be stored today. */
+  redact(payload: string): Pick<ProcessorEvent, 'payload' | 'erasedPayload'>;
+  /**
+   * Whether Till knows the shape of payloads of this API version. Other payloads are read too, with a warning, because
+   * a field may have moved.
+   */
+  understands(apiVersion: string | null): boolean;
+  /** Closes all connections; calls in progress fail. */
+  close(): void;
+}
+
+export type { Attempt, Refused } from './attempt.ts';
+export type { PlanValues } from './plan-values.ts';
+
+/**
+ * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
+ * however often it is sent. The processor remembers keys, and refusals under them, for 24 hours: where a later attempt
+ * is a new request (an update, a cancel, an archive), it needs a new key.
+ */
+interface KeyedWrite {
+  readonly idempotencyKey: string;
+}
+
+/** A write that creates an object. The object carries Till's id and the mark of the request. */
+interface Creation extends KeyedWrite {
+  readonly id: string;
+  readonly mark: RequestMark;
+}
+
+export interface CustomerCalls {
+  create(customer: Creation & CustomerValues): Promise<CustomerFacts>;
+  /** `deleted`: the processor knew the customer once; null: it never did. */
+  read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
+  update(
+    change: KeyedWrite & CustomerChange & { readonly processorCustomerId: string },
+  ): Promise<Attempt<CustomerFacts>>;
+  /**
+   * Cancels its subscriptions too. A customer that is already deleted is `missing`: the wire API has no idempotency key
+   * for deletions.
+   */
+  delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
+  find(lookUp: LookUp): Promise<Marked<CustomerFacts> | null>;
+  /** Without deleted customers; `since`: only those created at or after this time. */
+  list(filter?: Place & { readonly since?: Date }): Pages<CustomerFacts>;
+}
+
+export interface CustomerValues {
+  readonly email: string;
+  readonly name: string | null;
+  readonly phone: string | null;
+  readonly externalId?: string;
+  readonly metadata?: Metadata;
+}
+
+export interface PlanCalls {
+  /** Creates product and price in one call, so that neither exists alone. */
+  create(plan: Creation & PlanValues): Promise<PlanFacts>;
+  read(processorPriceId: string): Promise<PlanFacts | null>;
+  /** Archives first the price, which is what a subscription needs, then the product, unless it is to be kept. */
+  archive(
+    plan: KeyedWrite & {
+      readonly processorPriceId: string;
+      readonly processorProductId: string;
+      readonly keepsProduct?: boolean;
+    },
+  ): Promise<Attempt<PlanFacts>>;
+  /** Changes the product. The price of a plan never changes. */
+  update(
+    change: KeyedWrite & PlanChange & { readonly processorProductId: string },
+  ): Promise<Attempt<ProductFacts>>;
+  find(lookUp: LookUp): Promise<Marked<PlanFacts> | null>;
+  list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
+}
+
+/** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */
+export interface PaymentWithSecret {
+  readonly payment: PaymentFacts;
+  readonly clientSecret: string | null;
+}
+
+export interface PaymentCalls {
+  /** A declined off-session charge is no failure: the payment exists, and says why. */
+  create(payment: Creation & NewPayment): Promise<PaymentWithSecret>;
+  read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
+  /** Possible in every state of the payment. */
+  update(
+    change: KeyedWrite & PaymentChange & { readonly processorPaymentIntentId: string },
+  ): Promise<Attempt<PaymentFacts>>;
+  cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
+  /** Captures an authorised payment. The payment carries the mark of the capture, which shows whether it took effect. */
+  capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
+  /** The payment, if a capture with this key took effect. */
+  findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<Marked<PaymentFacts> | null>;
+  find(lookUp: CustomerLookUp): Promise<Marked<PaymentWithSecret> | null>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
+}
+
+export interface RefundCalls {
+  create(refund: Creation & NewRefund): Promise<Attempt<RefundFacts>>;
+  /** Null means that the refund does not exist. Other refunds of the payment that cannot be mapped do not matter. */
+  find(lookUp: LookUp & { readonly processorPaymentIntentId: string }): Promise<Marked<RefundFacts> | null>;
+  read(processorRefundId: string): Promise<RefundFacts | null>;
+  /**
+   * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
+   */
+  listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
+  list(place?: Place): Pages<RefundFacts>;
+}
+
+interface NewRefund {
+  readonly processorPaymentIntentId: string;
+  readonly amount: number;
+  readonly reason: RefundReason | null;
+}
+
+/** Disputes of charges that belong to no payment intent are left out. */
+export interface DisputeCalls {
+  read(processorDisputeId: string): Promise<DisputeFacts | null>;
+  /** Those that cannot be mapped are left out and logged. */
+  listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
+  list(place?: Place): Pages<DisputeFacts>;
+}
+
+/** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */
+export interface SubscriptionWithSecret {
+  readonly subscription: SubscriptionFacts;
+  readonly clientSecret: string | null;
+}
+
+export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
+  /** With it the customer saves a payment method. Null unless a trial runs without one. */
+  readonly setupClientSecret: string | null;
+}
+
+export interface SubscriptionCalls {
+  /** A declined first charge is no failure: the subscription exists, and is incomplete. */
+  create(subscription: Creation & NewSubscription): Promise<SubscriptionWithSecrets>;
+  read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
+  /** Its invoices, and what else decides what is left to pay. Null if the processor does not know the subscription. */
+  readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
+  /**
+   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present
+   * period goes on, and nothing is billed for it.
+   */
+  resume(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
+  ): Promise<Attempt<null>>;
+  /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
+  update(
+    change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
+  ): Promise<Attempt<SubscriptionFacts>>;
+  /**
+   * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
+   */
+  cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
+  find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
+  list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+}
+
+/** A payment intent with the invoice that it pays, or tries to pay. */
+export interface PaymentOfInvoice {
+  readonly processorInvoiceId: string;
+  readonly payment: PaymentFacts;
+}
+
+export interface InvoiceCalls extends InvoicePaymentCalls {
+  read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
+  /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
+  findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
+  list(
+    filter: Place & {
+      readonly processorCustomerId?: string;
+      readonly processorSubscriptionId?: string;
+    },
+  ): Pages<InvoiceFacts>;
+  /** The payment intents that pay invoices, or try to. Money that was not paid through a payment intent is left out. */
+  listPayments(place?: Place): Pages<PaymentOfInvoice>;
+}
+
+export interface PaymentMethodCalls {
+  /** Prepares to save a payment method, which the frontend then confirms. Nothing is charged. */
+  setUp(setup: Creation & { readonly processorCustomerId: string }): Promise<CardSetup>;
+  findSetup(lookUp: CustomerLookUp): Promise<Marked<CardSetup> | null>;
+  /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
+  list(processorCustomerId: string): Promise<readonly AttachablePaymentMethod[]>;
+  /** Of any customer, or of none. */
+  read(paymentMethodId: string): Promise<AttachablePaymentMethod | null>;
+  /** The customer's default. `unknown`: the customer is deleted, or the processor never knew it. */
+  readDefault(processorCustomerId: string): Promise<{ readonly paymentMethodId: string | null } | 'unknown'>;
+  /** The payment methods of all the customer's subscriptions, also of ended ones. */
+  listUses(processorCustomerId: string): Promise<readonly PaymentMethodUse[]>;
+  setDefault(
+    order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  setDefaultOfSubscription(
+    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly paymentMethodId: string },
+  ): Promise<Attempt<null>>;
+  /** The payment method can never be used again. One that is not attached is `wrong_state`. */
+  detach(order: KeyedWrite & { readonly paymentMethodId: string }): Promise<Attempt<null>>;
+}

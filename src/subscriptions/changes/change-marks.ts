@@ -1,0 +1,39 @@
+import { lostClaimAgeMs } from '../../idempotency/claim.ts';
+import { keyReused } from '../../idempotency/claim-failures.ts';
+import type { OperationWrite } from '../../idempotency/operation.ts';
+import { idTime } from '../../platform/id.ts';
+
+type Marking = Pick<OperationWrite, 'id' | 'mark'>;
+
+/** Fifteen of 30 characters fit the 500 of a metadata value. More than a subscription changes in a day. */
+const marksMax = 15;
+const hourMs = 3_600_000;
+
+/**
+ * The marks of the changes of a subscription, after the change of this request. A subscription carries the marks of its
+ * newest changes. If the claim of a change is lost, they show that it was made, even after other changes. Marks have the
+ * hour of their request, so that a key that is used again after a day is a new one. A repeated call has the same.
+ */
+export function withChangeMark(marks: readonly string[], write: Marking): readonly string[] {
+  return [changeMark(write), ...marks].slice(0, marksMax);
+}
+
+/** Whether the marks show a change of this request. Fails if a different request with the same key made it. */
+export function hasChangeMark(marks: readonly string[], { id, mark }: Marking): boolean {
+  const [ownKey, ownRequest] = changeMark({ id, mark }).split('.');
+  const found = marks.map((one) => one.split('.')).find(([key]) => key === ownKey);
+  const [, request, hour = ''] = found ?? [];
+  const oldestHour = hourOf(id) - lostClaimAgeMs / hourMs;
+  if (found === undefined || Number.parseInt(hour, 36) < oldestHour) return false;
+  if (request !== ownRequest) throw keyReused();
+  return true;
+}
+
+/** Few of the digits of a mark are enough to tell the changes of one subscription apart. */
+function changeMark({ id, mark }: Marking): string {
+  return `${mark.key.slice(0, 16)}.${mark.request.slice(0, 8)}.${hourOf(id).toString(36)}`;
+}
+
+function hourOf(id: string): number {
+  return Math.floor(idTime(id).getTime() / hourMs);
+}

@@ -1,0 +1,142 @@
+import { Failure } from '../../errors.ts';
+import type { Plan } from '../../model/plan.ts';
+import { hasEnded, type Subscription } from '../../model/subscription.ts';
+import type { PlanService } from '../../plans/plan-service.ts';
+import type { Processor } from '../../processor/port/processor.ts';
+import type {
+  ChangeableItem,
+  ChangeableSubscription,
+  ItemChange,
+} from '../../processor/port/subscription-change-calls.ts';
+import { objectMissing } from '../../processor/refused-write.ts';
+import type { TermsChange, WantedTerms } from './subscription-patch.ts';
+
+/** What a change of plan or quantity depends on. */
+export interface ChangePlans {
+  readonly subscription: Subscription;
+  /** The plan that the row has. */
+  readonly present: Plan;
+  /** The plan that the subscription shall get. Null if it stays. */
+  readonly wanted: Plan | null;
+}
+
+/** The item to change, and what it shall be. */
+export interface Target {
+  readonly item: ChangeableItem;
+  readonly processorPriceId: string;
+  readonly quantity: number;
+  /** The subscription has this plan and quantity already. */
+  readonly isPresent: boolean;
+  /** The wanted plan bills in another interval. */
+  readonly isOtherInterval: boolean;
+  /** Another interval, or from free to paid. */
+  readonly changesPeriod: boolean;
+  /**
+   * The new plan's period starts with the change. Depending on the subscription's billing mode the processor would not do
+   * so by itself.
+   */
+  readonly startsPeriod: boolean;
+  /** A period costs less than before, or the processor does not show what it costs now. */
+  readonly isCheaper: boolean;
+}
+
+/** Reads the plans of a change. Fails if the subscription has ended, or cannot get the plan. */
+export async function plansOfChange(
+  plans: PlanService,
+  subscription: Subscription,
+  { planId }: WantedTerms,
+): Promise<ChangePlans> {
+  if (hasEnded(subscription.status)) throw subscriptionEnded();
+  const present = await plans.read(subscription.planId);
+  if (planId === undefined) return { subscription, present, wanted: null };
+  // A subscription keeps a plan that was archived since.
+  const wanted = planId === present.id ? present : await plans.requireActive(planId);
+  return { subscription, present, wanted };
+}
+
+/** Reads the subscription at the processor, whose state decides what a change does. */
+export async function readChangeable(
+  { subscriptionChanges }: Pick<Processor, 'subscriptionChanges'>,
+  { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
+): Promise<ChangeableSubscription> {
+  const present = await subscriptionChanges.read(processorSubscriptionId);
+  if (present === null) throw objectMissing('subscription');
+  return present;
+}
+
+/** What the change makes of the subscription as the processor shows it. Fails if its state forbids the change. */
+export function targetOf(
+  found: ChangeableSubscription,
+  { quantity: wantedQuantity }: WantedTerms,
+  { present, wanted }: ChangePlans,
+): Target {
+  const { status } = found.subscription;
+  refuseChangeIn(status);
+  if (wanted !== null && wanted.currency !== found.currency)
+    throw new Failure(
+      'currency_mismatch',
+      `The subscription is billed in ${found.currency}, and the plan in ${wanted.currency}. Choose a plan in the ` +
+        'same currency.',
+    );
+  const item = itemOf(found, present);
+  const quantity = wantedQuantity ?? item.quantity;
+  const processorPriceId = wanted?.processorPriceId ?? item.processorPriceId;
+  const { unitAmount } = item;
+  const isFreeNow = unitAmount === 0;
+  const isOtherInterval = wanted !== null && `${wanted.intervalCount} ${wanted.interval}` !== item.interval;
+  const changesPeriod = isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0);
+  return {
+    item,
+    processorPriceId,
+    quantity,
+    isPresent: processorPriceId === item.processorPriceId && quantity === item.quantity,
+    isOtherInterval,
+    changesPeriod,
+    // A trial has no paid period that could start: its plan counts from the end of the trial. Nothing starts in a pause.
+    startsPeriod: changesPeriod && status !== 'trialing' && !found.isPaused,
+    isCheaper: unitAmount === null || (wanted?.amount ?? unitAmount) * quantity < unitAmount * item.quantity,
+  };
+}
+
+/** The change of the item that the processor makes or previews. */
+export function itemChange(
+  change: TermsChange,
+  { item, processorPriceId, startsPeriod, isOtherInterval }: Target,
+  { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
+): ItemChange {
+  const { planId, quantity } = change;
+  const isNow = change.kind === 'now';
+  const prorationDate = isNow ? change.prorationDate : undefined;
+  return {
+    processorSubscriptionId,
+    processorItemId: item.processorItemId,
+    ...(planId === undefined ? {} : { processorPriceId }),
+    ...(quantity === undefined ? {} : { quantity }),
+    proration: isNow ? change.proration : 'none',
+    ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
+    // At the end of a period a new one starts anyway.
+    startsPeriod: startsPeriod && (isNow || isOtherInterval),
+  };
+}
+
+/** Fails if a subscription in this status can get only other metadata. */
+export function refuseChangeIn(status: Subscription['status']): void {
+  if (hasEnded(status)) throw subscriptionEnded();
+  if (status === 'incomplete')
+    throw new Failure(
+      'subscription_incomplete',
+      'The first payment of the subscription is not complete. Complete it, or cancel the subscription and create a ' +
+        'new one.',
+    );
+}
+
+function subscriptionEnded(): Failure {
+  return new Failure('subscription_ended', 'The subscription has ended. Create a new one.');
+}
+
+/** The item of the plan that the row has, unless the plan was changed elsewhere: then the oldest item of a Till plan. */
+function itemOf({ items, subscription }: ChangeableSubscription, { processorPriceId }: Plan): ChangeableItem {
+  const ofTill = subscription.items.find(({ planLocalId }) => planLocalId !== null);
+  const withPrice = (price: string | undefined) => items.find((item) => item.processorPriceId === price);
+  return withPrice(processorPriceId) ?? withPrice(ofTill?.processorPriceId) ?? items[0];
+}

@@ -1,0 +1,125 @@
+import type { Plan } from '../../model/plan.ts';
+import type { Subscription } from '../../model/subscription.ts';
+import type {
+  ChangeableSubscription,
+  ChangePreview,
+  PreviewLine,
+} from '../../processor/port/subscription-change-calls.ts';
+import { notReached } from '../../processor/refused-write.ts';
+import { refuseTakenGroup } from '../reserve-group.ts';
+import type { SubscriptionParts } from '../subscription-creation.ts';
+import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
+import { refuseChange } from './refuse-change.ts';
+import type { TermsChange } from './subscription-patch.ts';
+
+/** The invoice that will contain a change. */
+export interface PreviewedChange {
+  readonly amountDue: number;
+  readonly currency: string;
+  readonly billedNow: boolean;
+  /** With this time, the change costs what the preview says. Null if the change prorates nothing. */
+  readonly prorationDate: Date | null;
+  readonly lines: readonly PreviewLine[];
+}
+
+/** Previews a change with the parameters that the change itself would have, after the same checks. */
+export async function previewChange(
+  parts: SubscriptionParts,
+  subscription: Subscription,
+  change: TermsChange,
+): Promise<PreviewedChange> {
+  const { database, processor } = parts;
+  const plans = await plansOfChange(parts.plans, subscription, change);
+  const { wanted } = plans;
+  if (wanted !== null && wanted.id !== subscription.planId) {
+    const { customerId, id: subscriptionId } = subscription;
+    const joining = { customerId, subscriptionId, planId: wanted.id };
+    await database.transaction((tx) => refuseTakenGroup(tx, parts, joining));
+  }
+  const found = await readChangeable(processor, subscription);
+  const target = targetOf(found, change, plans);
+  await refuseChange(processor, found, change, target);
+  const order = itemChange(change, target, subscription);
+  const attempt = await processor.subscriptionChanges.preview(
+    // A change to the present plan and quantity bills nothing, whatever it says about proration.
+    target.isPresent ? { ...order, proration: 'none' } : order,
+  );
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  const preview = attempt.value;
+  return {
+    amountDue: preview?.amountDue ?? 0,
+    currency: found.currency,
+    billedNow: isBilledNow(change, target, found, preview),
+    prorationDate: prorationDateOf(change, found, preview),
+    lines: linesOf(change, target, found, wanted, preview),
+  };
+}
+
+/**
+ * The processor previews a change at the end of the period as if it was made now, which costs the same. Only the period
+ * that another interval starts is another one.
+ */
+function linesOf(
+  change: TermsChange,
+  { isOtherInterval }: Target,
+  { subscription }: ChangeableSubscription,
+  wanted: Plan | null,
+  preview: ChangePreview | null,
+): readonly PreviewLine[] {
+  const lines = preview?.lines ?? [];
+  if (change.kind === 'now' || !isOtherInterval || wanted === null) return lines;
+  const { currentPeriodEnd } = subscription.items[0];
+  return lines.map((line) =>
+    line.proration || line.periodStart >= currentPeriodEnd
+      ? line
+      : { ...line, periodStart: currentPeriodEnd, periodEnd: periodEndOf(currentPeriodEnd, wanted) },
+  );
+}
+
+const daysPerInterval = { day: 1, week: 7 } as const;
+const monthsPerInterval = { month: 1, year: 12 } as const;
+
+/** The end of a plan's period. A month that is too short for the day ends it on its last day. */
+export function periodEndOf(
+  start: Date,
+  { interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>,
+): Date {
+  const end = new Date(start);
+  if (interval === 'day' || interval === 'week') {
+    end.setUTCDate(end.getUTCDate() + daysPerInterval[interval] * intervalCount);
+    return end;
+  }
+  end.setUTCMonth(end.getUTCMonth() + monthsPerInterval[interval] * intervalCount);
+  // The day overflowed into the next month: the last day of the month before it.
+  if (end.getUTCDate() !== start.getUTCDate()) end.setUTCDate(0);
+  return end;
+}
+
+/** What starts a period is billed now. With `invoice` so is a proration: its invoice does not renew the subscription. */
+function isBilledNow(
+  change: TermsChange,
+  { startsPeriod, isPresent }: Target,
+  { subscription }: ChangeableSubscription,
+  preview: ChangePreview | null,
+): boolean {
+  if (change.kind === 'periodEnd' || isPresent || preview === null) return false;
+  if (startsPeriod) return true;
+  const { currentPeriodEnd } = subscription.items[0];
+  const renews = preview.lines.some((line) => !line.proration && line.periodStart >= currentPeriodEnd);
+  return change.proration === 'invoice' && !renews;
+}
+
+/** The time that the preview used, else one that the processor accepts: it must be within the current period. */
+function prorationDateOf(
+  change: TermsChange,
+  { subscription }: ChangeableSubscription,
+  preview: ChangePreview | null,
+): Date | null {
+  if (change.kind === 'periodEnd' || change.proration === 'none') return null;
+  if (change.prorationDate !== undefined) return new Date(change.prorationDate);
+  if (preview?.prorationDate != null) return preview.prorationDate;
+  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
+  const now = preview?.now ?? subscription.asOf.latest;
+  const ms = Math.max(currentPeriodStart.getTime(), Math.min(now.getTime(), currentPeriodEnd.getTime()));
+  return new Date(ms);
+}

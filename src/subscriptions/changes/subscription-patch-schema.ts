@@ -1,0 +1,30 @@
+import { Type } from 'typebox';
+import { Id, nullable } from '../../http/docs/api-schema.ts';
+import { prorations, quantityMax } from './subscription-patch.ts';
+
+/** The fields of a change of plan or quantity. */
+export const termsFields = {
+  planId: Type.Optional(Id),
+  quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax })),
+  when: Type.Optional(
+    Type.Enum(['now', 'periodEnd'], {
+      description: 'When the change applies: `now`, the default, or when the current period ends.',
+    }),
+  ),
+  proration: Type.Optional(
+    Type.Enum([...prorations], {
+      description:
+        'How the rest of the current period is billed: with the next renewal (`nextInvoice`, the default), now ' +
+        '(`invoice`), or not at all (`none`).',
+    }),
+  ),
+  prorationDate: Type.Optional(
+    nullable(
+      Type.String({
+        format: 'date-time',
+        description:
+          'From a preview: bills as if the change was made then. Fractions of a second are dropped.',
+      }),
+    ),
+  ),
+};

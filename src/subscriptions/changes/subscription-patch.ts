@@ -1,0 +1,125 @@
+import { Failure } from '../../errors.ts';
+import type { MetadataChange } from '../../model/metadata.ts';
+
+/**
+ * When the difference in price is billed. `nextInvoice`: with the next renewal. `invoice`: now. `none`: never, the new
+ * price counts from the next invoice on.
+ */
+export const prorations = ['nextInvoice', 'invoice', 'none'] as const;
+
+export type Proration = (typeof prorations)[number];
+
+/** Enough for every team that pays by card. The API's own limit. */
+export const quantityMax = 1_000_000;
+
+/** The plan and quantity that a subscription gets. What is absent stays. */
+export interface WantedTerms {
+  readonly planId?: string;
+  readonly quantity?: number;
+}
+
+export interface ChangeNow extends WantedTerms {
+  readonly kind: 'now';
+  readonly proration: Proration;
+  /** ISO 8601, in whole seconds. Prorates as if the change was made then. */
+  readonly prorationDate?: string;
+}
+
+export interface ChangeAtPeriodEnd extends WantedTerms {
+  readonly kind: 'periodEnd';
+}
+
+export type TermsChange = ChangeNow | ChangeAtPeriodEnd;
+
+/** One of both settings, with metadata if that changes too. */
+export interface SettingsChange {
+  readonly kind: 'settings';
+  readonly cancelAtPeriodEnd?: boolean;
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
+  readonly metadata?: MetadataChange;
+}
+
+export interface MetadataPatch {
+  readonly kind: 'metadata';
+  readonly metadata: MetadataChange;
+}
+
+/** What one request changes about a subscription. */
+export type SubscriptionPatch = TermsChange | SettingsChange | MetadataPatch;
+
+/** The fields of a change in a body. */
+export interface TermsInput {
+  readonly planId?: string;
+  readonly quantity?: number;
+  readonly when?: 'now' | 'periodEnd';
+  readonly proration?: Proration;
+  readonly prorationDate?: string | null;
+}
+
+export interface PatchInput extends TermsInput {
+  readonly cancelAtPeriodEnd?: boolean;
+  readonly paymentMethodId?: string;
+  readonly metadata?: MetadataChange;
+}
+
+const ofTerms = ['planId', 'quantity', 'when', 'proration', 'prorationDate'] as const;
+
+/** Decides which kind of change a body asks for. Fails if it mixes two kinds, or asks for none. */
+export function parsePatch(input: PatchInput): SubscriptionPatch {
+  const { cancelAtPeriodEnd, paymentMethodId, metadata } = input;
+  const others = Object.entries({ cancelAtPeriodEnd, paymentMethodId, metadata }).filter(
+    ([, value]) => value !== undefined,
+  );
+  const [other] = others;
+  const hasTerms = ofTerms.some((name) => input[name] !== undefined);
+  if (hasTerms) {
+    if (other !== undefined)
+      throw invalid(other[0], 'cannot be sent together with a change of plan or quantity');
+    return parseTerms(input);
+  }
+  if (cancelAtPeriodEnd !== undefined && paymentMethodId !== undefined)
+    throw invalid('paymentMethodId', 'cannot be sent together with cancelAtPeriodEnd');
+  if (cancelAtPeriodEnd !== undefined || paymentMethodId !== undefined)
+    return {
+      kind: 'settings',
+      ...(cancelAtPeriodEnd === undefined ? {} : { cancelAtPeriodEnd }),
+      ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
+      ...(metadata === undefined ? {} : { metadata }),
+    };
+  if (metadata === undefined) throw invalid(null, 'must have a field to change');
+  return { kind: 'metadata', metadata };
+}
+
+/** The change of plan or quantity in a body. */
+export function parseTerms(input: TermsInput): TermsChange {
+  const { planId, quantity, when = 'now', proration = 'nextInvoice', prorationDate } = input;
+  if (planId === undefined && quantity === undefined)
+    throw invalid(null, 'must have planId or quantity, or both');
+  const wanted = {
+    ...(planId === undefined ? {} : { planId: planId.toLowerCase() }),
+    ...(quantity === undefined ? {} : { quantity }),
+  };
+  const date = prorationDate ?? undefined;
+  if (when === 'periodEnd') {
+    if (date !== undefined)
+      throw invalid('prorationDate', 'cannot be sent with when: periodEnd, which prorates nothing');
+    return { kind: 'periodEnd', ...wanted };
+  }
+  return {
+    kind: 'now',
+    ...wanted,
+    proration,
+    ...(date === undefined ? {} : { prorationDate: wholeSecond(date) }),
+  };
+}
+
+/** The processor's times have whole seconds. */
+function wholeSecond(text: string): string {
+  return new Date(Math.floor(Date.parse(text) / 1_000) * 1_000).toISOString();
+}
+
+function invalid(field: string | null, message: string): Failure {
+  const path = field === null ? 'body' : `body.${field}`;
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}

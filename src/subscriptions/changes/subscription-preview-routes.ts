@@ -1,0 +1,122 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import {
+  answer,
+  body,
+  bodyFailures,
+  DateTime,
+  IdParams,
+  nullable,
+  problems,
+  processorFailures,
+} from '../../http/docs/api-schema.ts';
+import { component } from '../../http/docs/components.ts';
+import { typed } from '../../http/typed-app.ts';
+import type { SubscriptionService } from '../subscription-service.ts';
+import { parseTerms } from './subscription-patch.ts';
+import { termsFields } from './subscription-patch-schema.ts';
+
+const PreviewBody = Type.Object(termsFields, {
+  title: 'PreviewedSubscriptionChange',
+  additionalProperties: false,
+});
+
+const PreviewSchema = component('SubscriptionChangePreview', {
+  amountDue: Type.Integer({
+    description:
+      'What the invoice that will contain the change costs, in the smallest unit of `currency`: the one that is made ' +
+      'now if `billedNow`, else that of the next renewal.',
+  }),
+  currency: Type.String(),
+  billedNow: Type.Boolean(),
+  prorationDate: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'Send it with the change, which then costs `amountDue`. Null if nothing is prorated.',
+    }),
+  ),
+  lines: Type.Array(
+    Type.Object({
+      description: nullable(Type.String()),
+      amount: Type.Integer({ description: 'Negative for a credit. Without discounts and credit balance.' }),
+      periodStart: DateTime,
+      periodEnd: DateTime,
+      proration: Type.Boolean({ description: 'True if the line is about a part of a period.' }),
+    }),
+  ),
+});
+
+const example: Static<typeof PreviewSchema> = {
+  amountDue: 1_800,
+  currency: 'eur',
+  billedNow: true,
+  prorationDate: '2026-11-15T09:30:00.000Z',
+  lines: [
+    {
+      description: 'Unused time on Gold after 15 Nov 2026',
+      amount: -900,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+    {
+      description: 'Remaining time on 3 × Gold after 15 Nov 2026',
+      amount: 2_700,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+      proration: true,
+    },
+  ],
+};
+
+export function registerSubscriptionPreviewRoutes(
+  fastify: FastifyInstance,
+  subscriptions: SubscriptionService,
+): void {
+  typed(fastify).post(
+    '/api/v1/subscriptions/:id/preview',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['subscriptions'],
+        operationId: 'previewSubscriptionChange',
+        summary: 'Preview a change of a subscription',
+        description:
+          'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
+          'has no preview either.',
+        params: IdParams,
+        body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
+        response: {
+          200: answer('The invoice that will contain the change.', PreviewSchema, example),
+          ...problems(
+            'not_found',
+            'plan_archived',
+            'currency_mismatch',
+            'subscription_ended',
+            'subscription_incomplete',
+            'subscription_ending',
+            'payment_due',
+            'already_subscribed',
+            ...bodyFailures,
+            ...processorFailures,
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const { prorationDate, lines, ...preview } = await subscriptions.preview(
+        request.params.id,
+        parseTerms(request.body),
+      );
+      return {
+        ...preview,
+        prorationDate: prorationDate?.toISOString() ?? null,
+        lines: lines.map(({ periodStart, periodEnd, ...line }) => ({
+          ...line,
+          periodStart: periodStart.toISOString(),
+          periodEnd: periodEnd.toISOString(),
+        })),
+      };
+    },
+  );
+}

@@ -1,0 +1,125 @@
+import type { FastifyInstance } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { answer, ExternalId, Id, IdParams, nullable, problems } from '../../http/docs/api-schema.ts';
+import { component } from '../../http/docs/components.ts';
+import { answerIfChanged } from '../../http/input/if-none-match.ts';
+import { typed } from '../../http/typed-app.ts';
+import { entitlementReasons } from '../../model/entitlement.ts';
+import type { PlanFeatures } from '../../model/plan-features.ts';
+import { subscriptionStatuses } from '../../model/subscription.ts';
+import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
+
+const EntitlementsSchema = component('Entitlements', {
+  customerId: Id,
+  externalId: nullable(Type.String()),
+  entitled: Type.Boolean({ description: 'True if one of the subscriptions entitles the customer now.' }),
+  until: nullable(
+    Type.String({
+      format: 'date-time',
+      description: 'The latest `until` of the subscriptions that entitle the customer. Null if none does.',
+    }),
+  ),
+  features: Type.Unsafe<PlanFeatures>({
+    type: 'object',
+    additionalProperties: { type: ['boolean', 'integer', 'string'] },
+    description:
+      'The features of the plans that entitle the customer. A boolean is true if it is for one of them, and of ' +
+      "integers the largest counts. Otherwise the newest subscription's value counts.",
+  }),
+  subscriptions: Type.Array(
+    component('Entitlement', {
+      subscriptionId: Id,
+      planId: Id,
+      status: Type.Enum([...subscriptionStatuses]),
+      entitled: Type.Boolean(),
+      reason: Type.Enum([...entitlementReasons], {
+        description: '`grace`: the subscription is `past_due`, but its grace period lasts.',
+      }),
+      until: nullable(
+        Type.String({
+          format: 'date-time',
+          description:
+            'The end of the period if `active`, of the trial if `trialing`, and of the grace period if `past_due`. ' +
+            'Otherwise null.',
+        }),
+      ),
+    }),
+    { description: 'Newest first: all that have not ended, and the 20 newest that have.' },
+  ),
+});
+
+const example: Static<typeof EntitlementsSchema> = {
+  customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  externalId: 'user-1815',
+  entitled: true,
+  until: '2026-12-15T09:30:00.000Z',
+  features: { export: true, projects: 10, support: 'email' },
+  subscriptions: [
+    {
+      subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
+      planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+      status: 'active',
+      entitled: true,
+      reason: 'active',
+      until: '2026-12-15T09:30:00.000Z',
+    },
+  ],
+};
+
+const ExternalIdQuery = Type.Object({ externalId: ExternalId }, { additionalProperties: false });
+
+const description =
+  'The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. ' +
+  'Time also changes the response: a grace period ends without an event.';
+
+const response = {
+  200: answer('What the customer is entitled to now.', EntitlementsSchema, example),
+  304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),
+  ...problems('not_found'),
+};
+
+const tags = ['entitlements'];
+
+export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements: EntitlementService): void {
+  const app = typed(fastify);
+  app.get(
+    '/api/v1/customers/:id/entitlements',
+    {
+      config: { scope: 'read' },
+      onSend: answerIfChanged,
+      schema: {
+        ...{ tags, description, response },
+        operationId: 'getCustomerEntitlements',
+        summary: 'Get what a customer is entitled to',
+        params: IdParams,
+      },
+    },
+    async (request, reply) => reply.send(toAnswer(await entitlements.ofCustomer(request.params.id))),
+  );
+  app.get(
+    '/api/v1/entitlements',
+    {
+      config: { scope: 'read' },
+      onSend: answerIfChanged,
+      schema: {
+        ...{ tags, description, response },
+        operationId: 'getEntitlements',
+        summary: 'Get what the customer with an externalId is entitled to',
+        querystring: ExternalIdQuery,
+      },
+    },
+    async (request, reply) => reply.send(toAnswer(await entitlements.ofExternalId(request.query.externalId))),
+  );
+}
+
+function toAnswer({
+  until,
+  subscriptions,
+  ...entitlements
+}: CustomerEntitlements): Static<typeof EntitlementsSchema> {
+  return {
+    ...entitlements,
+    until: until?.toISOString() ?? null,
+    subscriptions: subscriptions.map((one) => ({ ...one, until: one.until?.toISOString() ?? null })),
+  };
+}

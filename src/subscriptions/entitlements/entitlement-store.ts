@@ -1,0 +1,79 @@
+import type { EntitlementTerms } from '../../model/entitlement.ts';
+import type { PlanFeatures } from '../../model/plan-features.ts';
+import type { Queryable } from '../../platform/postgres.ts';
+import { paidUntil } from '../subscription-store.ts';
+
+/** Ended subscriptions that are shown. They entitle to nothing, and a customer may have very many. */
+const endedMax = 20;
+
+export interface CustomerSubscription extends EntitlementTerms {
+  readonly subscriptionId: string;
+  readonly planId: string;
+  readonly features: PlanFeatures;
+}
+
+/** A customer with one of its subscriptions, or alone if it has none. */
+interface CustomerRow extends Owner, Nullable<CustomerSubscription> {}
+
+interface Owner {
+  readonly customerId: string;
+  readonly externalId: string | null;
+}
+
+type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
+
+/** The subscriptions that decide about a customer's entitlements, newest first. */
+export interface EntitledCustomer extends Owner {
+  readonly subscriptions: readonly CustomerSubscription[];
+}
+
+/** One statement for a customer and its subscriptions, so that both are of the same moment. */
+export class EntitlementStore {
+  /** Deleted customers are left out. */
+  async findById(db: Queryable, ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
+    const sql = `${selection} where customers.id = any($1) and customers.deleted_at is null ${order}`;
+    return group(await db.query<CustomerRow>(sql, [ids], 'find_entitlements'));
+  }
+
+  async findByExternalId(
+    db: Queryable,
+    externalIds: readonly string[],
+  ): Promise<readonly EntitledCustomer[]> {
+    const sql = `${selection}
+      join till.external_ids
+        on external_ids.customer_id = customers.id and external_ids.external_id = customers.external_id
+      where external_ids.external_id = any($1) and customers.deleted_at is null ${order}`;
+    return group(await db.query<CustomerRow>(sql, [externalIds], 'find_entitlements_by_external_id'));
+  }
+}
+
+const ended = `subscriptions.status in ('canceled', 'incomplete_expired')`;
+
+const columns = `subscriptions.id, subscriptions.plan_id, subscriptions.status, subscriptions.current_period_end,
+  subscriptions.trial_end, subscriptions.created_at, ${paidUntil} as paid_until`;
+
+const selection = `
+  select customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
+    one.plan_id as "planId", one.status, one.current_period_end as "currentPeriodEnd", one.trial_end as "trialEnd",
+    one.paid_until as "paidUntil", plans.features
+  from till.customers
+  left join lateral (
+    select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}
+    union all
+    (select ${columns} from till.subscriptions where customer_id = customers.id and ${ended}
+      order by created_at desc, id desc limit ${endedMax})
+  ) one on true
+  left join till.plans on plans.id = one.plan_id`;
+
+const order = 'order by customers.id, one.created_at desc, one.id desc';
+
+function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
+  const customers = new Map<string, Owner & { readonly subscriptions: CustomerSubscription[] }>();
+  for (const { customerId, externalId, ...row } of rows) {
+    const customer = customers.get(customerId) ?? { customerId, externalId, subscriptions: [] };
+    customers.set(customerId, customer);
+    // The outer join makes a row without a subscription for a customer that has none.
+    if (row.subscriptionId !== null) customer.subscriptions.push(row as CustomerSubscription);
+  }
+  return [...customers.values()];
+}
