@@ -9,7 +9,7 @@ RUN --mount=type=cache,target=/npm-cache \
   npm ci --cache /npm-cache --omit=dev --omit=optional \
   && find node_modules -type f '(' -name '*.d.*ts' -o -name '*.map' ')' -delete
 
-# What Node needs of the system: its libraries, and users and names by number. The list of Debian packages lets
+# What Node needs from the system: its libraries, and users and names by number. The list of Debian packages lets
 # scanners find their versions.
 RUN mkdir -p /system/etc /system/tmp /system/var/lib/dpkg \
   && ldd /usr/local/bin/node | grep -o '/[^ ]*' | xargs -I '{}' cp --parents --dereference '{}' /system \
@@ -39,8 +39,8 @@ ENV PATH=/usr/local/bin NODE_ENV=production HOST=0.0.0.0 PORT=3000
 USER 65532:65532
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-# Only whether the process lives: some orchestrators kill what is unhealthy, and that does not mend a database.
-# Load balancers check /health instead.
+# Only whether the process is alive: some orchestrators kill unhealthy containers, which does not repair a database.
+# Load balancers check /health/ready instead.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=90s --retries=3 CMD ["node", "-e", \
   "fetch('http://127.0.0.1:' + process.env.PORT + '/health/live').then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # The arguments are a command of till, such as: resync --all

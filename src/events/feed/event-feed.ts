@@ -33,7 +33,7 @@ export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 
 /**
  * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never passes a
- * position that a slower transaction may still commit: see `till.event_horizon` and decision 0031.
+ * position that a slower transaction may still commit: see `till.event_horizon` and decision 0030.
  */
 export class EventFeed {
   readonly #database: Database;

@@ -19,7 +19,7 @@ type Calls = Pick<Processor, 'subscriptions' | 'invoices'>;
 /**
  * Fails if no paid invoice covers the period that has begun, and the change would bill or credit a part of it. The status
  * follows the latest invoice, and a credit can pay that: the subscription would be active again, and the period would not
- * be paid. See decision 0028.
+ * be paid. See decision 0026.
  */
 export async function refuseWhilePaymentDue(
   calls: Calls,
