@@ -23,6 +23,8 @@ export class TillError<Code extends string = ErrorCode | LaterCode> extends Erro
   readonly code: Code;
   /** The HTTP status. */
   readonly status: number;
+  /** The kind of error in a few words: `Not found`. */
+  readonly title: string;
   /** What went wrong in this request, and what to do next. */
   readonly detail: string;
   /** Names the request in Till's log. */
@@ -40,14 +42,16 @@ export class TillError<Code extends string = ErrorCode | LaterCode> extends Erro
     problem: Problem,
     call: CallFacts & { readonly retryAfterSeconds: number | undefined; readonly isReplay: boolean },
   ) {
-    const { title, detail, requestId } = problem;
-    const text = [detail, title, problem.code].find((part) => typeof part === 'string') ?? '';
-    super(`${call.method} ${call.path}: ${text} (${problem.code}, status ${problem.status})`);
+    const { code, status, requestId } = problem;
+    const title = typeof problem['title'] === 'string' ? problem['title'] : code;
+    const detail = typeof problem['detail'] === 'string' ? problem['detail'] : title;
+    super(`${call.method} ${call.path}: ${detail} (${code}, status ${status})`);
     Object.assign(this, fieldsOf(problem));
     // Only `isTillError` narrows the type to some codes, and it checks them.
-    this.code = problem.code as Code;
-    this.status = problem.status;
-    this.detail = text;
+    this.code = code as Code;
+    this.status = status;
+    this.title = title;
+    this.detail = detail;
     this.requestId = typeof requestId === 'string' ? requestId : undefined;
     this.retryAfterSeconds = call.retryAfterSeconds;
     this.isReplay = call.isReplay;

@@ -13,6 +13,7 @@ export type {
 export { TillVerificationError, type VerifyOptions, verifyEvent } from './events/verify-event.ts';
 export type { Page, TillList } from './list.ts';
 export type { RequestOptions, Retry, TillOptions, WriteOptions } from './options.ts';
+export { type Call, newIdempotencyKey } from './requests/connection.ts';
 export type { EventPage, EventQuery } from './resources/events.ts';
 export { Till } from './till.ts';
 export type * from './types.ts';

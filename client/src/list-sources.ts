@@ -8,9 +8,9 @@ interface CursorPage<Item> extends Page<Item> {
 }
 
 interface CursorQuery {
-  readonly cursor?: string;
-  readonly page?: number;
-  readonly limit?: number;
+  readonly cursor?: string | undefined;
+  readonly page?: number | undefined;
+  readonly limit?: number | undefined;
 }
 
 /** A list that is read by cursor: a walk shows each object that existed when it began exactly once. */
@@ -29,7 +29,7 @@ export function cursorList<Item, P extends CursorPage<Item>, Query extends Curso
 }
 
 /** A list that has only page numbers: objects that are added meanwhile move others to the next page. */
-export function numberedList<Item, P extends Page<Item>, Query extends { page?: number; limit?: number }>(
+export function numberedList<Item, P extends Page<Item>, Query extends Omit<CursorQuery, 'cursor'>>(
   query: Query,
   read: (query: Query) => Promise<P>,
 ): TillList<Item, P> {
@@ -42,6 +42,6 @@ export function numberedList<Item, P extends Page<Item>, Query extends { page?: 
   });
 }
 
-function withLargestPages<Query extends { readonly limit?: number }>(query: Query): Query {
+function withLargestPages<Query extends Pick<CursorQuery, 'limit'>>(query: Query): Query {
   return query.limit === undefined ? { ...query, limit: limitMax } : query;
 }

@@ -22,8 +22,13 @@ export type ParamsPart<P extends string> = keyof ParamsOf<P> extends never
 export type QueryOf<P extends PathsWith<'get'>> = paths[P]['get'] extends {
   readonly parameters: { readonly query?: infer Query };
 }
-  ? NonNullable<Query>
+  ? OrUndefined<NonNullable<Query>>
   : never;
+
+/** Undefined counts as absent. */
+type OrUndefined<Query> = {
+  [Name in keyof Query]: Query[Name] | (Partial<Query>[Name] extends Query[Name] ? undefined : never);
+};
 
 /** The JSON body of a request. The idempotency key has a place of its own, in the options of a call. */
 export type BodyOf<P extends keyof paths, M extends Method> = paths[P][M] extends {

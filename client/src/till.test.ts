@@ -68,8 +68,8 @@ function methodsOf(till: Till): readonly (() => unknown)[] {
   });
 }
 
-/** They lead to other methods, or never end. */
-const withoutRequest = ['paymentMethods', 'follow'];
+/** They lead to other methods, never end, or are for what has no method. */
+const withoutRequest = ['paymentMethods', 'follow', 'request'];
 
 const takesCustomer = ['entitlements', 'isEntitled'];
 const customer = { externalId: 'user-1' };

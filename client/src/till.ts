@@ -1,7 +1,8 @@
 import { EntitlementReader, type Who } from './entitlements.ts';
-import type { RequestOptions, TillOptions } from './options.ts';
+import type { RequestOptions, TillOptions, WriteOptions } from './options.ts';
 import { Api } from './requests/api.ts';
-import { Connection } from './requests/connection.ts';
+import type { Answer } from './requests/attempt.ts';
+import { type Call, Connection } from './requests/connection.ts';
 import { readBody, requireSuccess } from './requests/read-answer.ts';
 import { readSettings } from './requests/settings.ts';
 import { Customers } from './resources/customers.ts';
@@ -102,8 +103,14 @@ export class Till {
   /** The metrics in the Prometheus text format. */
   async metrics(options?: RequestOptions): Promise<string> {
     const call = { method: 'GET', path: '/metrics', headers: { accept: 'text/plain' } } as const;
-    return (await this.#api.connection.send(call, options)).answer.text;
+    return (await this.request(call, options)).text;
   }
+
+  /** Sends a call that has no method: a list as a CSV file, or a control of the sandbox. */
+  async request(call: Call, options?: WriteOptions): Promise<Answer> {
+    return (await this.#api.connection.send(call, options)).answer;
+  }
+
   async #readState(path: '/health' | '/health/ready', options: RequestOptions | undefined): Promise<unknown> {
     const { answer, facts } = await this.#api.connection.send(
       { method: 'GET', path, accepted: [503] },

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Till } from '../till.ts';
+import type { FollowOptions } from './event-follower.ts';
 
 const stopped = new Error('stopped');
 
 /** A client without a delay of its own, whose reader is stopped by the third request. */
-function startReader(respond: () => Promise<Response>) {
+function startReader(respond: () => Promise<Response>, options: FollowOptions = {}) {
   const stop = new AbortController();
   const sentAtMs: number[] = [];
   const till = new Till({
@@ -18,8 +19,11 @@ function startReader(respond: () => Promise<Response>) {
       return respond();
     },
   });
-  const next = till.events.follow({ signal: stop.signal })[Symbol.asyncIterator]().next();
-  return { next, sentAtMs };
+  const feed = till.events.follow({ ...options, signal: stop.signal });
+  const read = async () => {
+    for await (const { id } of feed) assert.equal(id, 'event');
+  };
+  return { next: read(), sentAtMs };
 }
 
 test('a reader pauses between its requests, also if the client has no delay', async () => {
@@ -34,4 +38,36 @@ test('a reader pauses between its requests, also if the client has no delay', as
     // Two pauses of 50 ms; a timer can end a millisecond early.
     assert.ok(third - first >= 98, `${third - first} ms`);
   }
+});
+
+test('a reader with an interval sends no more requests, however many events there are', async () => {
+  const page = async () => Response.json({ data: [{ id: 'event' }], nextCursor: 'event' });
+  const { next, sentAtMs } = startReader(page, { intervalMs: 50 });
+  await assert.rejects(next, stopped);
+  const [first = 0, , third = 0] = sentAtMs;
+  assert.ok(third - first >= 98, `${third - first} ms`);
+});
+
+test('a display learns when requests fail and succeed again, and the request after a failure does not wait', async () => {
+  const waits: (string | null)[] = [];
+  const states: boolean[] = [];
+  const stop = new AbortController();
+  const till = new Till({
+    url: 'http://till.example.com',
+    apiKey: 'key',
+    retryDelayMs: 0,
+    fetch: async (input) => {
+      waits.push(new URL(String(input)).searchParams.get('waitSeconds'));
+      if (waits.length === 1) throw new TypeError('fetch failed');
+      if (waits.length === 3) stop.abort(stopped);
+      return Response.json({ data: [{ id: 'event' }], nextCursor: 'event' });
+    },
+  });
+  const feed = till.events.follow({ signal: stop.signal, onConnected: (is) => states.push(is) });
+  const read = async () => {
+    for await (const { id } of feed) assert.equal(id, 'event');
+  };
+  await assert.rejects(read(), stopped);
+  assert.deepEqual(waits, ['25', '0', '25']);
+  assert.deepEqual(states, [false, true]);
 });

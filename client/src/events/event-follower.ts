@@ -21,6 +21,16 @@ const limit = 100;
 export interface FollowOptions extends EventFilters, Pick<RequestOptions, 'signal'> {
   /** Begin after this event. Without it, begin with the oldest event that Till keeps. */
   readonly after?: string | undefined;
+  /**
+   * The least time between two requests: events that happen meanwhile come together. Without it each event comes at once,
+   * which can be a request for each event.
+   */
+  readonly intervalMs?: number | undefined;
+  /**
+   * Called with false when a request fails, and with true when a later one succeeds: for a display that says whether
+   * events arrive.
+   */
+  readonly onConnected?: ((isConnected: boolean) => void) | undefined;
 }
 
 /** Reads a page of events. */
@@ -60,6 +70,7 @@ export class EventFollower implements AsyncIterable<TillEvent> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<TillEvent, void> {
+    const { signal, intervalMs = 0 } = this.#options;
     for (;;) {
       const startedAtMs = performance.now();
       const { data, nextCursor } = await this.#readNext();
@@ -68,22 +79,32 @@ export class EventFollower implements AsyncIterable<TillEvent> {
         yield event;
       }
       this.#cursor = nextCursor ?? this.#cursor;
+      const restMs = startedAtMs + intervalMs - performance.now();
       if (data.length === 0 && performance.now() - startedAtMs < quickMs)
-        await wait(Math.max(this.#connection.retryDelayMs, delayMsMin), this.#options.signal);
+        await wait(Math.max(this.#connection.retryDelayMs, delayMsMin, restMs), signal);
+      // After a full page there are more events already.
+      else if (restMs > 0 && data.length < limit) await wait(restMs, signal);
     }
   }
 
   /** The next page. Retries for as long as the failure can be temporary. */
   async #readNext(): ReturnType<ReadEvents> {
-    const { signal, types, objectId, customerId } = this.#options;
-    const query = { types, objectId, customerId, after: this.#cursor, limit, waitSeconds };
+    const { signal, types, objectId, customerId, onConnected } = this.#options;
+    const query = { types, objectId, customerId, after: this.#cursor, limit };
     const timeoutMs = waitSeconds * 1_000 + answerTimeoutMs;
     for (let attempts = 1; ; attempts += 1) {
       try {
-        return await this.#read(query, { signal, timeoutMs, totalTimeoutMs: timeoutMs, retries: 0 });
+        // After a failure, a response that comes at once shows that events arrive again.
+        const page = await this.#read(
+          { ...query, waitSeconds: attempts === 1 ? waitSeconds : 0 },
+          { signal, timeoutMs, totalTimeoutMs: timeoutMs, retries: 0 },
+        );
+        if (attempts > 1) onConnected?.(true);
+        return page;
       } catch (error) {
         // A defect of Till, too, must not end a reader that runs for months.
         if (!isTemporary(error) && !isTillError(error, 'internal_error')) throw error;
+        onConnected?.(false);
         const firstDelayMs = this.#connection.retryDelayMs;
         const wantedMs = retryDelayMs(error, { attempts, firstDelayMs });
         const delayMs = Math.min(Math.max(wantedMs, delayMsMin), delayMsMax);

@@ -25,20 +25,18 @@ export async function attempt(
 ): Promise<Answer> {
   signal?.throwIfAborted();
   const request = new AbortController();
-  const end = () => request.abort();
-  let isLate = false;
-  const timer = setTimeout(() => {
-    isLate = true;
-    end();
-  }, timeoutMs);
+  const end = () => request.abort(signal?.reason);
+  const timer = setTimeout(
+    () => request.abort(new TillTimeoutError(`no response within ${Math.round(timeoutMs)} ms`, call)),
+    timeoutMs,
+  );
   signal?.addEventListener('abort', end, { once: true });
   try {
     // A redirect is not followed, so that the key goes only where the caller said.
     const response = await send(url, { ...init(message), redirect: 'manual', signal: request.signal });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {
-    signal?.throwIfAborted();
-    if (isLate) throw new TillTimeoutError(`no response within ${Math.round(timeoutMs)} ms`, call);
+    request.signal.throwIfAborted();
     throw new TillConnectionError(`no response: ${reasonOf(error)}`, call, { cause: error });
   } finally {
     clearTimeout(timer);

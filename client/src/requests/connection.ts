@@ -9,6 +9,8 @@ import { wait } from './wait.ts';
 /** A timer can end this much early. An attempt needs more. */
 const leastTimeMs = 1;
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
+/** More random bits than a UUID has. */
+const keyBytes = 18;
 
 export interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -98,10 +100,19 @@ function toBody(
   const json = body === undefined ? undefined : JSON.stringify(fields);
   if (method !== 'POST' && method !== 'PATCH') return { body: json, idempotencyKey: undefined };
   // Every attempt has the same key, so that the call has its effect once.
-  const idempotencyKey = options.idempotencyKey ?? inBody ?? crypto.randomUUID();
+  const idempotencyKey = options.idempotencyKey ?? inBody ?? newIdempotencyKey();
   if (typeof idempotencyKey !== 'string' || !keyPattern.test(idempotencyKey))
     throw new TypeError('`idempotencyKey` must be 1 to 255 visible ASCII characters');
   return { body: json, idempotencyKey };
+}
+
+/**
+ * A random idempotency key. Not `crypto.randomUUID`: browsers offer it only over HTTPS and on localhost, and a private
+ * network may serve Till over plain HTTP.
+ */
+export function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(keyBytes));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function toPath({ path, params = {}, query = {} }: Call): string {

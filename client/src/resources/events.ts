@@ -56,9 +56,11 @@ export class Events {
   }
 
   async #read({ types, ...query }: EventQuery, options?: RequestOptions): Promise<EventPage> {
-    const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-    const filters = { ...given, ...(types === undefined ? {} : { types: types.join(',') }) };
     // In the OpenAPI document the object of an event is any object. It is the object that its own endpoint shows.
-    return (await this.#api.get('/api/v1/events', { query: filters }, options)) as EventPage;
+    return (await this.#api.get(
+      '/api/v1/events',
+      { query: { ...query, types: types?.join(',') } },
+      options,
+    )) as EventPage;
   }
 }
