@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso';
-import { type ApiError, toApiError } from './api/api-error.ts';
 import { watchConnection } from './api/connection.ts';
+import { type Failure, failureOf } from './api/failure.ts';
 import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
 import { allowed } from './pages/allowed.tsx';
@@ -27,7 +27,7 @@ import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx'
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
 import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
-import { apiKey, currentKey, signIn } from './session.ts';
+import { currentKey, isSignedIn, resume } from './session.ts';
 import { Shell } from './shell.tsx';
 
 /** The pages that need more than the scope `read`. */
@@ -42,8 +42,8 @@ const ApiKeys = allowed('admin', 'API keys', ApiKeysPage);
 export function App() {
   useEffect(followChanges, []);
   useEffect(watchConnection, []);
-  if (apiKey.value === null) return <SignIn />;
-  if (currentKey.value === undefined) return <Resume apiKey={apiKey.value} />;
+  if (!isSignedIn.value) return <SignIn />;
+  if (currentKey.value === undefined) return <Resume />;
   return (
     <LocationProvider scope={home}>
       <Shell>
@@ -75,15 +75,16 @@ export function App() {
 }
 
 /** After a reload of the tab: the key is known, and what it may do is not. */
-function Resume({ apiKey: key }: { readonly apiKey: string }) {
-  const [error, setError] = useState<ApiError | undefined>(undefined);
-  const resume = () => {
-    setError(undefined);
-    signIn(key).catch((caught: unknown) => setError(toApiError(caught)));
+function Resume() {
+  const [failure, setFailure] = useState<Failure | undefined>(undefined);
+  const ask = () => {
+    setFailure(undefined);
+    resume().catch((error: unknown) => setFailure(failureOf(error)));
   };
-  useEffect(resume, [key]);
-  if (error?.status === 401) return <SignIn />;
+  useEffect(ask, []);
   return (
-    <main class="sign-in">{error === undefined ? <Loading /> : <Failed error={error} retry={resume} />}</main>
+    <main class="sign-in">
+      {failure === undefined ? <Loading /> : <Failed failure={failure} retry={ask} />}
+    </main>
   );
 }

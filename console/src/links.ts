@@ -1,4 +1,4 @@
-import type { EventObjectType } from '../../src/events/event.ts';
+import type { EventObjectType } from '../../client/src/index.ts';
 
 /** The lists, and the beginning of the addresses of their objects. */
 const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint', string>> = {

@@ -1,5 +1,5 @@
-import type { Scope } from './api/types.ts';
 import { home } from './links.ts';
+import type { Scope } from './session.ts';
 import { can, currentKey } from './session.ts';
 
 interface Entry {

@@ -3,13 +3,12 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
-import { isReachable } from './api/request.ts';
 import { home } from './links.ts';
 import { navigation } from './navigation.ts';
 import { Notices } from './parts/notices.tsx';
 import { ThemeButton } from './parts/theme-button.tsx';
 import { SearchButton } from './search/search-button.tsx';
-import { currentKey, signOut } from './session.ts';
+import { currentKey, isReachable, signOut } from './session.ts';
 
 /** What surrounds every page: navigation, who is signed in, and whether changes arrive. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {

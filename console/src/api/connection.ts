@@ -1,6 +1,5 @@
 import { effect } from '@preact/signals';
-import { apiKey } from '../session.ts';
-import { get, isReachable } from './request.ts';
+import { isReachable, isSignedIn, till } from '../session.ts';
 
 /** Soon enough for a person who waits, and few requests for a server that comes back. */
 const askIntervalMs = 5_000;
@@ -8,9 +7,12 @@ const askIntervalMs = 5_000;
 /** After a request got no response, asks until there is one, so that pages continue by themselves. */
 export function watchConnection(): () => void {
   return effect(() => {
-    if (isReachable.value || apiKey.value === null) return undefined;
+    if (isReachable.value || !isSignedIn.value) return undefined;
     // Any response will do.
-    const ask = () => void get('/api-keys/current').catch(() => {});
+    const ask = () =>
+      void till()
+        .apiKeys.current()
+        .catch(() => {});
     const timer = setInterval(() => {
       if (!document.hidden) ask();
     }, askIntervalMs);

@@ -1,37 +1,45 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ApiError } from './api-error.ts';
+import { TillError, type TillEvent } from '../../../client/src/index.ts';
 import { History } from './history.ts';
-import type { Page, TillEvent } from './types.ts';
 
 const { signal } = new AbortController();
-const url = '/events?objectId=1';
+const first = { objectId: '1' };
+const other = { objectId: '2' };
+const expired = new TillError(
+  { code: 'event_expired', status: 410 },
+  {
+    method: 'GET',
+    path: '/api/v1/events',
+    idempotencyKey: undefined,
+    attempts: 1,
+    retryAfterSeconds: undefined,
+    isReplay: false,
+  },
+);
 
 /** A feed of `count` events, which records the places from which it was read. */
 function feedOf(count: number) {
   const ids = Array.from({ length: count }, (_, index) => `event-${index}`);
   const places: (string | null)[] = [];
-  const history = new History(async (address): Promise<Page<TillEvent>> => {
-    const query = new URLSearchParams(address.slice(address.indexOf('?')));
-    const after = query.get('after');
+  const history = new History(async ({ after = null, limit = 0 }) => {
     places.push(after);
     const from = after === null ? 0 : ids.indexOf(after) + 1;
-    if (after !== null && from === 0)
-      throw new ApiError({ status: 410, code: 'gone', title: '', detail: '', requestId: null });
-    const data = ids.slice(from, from + Number(query.get('limit'))).map((id) => ({ id }) as TillEvent);
-    return { data };
+    if (after !== null && from === 0) throw expired;
+    const data = ids.slice(from, from + limit).map((id) => ({ id }) as TillEvent);
+    return { data, nextCursor: null };
   });
   return { ids, places, history };
 }
 
 test('each read continues behind the last event', async () => {
   const { ids, places, history } = feedOf(1_500);
-  const first = await history.read(url, signal);
+  const before = await history.read(first, signal);
   ids.push('event-new');
-  const second = await history.read(url, signal);
-  assert.deepEqual([first.events.length, first.isComplete], [1_500, true]);
+  const after = await history.read(first, signal);
+  assert.deepEqual([before.events.length, before.isComplete], [1_500, true]);
   assert.deepEqual(
-    second.events.map(({ id }) => id),
+    after.events.map(({ id }) => id),
     ids,
   );
   assert.deepEqual(places, [null, 'event-999', 'event-1499']);
@@ -39,19 +47,19 @@ test('each read continues behind the last event', async () => {
 
 test('a read ends at a limit and says so, and the next one reads the rest', async () => {
   const { history } = feedOf(10_001);
-  const first = await history.read(url, signal);
-  const second = await history.read(url, signal);
-  assert.deepEqual([first.events.length, first.isComplete], [10_000, false]);
-  assert.deepEqual([second.events.length, second.isComplete], [10_001, true]);
+  const before = await history.read(first, signal);
+  const after = await history.read(first, signal);
+  assert.deepEqual([before.events.length, before.isComplete], [10_000, false]);
+  assert.deepEqual([after.events.length, after.isComplete], [10_001, true]);
 });
 
 test('a read starts over for another object, and when its place is no longer kept', async () => {
   const { ids, places, history } = feedOf(3);
-  await history.read(url, signal);
-  await history.read('/events?objectId=2', signal);
+  await history.read(first, signal);
+  await history.read(other, signal);
   assert.deepEqual(places, [null, null]);
   ids.splice(0, 3, 'event-later');
-  const { events } = await history.read('/events?objectId=2', signal);
+  const { events } = await history.read(other, signal);
   assert.deepEqual(
     events.map(({ id }) => id),
     ['event-later'],

@@ -1,10 +1,17 @@
-import { ApiError } from './api-error.ts';
-import type { Page, TillEvent } from './types.ts';
+import {
+  type EventFilters,
+  type EventPage,
+  type EventQuery,
+  isTillError,
+  type TillEvent,
+} from '../../../client/src/index.ts';
 
 /** The most that the API returns at once. */
-const eventsPerRequest = 1_000;
+const limit = 1_000;
 /** More events than almost any object has, and few enough for a browser. */
 const requestsMax = 10;
+
+type ReadPage = (query: EventQuery, options: { readonly signal: AbortSignal }) => Promise<EventPage>;
 
 export interface HistorySoFar {
   /** Oldest first. */
@@ -15,41 +22,37 @@ export interface HistorySoFar {
 
 /** The events of an object or a customer. The API returns the oldest first, so each read continues where the last ended. */
 export class History {
-  readonly #get: (url: string, signal: AbortSignal) => Promise<Page<TillEvent>>;
-  #url = '';
+  readonly #readPage: ReadPage;
+  #of = '';
   #events: readonly TillEvent[] = [];
 
-  constructor(get: (url: string, signal: AbortSignal) => Promise<Page<TillEvent>>) {
-    this.#get = get;
+  constructor(readPage: ReadPage) {
+    this.#readPage = readPage;
   }
 
-  /** Reads on, up to a limit. The URL has a query. */
-  async read(url: string, signal: AbortSignal): Promise<HistorySoFar> {
-    if (url !== this.#url) this.#startOver(url);
+  /** Reads on, up to a limit. */
+  async read(filters: EventFilters, signal: AbortSignal): Promise<HistorySoFar> {
+    const of = JSON.stringify(filters);
+    if (of !== this.#of) this.#events = [];
+    this.#of = of;
     try {
-      return await this.#readOn(url, signal);
+      return await this.#readOn(filters, signal);
     } catch (error) {
       // The last event that was read is no longer kept.
-      if (!(error instanceof ApiError && error.status === 410)) throw error;
-      this.#startOver(url);
-      return this.#readOn(url, signal);
+      if (!isTillError(error, 'event_expired')) throw error;
+      this.#events = [];
+      return this.#readOn(filters, signal);
     }
   }
 
-  #startOver(url: string): void {
-    this.#url = url;
-    this.#events = [];
-  }
-
-  async #readOn(url: string, signal: AbortSignal): Promise<HistorySoFar> {
+  async #readOn(filters: EventFilters, signal: AbortSignal): Promise<HistorySoFar> {
     for (let count = 0; count < requestsMax; count += 1) {
-      const last = this.#events.at(-1);
-      const after = last === undefined ? '' : `&after=${encodeURIComponent(last.id)}`;
-      const { data } = await this.#get(`${url}&limit=${eventsPerRequest}${after}`, signal);
+      const after = this.#events.at(-1)?.id;
+      const { data } = await this.#readPage({ ...filters, after, limit }, { signal });
       // Another read may have begun.
       signal.throwIfAborted();
       this.#events = [...this.#events, ...data];
-      if (data.length < eventsPerRequest) return { events: this.#events, isComplete: true };
+      if (data.length < limit) return { events: this.#events, isComplete: true };
     }
     return { events: this.#events, isComplete: false };
   }

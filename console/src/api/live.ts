@@ -1,17 +1,13 @@
 import { effect, signal } from '@preact/signals';
-import { apiKey } from '../session.ts';
-import { ApiError } from './api-error.ts';
-import { readEventStream } from './read-event-stream.ts';
-import { get, send } from './request.ts';
-import type { Page, TillEvent } from './types.ts';
+import type { TillEvent } from '../../../client/src/index.ts';
+import { isSignedIn, till } from '../session.ts';
 
-/** The first try again comes soon; a server that is down gets one every half minute from each tab. */
-const retryMsMin = 1_000;
-const retryMsMax = 30_000;
-/** Matches no object. A page of its events is empty, and says where the feed ends. */
-const noObject = '00000000-0000-7000-8000-000000000000';
+/** A person cannot read faster. On a busy Till, each tab sends one request for the events of this time. */
+const intervalMs = 1_000;
+/** For what the client does not repeat by itself. A server that is down gets few requests from each tab. */
+const retryMs = 5_000;
 
-type Listener = (events: readonly TillEvent[] | 'missed') => void;
+type Listener = (event: TillEvent | 'missed') => void;
 
 /** `live` while changes arrive as they happen. */
 export const liveState = signal<'off' | 'connecting' | 'live'>('off');
@@ -25,8 +21,8 @@ export function onChanges(listener: Listener): () => void {
 }
 
 /**
- * Follows the event stream while a user is signed in and the tab is visible. A browser opens six connections to a host
- * in all its tabs together, so a hidden tab must not keep one.
+ * Follows the events while a user is signed in and the tab is visible. A browser opens six connections to a host in all
+ * its tabs together, so a hidden tab must not keep one.
  */
 export function followChanges(): () => void {
   const isVisible = signal(!document.hidden);
@@ -35,10 +31,13 @@ export function followChanges(): () => void {
   };
   document.addEventListener('visibilitychange', update);
   const stop = effect(() => {
-    if (apiKey.value === null || !isVisible.value) return undefined;
+    if (!isSignedIn.value || !isVisible.value) return undefined;
     const stopped = new AbortController();
     void follow(stopped.signal);
-    return () => stopped.abort();
+    return () => {
+      stopped.abort();
+      liveState.value = 'off';
+    };
   });
   return () => {
     document.removeEventListener('visibilitychange', update);
@@ -46,55 +45,26 @@ export function followChanges(): () => void {
   };
 }
 
-async function follow(stopped: AbortSignal): Promise<void> {
-  let after: string | null | undefined;
-  let retryMs = retryMsMin;
-  while (!stopped.aborted) {
-    liveState.value = 'connecting';
+async function follow(signal: AbortSignal): Promise<void> {
+  const onConnected = (is: boolean) => {
+    liveState.value = is ? 'live' : 'connecting';
+  };
+  while (!signal.aborted) {
+    onConnected(false);
     try {
-      // Pages may have been read before the stream begins here.
-      if (after === undefined) {
-        after = await findEnd(stopped);
-        publish('missed');
-      }
-      const response = await send(after === null ? '/events' : `/events?after=${encodeURIComponent(after)}`, {
-        headers: { accept: 'text/event-stream' },
-        signal: stopped,
-      });
-      liveState.value = 'live';
-      retryMs = retryMsMin;
-      for await (const events of readEventStream(response)) {
-        after = events.at(-1)?.id ?? after;
-        publish(events);
-      }
-    } catch (error) {
-      // The place is older than what the server keeps, for example after a night without a connection.
-      if (error instanceof ApiError && error.status === 410) after = undefined;
+      const after = await till().events.latestCursor({ signal });
+      // Pages may have been read before this place.
+      publish('missed');
+      onConnected(true);
+      const feed = till().events.follow({ after, signal, intervalMs, onConnected });
+      for await (const event of feed) publish(event);
+    } catch {
+      // Till does not respond, or no longer keeps the place, for example after months without a connection.
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
-    if (!stopped.aborted) await delay(retryMs * (0.5 + Math.random()), stopped);
-    retryMs = Math.min(retryMs * 2, retryMsMax);
   }
-  liveState.value = 'off';
 }
 
-/** The id of the newest event. Null if there is none yet. */
-async function findEnd(signal: AbortSignal): Promise<string | null> {
-  const page = await get<Page<TillEvent>>('/events', { objectId: noObject, limit: 1 }, signal);
-  return page.nextCursor ?? null;
-}
-
-function publish(events: readonly TillEvent[] | 'missed'): void {
-  for (const listener of [...listeners]) listener(events);
-}
-
-function delay(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-  });
+function publish(event: TillEvent | 'missed'): void {
+  for (const listener of [...listeners]) listener(event);
 }

@@ -1,9 +1,14 @@
-import type { Plan } from './types.ts';
+import type { Plan } from '../../../client/src/index.ts';
+import { till } from '../session.ts';
 import { type Resource, useResource } from './use-resource.ts';
 
 /** All plans, for the names of what is subscribed to. A company has few of them, and the API lists them at once. */
 export function usePlans(): Resource<readonly Plan[]> {
-  return useResource<readonly Plan[]>('/plans', { reloadOn: ({ objectType }) => objectType === 'plan' });
+  return useResource(
+    (options) => till().plans.list({}, options),
+    [],
+    ({ objectType }) => objectType === 'plan',
+  );
 }
 
 export function planOf(plans: readonly Plan[] | undefined, id: string | null): Plan | undefined {

@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type ApiError, toApiError } from './api-error.ts';
+import type { TillEvent } from '../../../client/src/index.ts';
+import { isReachable } from '../session.ts';
+import { type Failure, failureOf } from './failure.ts';
 import { onChanges } from './live.ts';
-import { get, isReachable, type Query, withQuery } from './request.ts';
-import type { TillEvent } from './types.ts';
 
 /** A burst of changes is one reload: a person cannot read faster. */
 const reloadIntervalMs = 1_000;
@@ -11,23 +11,21 @@ export interface Resource<T> {
   /** What was loaded last. Stays while it is loaded again. */
   readonly value: T | undefined;
   /** Why the last load failed. Undefined after a success. */
-  readonly error: ApiError | undefined;
+  readonly failure: Failure | undefined;
   readonly isLoading: boolean;
   readonly reload: () => void;
 }
 
-interface ResourceOptions<T> {
-  readonly query?: Query;
-  /** Loads the URL in another way than with one GET. */
-  readonly load?: (url: string, signal: AbortSignal) => Promise<T>;
-  /** Which changes make the resource load again. None by default. */
-  readonly reloadOn?: (event: TillEvent) => boolean;
-}
+/** Which changes make a resource load again. */
+type ReloadOn = (event: TillEvent) => boolean;
 
 interface Loaded<T> {
-  readonly url: string;
+  /** The inputs of the load. */
+  readonly of: string;
   readonly value?: T | undefined;
-  readonly error?: ApiError | undefined;
+  readonly failure?: Failure | undefined;
+  /** Whether there was no connection. */
+  readonly isUnreachable?: boolean;
 }
 
 /**
@@ -40,10 +38,17 @@ interface Progress {
   isOutdated: boolean;
 }
 
-/** Loads a path of the API, and again when it changes. Null: nothing is loaded. */
-export function useResource<T>(path: string | null, options: ResourceOptions<T> = {}): Resource<T> {
-  const url = path === null ? null : withQuery(path, options.query);
-  const [loaded, setLoaded] = useState<Loaded<T>>({ url: '' });
+/**
+ * Loads from the API, again when the inputs of `load` change, and again after changes that `reloadOn` selects. With null
+ * as inputs nothing is loaded.
+ */
+export function useResource<T>(
+  load: (options: { readonly signal: AbortSignal }) => Promise<T>,
+  inputs: readonly unknown[] | null,
+  reloadOn?: ReloadOn,
+): Resource<T> {
+  const of = inputs === null ? null : JSON.stringify(inputs);
+  const [loaded, setLoaded] = useState<Loaded<T>>({ of: '' });
   const [loading, setLoading] = useState(0);
   const [round, setRound] = useState(0);
   const progress = useRef<Progress>({ isLoading: false, isOutdated: false });
@@ -52,23 +57,25 @@ export function useResource<T>(path: string | null, options: ResourceOptions<T> 
     else setRound((count) => count + 1);
   }, []);
 
-  // `round` starts another load of the same URL.
+  // `round` starts another load with the same inputs.
   useEffect(() => {
-    if (url === null) return undefined;
+    if (of === null) return undefined;
     const ended = new AbortController();
     const own = { isLoading: true, isOutdated: false };
     progress.current = own;
     setLoading((count) => count + 1);
-    const { load = (from, signal) => get<T>(from, {}, signal) } = options;
-    load(url, ended.signal)
+    // After a sign-out `load` throws at once.
+    const start = async () => load({ signal: ended.signal });
+    start()
       .then(
-        (value) => setLoaded({ url, value }),
+        (value) => setLoaded({ of, value }),
         (error: unknown) => {
           if (ended.signal.aborted) return;
           setLoaded((before) => ({
-            url,
-            value: before.url === url ? before.value : undefined,
-            error: toApiError(error),
+            of,
+            value: before.of === of ? before.value : undefined,
+            failure: failureOf(error),
+            isUnreachable: !isReachable.value,
           }));
         },
       )
@@ -78,29 +85,29 @@ export function useResource<T>(path: string | null, options: ResourceOptions<T> 
         if (own.isOutdated && !ended.signal.aborted) setRound((count) => count + 1);
       });
     return () => ended.abort();
-  }, [url, round]);
+  }, [of, round]);
 
-  useReloadOn(options.reloadOn, reload);
-  useReloadOnRecovery(loaded.error, reload);
-  const isCurrent = loaded.url === url;
+  useReloadOn(reloadOn, reload);
+  useReloadOnRecovery(loaded, reload);
+  const isCurrent = loaded.of === of;
   return {
     value: isCurrent ? loaded.value : undefined,
-    error: isCurrent ? loaded.error : undefined,
+    failure: isCurrent ? loaded.failure : undefined,
     isLoading: loading > 0 || !isCurrent,
     reload,
   };
 }
 
-function useReloadOn(reloadOn: ResourceOptions<unknown>['reloadOn'], reload: () => void): void {
+function useReloadOn(reloadOn: ReloadOn | undefined, reload: () => void): void {
   const matches = useRef(reloadOn);
   matches.current = reloadOn;
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let lastMs = 0;
-    const stop = onChanges((events) => {
+    const stop = onChanges((event) => {
       const test = matches.current;
       if (test === undefined || timer !== undefined) return;
-      if (events !== 'missed' && !events.some(test)) return;
+      if (event !== 'missed' && !test(event)) return;
       timer = setTimeout(
         () => {
           timer = undefined;
@@ -118,11 +125,11 @@ function useReloadOn(reloadOn: ResourceOptions<unknown>['reloadOn'], reload: () 
 }
 
 /** What got no response is loaded again as soon as another request gets one. */
-function useReloadOnRecovery(error: ApiError | undefined, reload: () => void): void {
+function useReloadOnRecovery(loaded: Loaded<unknown>, reload: () => void): void {
   useEffect(() => {
-    if (error?.status !== 0) return undefined;
+    if (loaded.isUnreachable !== true) return undefined;
     return isReachable.subscribe((is) => {
       if (is) reload();
     });
-  }, [error, reload]);
+  }, [loaded, reload]);
 }

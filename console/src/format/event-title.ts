@@ -1,6 +1,7 @@
-import type { EventType } from '../../../src/events/event.ts';
-import type { TillEvent } from '../api/types.ts';
+import type { EventType, TillEvent } from '../../../client/src/index.ts';
 import { money } from './money.ts';
+
+type Data = Readonly<Record<string, unknown>>;
 
 /** What happened, in words that continue the name of the object. */
 const happened: Readonly<Record<EventType, string>> = {
@@ -36,7 +37,7 @@ export function eventTitle({
   type,
   objectType,
   data,
-}: Pick<TillEvent, 'type' | 'objectType' | 'data'>): string {
+}: Pick<TillEvent, 'type' | 'objectType'> & { readonly data: Data }): string {
   const name = objectType.charAt(0).toUpperCase() + objectType.slice(1);
   const called = data[objectType === 'invoice' ? 'number' : 'name'];
   const amount = data[objectType === 'invoice' ? 'amountDue' : 'amount'];
@@ -52,6 +53,6 @@ export function eventTitle({
   ].join(' ');
 }
 
-function isPartly({ amountRefunded, amountReceived }: TillEvent['data']): boolean {
+function isPartly({ amountRefunded, amountReceived }: Data): boolean {
   return Number(amountRefunded) < Number(amountReceived);
 }

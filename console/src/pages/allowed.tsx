@@ -1,6 +1,6 @@
 import type { ComponentType } from 'preact';
-import type { Scope } from '../api/types.ts';
 import { Page } from '../parts/page.tsx';
+import type { Scope } from '../session.ts';
 import { can } from '../session.ts';
 
 /** A page that is nothing without a scope. An address can name it though the navigation does not. */

@@ -1,5 +1,6 @@
 import { useId, useState } from 'preact/hooks';
-import { type ApiError, toApiError } from '../api/api-error.ts';
+import { isTillError } from '../../../client/src/index.ts';
+import { type Failure, failureOf } from '../api/failure.ts';
 import { Page } from '../parts/page.tsx';
 import { signedOutBecause, signIn } from '../session.ts';
 
@@ -7,11 +8,11 @@ export function SignIn() {
   const id = useId();
   const [key, setKey] = useState('');
   const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<ApiError | undefined>(undefined);
+  const [failure, setFailure] = useState<Failure | undefined>(undefined);
   const submit = async () => {
     setBusy(true);
-    setError(undefined);
-    await signIn(key.trim()).catch((caught: unknown) => setError(toApiError(caught)));
+    setFailure(undefined);
+    await signIn(key.trim()).catch((error: unknown) => setFailure(signInFailure(error)));
     setBusy(false);
   };
   return (
@@ -41,10 +42,10 @@ export function SignIn() {
               is in the file <code>.till/api-key</code>.
             </p>
           </div>
-          {error !== undefined && (
+          {failure !== undefined && (
             <div class="problem" role="alert">
-              <strong>{error.title}</strong>
-              <p>{error.status === 401 ? 'This key is not valid, or no longer.' : error.detail}</p>
+              <strong>{failure.title}</strong>
+              <p>{failure.detail}</p>
             </div>
           )}
           <button type="submit" class="primary" disabled={isBusy || key.trim() === ''}>
@@ -54,4 +55,13 @@ export function SignIn() {
       </Page>
     </main>
   );
+}
+
+/** The client refuses a key that no header can carry. The server would refuse it too. */
+function signInFailure(error: unknown): Failure {
+  const failure = failureOf(error);
+  const isRefused = isTillError(error, 'unauthorized') || error instanceof TypeError;
+  return isRefused
+    ? { ...failure, title: 'Invalid API key', detail: 'This key is not valid, or no longer.' }
+    : failure;
 }

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { type ApiError, toApiError } from '../api/api-error.ts';
-import { newIdempotencyKey } from '../api/idempotency-key.ts';
+import { newIdempotencyKey } from '../../../client/src/index.ts';
+import { type Failure, failureOf } from '../api/failure.ts';
 import { Dialog } from './dialog.tsx';
 import { notify } from './notices.tsx';
 
@@ -20,7 +20,7 @@ interface ActionDialogProps<Result> {
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
   readonly act: (idempotencyKey: string) => Promise<Result>;
   /** What to do about a failure, if its own text does not say it. */
-  readonly adviceOn?: (error: ApiError) => ComponentChildren;
+  readonly adviceOn?: (error: unknown) => ComponentChildren;
   /** Shown after a success. */
   readonly done: string | ((result: Result) => string);
   /** After a success or a cancellation. */
@@ -29,9 +29,9 @@ interface ActionDialogProps<Result> {
 
 /** Asks for confirmation, acts once, and says what went wrong. */
 export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
-  const { isSending, error, send } = useAction(props);
+  const { isSending, failure, send } = useAction(props);
   // While it is unknown whether the action happened, only the same action may be tried again.
-  const isUnresolved = error?.isUnresolved === true;
+  const isUnresolved = failure?.isUnresolved === true;
   const { children, confirm, isReady } = useUnchanged(props, isSending || isUnresolved);
   return (
     <Dialog
@@ -50,7 +50,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
         <fieldset class="dialog-body" disabled={isSending || isUnresolved}>
           {children}
         </fieldset>
-        {error !== undefined && <Problem error={error} advice={props.adviceOn?.(error)} />}
+        {failure !== undefined && <Problem failure={failure} advice={props.adviceOn?.(failure.error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>
             {props.dismiss ?? 'Cancel'}
@@ -69,16 +69,22 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
 }
 
 /** Why something did not happen, and how to go on. */
-export function Problem({ error, advice }: { readonly error: ApiError; readonly advice: ComponentChildren }) {
+export function Problem({
+  failure: { title, detail, requestId, isUnresolved },
+  advice,
+}: {
+  readonly failure: Failure;
+  readonly advice: ComponentChildren;
+}) {
   return (
     <div class="problem" role="alert">
-      <strong>{error.title}</strong>
-      <p>{error.detail}</p>
+      <strong>{title}</strong>
+      <p>{detail}</p>
       {advice !== undefined && <p>{advice}</p>}
-      {error.isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
-      {error.requestId !== null && (
+      {isUnresolved && <p>Trying again is safe: the action happens at most once.</p>}
+      {requestId !== undefined && (
         <p class="quiet">
-          Request id <code>{error.requestId}</code>
+          Request id <code>{requestId}</code>
         </p>
       )}
     </div>
@@ -97,7 +103,7 @@ function useUnchanged<T>(value: T, isFrozen: boolean): T {
 
 function useAction<Result>(props: ActionDialogProps<Result>) {
   const [isSending, setSending] = useState(false);
-  const [error, setError] = useState<ApiError | undefined>(undefined);
+  const [failure, setFailure] = useState<Failure | undefined>(undefined);
   // A second click can arrive before the first one is rendered.
   const running = useRef(false);
   const key = useRef(newIdempotencyKey());
@@ -107,22 +113,22 @@ function useAction<Result>(props: ActionDialogProps<Result>) {
     if (running.current) return;
     running.current = true;
     setSending(true);
-    setError(undefined);
+    setFailure(undefined);
     const { act, done } = unresolved.current ?? props;
     try {
       const result = await act(key.current);
       notify(typeof done === 'string' ? done : done(result));
       props.onClose(true);
-    } catch (caught) {
-      const failure = toApiError(caught);
+    } catch (error) {
+      const result = failureOf(error);
       // A refusal is final, and recorded under its key. What is tried next is another action.
-      if (!failure.isUnresolved) key.current = newIdempotencyKey();
-      unresolved.current = failure.isUnresolved ? { act, done } : undefined;
-      setError(failure);
+      if (!result.isUnresolved) key.current = newIdempotencyKey();
+      unresolved.current = result.isUnresolved ? { act, done } : undefined;
+      setFailure(result);
       setSending(false);
     } finally {
       running.current = false;
     }
   };
-  return { isSending, error, send };
+  return { isSending, failure, send };
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { toApiError } from '../api/api-error.ts';
 import { downloadCsv } from '../api/download-csv.ts';
+import { failureOf } from '../api/failure.ts';
 import { notify } from './notices.tsx';
 
 /** Saves the filtered rows of a list as a CSV file. */
@@ -20,7 +20,7 @@ export function ExportButton({
       if (!isComplete)
         notify('The file does not have all rows: there are too many. Use the filters to export the others.');
     } catch (error) {
-      notify(`The export failed: ${toApiError(error).detail}`);
+      notify(`The export failed: ${failureOf(error).detail}`);
     } finally {
       setBusy(false);
     }

@@ -1,26 +1,26 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso';
-import type { Page as ListPageOf, TillEvent } from '../api/types.ts';
+import type { RequestOptions, TillEvent, TillList } from '../../../client/src/index.ts';
 import { useResource } from '../api/use-resource.ts';
 import { type Column, DataTable } from './data-table.tsx';
 import { ExportButton } from './export-button.tsx';
 import { type Filter, Filters, filterValues } from './filters.tsx';
 import { Page } from './page.tsx';
-import { Pager, rowsPerPage } from './pager.tsx';
+import { Pager, type RowPage, rowsPerPage } from './pager.tsx';
 import { Empty, Show } from './states.tsx';
 
-interface ListPageProps<Row> {
+interface ListPageProps<Row, Query> {
   /** The heading. */
   readonly title: string;
   /** What the rows are called: `payment`. */
   readonly noun: string;
-  /** The list in the API: `/payments`. */
-  readonly path: string;
+  /** The list in the API. */
+  readonly list: (query: Query, options: RequestOptions) => TillList<Row, RowPage<Row>>;
+  /** Its path, if it can be exported: `/api/v1/payments`. */
+  readonly exportPath?: string;
   readonly columns: readonly Column<Row>[];
   readonly keyOf: (row: Row) => string;
   readonly filters?: readonly Filter[];
-  /** False for a list that cannot be exported. */
-  readonly canExport?: boolean;
   /** Sent with every request, and not shown as a filter. */
   readonly fixed?: Readonly<Record<string, string>>;
   readonly actions?: ComponentChildren;
@@ -28,15 +28,18 @@ interface ListPageProps<Row> {
 }
 
 /** A list with filters and place in the address, and the export of the filtered rows. */
-export function ListPage<Row>(props: ListPageProps<Row>) {
-  const { title, noun, path, columns, keyOf, filters = [], fixed = {} } = props;
+export function ListPage<Row, Query>(props: ListPageProps<Row, Query>) {
+  const { title, noun, list, exportPath, columns, keyOf, filters = [], fixed = {} } = props;
   const location = useLocation();
   const { cursor, page } = location.query;
   const values = { ...fixed, ...filterValues(filters, location.query) };
-  const resource = useResource<ListPageOf<Row>>(path, {
-    query: { ...values, cursor, page, limit: rowsPerPage },
-    ...(props.reloadOn === undefined ? {} : { reloadOn: props.reloadOn }),
-  });
+  const query = { ...values, cursor, page, limit: rowsPerPage };
+  const resource = useResource(
+    // An address can have any text. The API refuses what is not valid.
+    (options) => list(query as Query, options).page(),
+    [query],
+    props.reloadOn,
+  );
   return (
     <Page
       // Another page of the list is a navigation: the focus moves to its heading.
@@ -45,7 +48,7 @@ export function ListPage<Row>(props: ListPageProps<Row>) {
       actions={
         <>
           {props.actions}
-          {props.canExport !== false && <ExportButton path={path} query={values} />}
+          {exportPath !== undefined && <ExportButton path={exportPath} query={values} />}
         </>
       }
     >

@@ -1,11 +1,19 @@
 import { useLocation } from 'preact-iso';
-import type { Page } from '../api/types.ts';
+import type { Page } from '../../../client/src/index.ts';
 import { plural } from '../format/words.ts';
 
 export const rowsPerPage = 25;
 
+/** One page of a list, by cursor or by number. */
+export interface RowPage<Row> extends Page<Row> {
+  /** Undefined for a list that has page numbers instead. */
+  readonly nextCursor?: string | null;
+  readonly total?: number;
+  readonly totalCapped?: boolean;
+}
+
 /** Links to the other pages of a list, in the page's own address. */
-export function Pager({ of, noun }: { readonly of: Page<unknown>; readonly noun: string }) {
+export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly noun: string }) {
   const { path, query } = useLocation();
   const { cursor, page, ...filters } = query;
   const at = (place: Readonly<Record<string, string>>) => {
@@ -27,7 +35,7 @@ export function Pager({ of, noun }: { readonly of: Page<unknown>; readonly noun:
   );
 }
 
-function nextPlace({ nextCursor, total = 0, totalCapped }: Page<unknown>, page: number) {
+function nextPlace({ nextCursor, total = 0, totalCapped }: RowPage<unknown>, page: number) {
   if (typeof nextCursor === 'string') return { cursor: nextCursor };
   const hasMore = nextCursor === undefined && (totalCapped === true || page * rowsPerPage < total);
   return hasMore ? { page: String(page + 1) } : undefined;

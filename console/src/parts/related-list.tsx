@@ -1,7 +1,8 @@
-import type { Page, TillEvent } from '../api/types.ts';
+import type { RequestOptions, TillEvent, TillList } from '../../../client/src/index.ts';
 import { useResource } from '../api/use-resource.ts';
 import { type Column, DataTable } from './data-table.tsx';
 import { Section } from './page.tsx';
+import type { RowPage } from './pager.tsx';
 import { Empty, Show } from './states.tsx';
 
 /** Enough to see what is going on. The list has the others. */
@@ -9,9 +10,8 @@ const rowsMax = 10;
 
 interface RelatedListProps<Row> {
   readonly title: string;
-  /** The list in the API, and its filters. */
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
+  /** The list in the API, with this many rows. */
+  readonly list: (limit: number, options: RequestOptions) => TillList<Row, RowPage<Row>>;
   /** The page with all rows. */
   readonly all: string;
   /** Said if there is no row: `No invoices.` */
@@ -23,8 +23,8 @@ interface RelatedListProps<Row> {
 
 /** The newest objects that belong to the object of a page, with a link to all of them. */
 export function RelatedList<Row>(props: RelatedListProps<Row>) {
-  const { title, path, query, all, empty, columns, keyOf, reloadOn } = props;
-  const resource = useResource<Page<Row>>(path, { query: { ...query, limit: rowsMax }, reloadOn });
+  const { title, list, all, empty, columns, keyOf, reloadOn } = props;
+  const resource = useResource((options) => list(rowsMax, options).page(), [all], reloadOn);
   const hasMore = (resource.value?.nextCursor ?? null) !== null;
   return (
     <Section title={title} {...(hasMore ? { aside: <a href={all}>All {title.toLowerCase()}</a> } : {})}>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api/api-error.ts';
+import { isTillError } from '../../../client/src/index.ts';
+import type { Failure } from '../api/failure.ts';
 import type { Resource } from '../api/use-resource.ts';
 import { Page } from './page.tsx';
 
@@ -16,24 +17,25 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
 }
 
 /** Why something could not be loaded, and how to go on. */
-export function Failed({ error, retry }: { readonly error: ApiError; readonly retry?: () => void }) {
-  if (error.status === 403)
+export function Failed({ failure, retry }: { readonly failure: Failure; readonly retry?: () => void }) {
+  const { title, detail, requestId, error } = failure;
+  if (isTillError(error, 'forbidden'))
     return (
       <div class="state" role="alert">
         <strong>Not allowed</strong>
-        <p>{error.detail}</p>
+        <p>{detail}</p>
       </div>
     );
   return (
     <div class="state" role="alert">
-      <strong>{error.title}</strong>
-      <p>{error.detail}</p>
-      {error.requestId !== null && (
+      <strong>{title}</strong>
+      <p>{detail}</p>
+      {requestId !== undefined && (
         <p class="quiet">
-          Request id <code>{error.requestId}</code>
+          Request id <code>{requestId}</code>
         </p>
       )}
-      {retry !== undefined && error.status !== 404 && (
+      {retry !== undefined && !isTillError(error, 'not_found') && (
         <button type="button" onClick={retry}>
           Try again
         </button>
@@ -53,16 +55,16 @@ export function Show<T>({
   readonly heading?: string;
   readonly children: (value: T) => ComponentChildren;
 }) {
-  const { value, error, reload } = resource;
+  const { value, failure, reload } = resource;
   if (value === undefined) {
-    const state = error === undefined ? <Loading /> : <Failed error={error} retry={reload} />;
+    const state = failure === undefined ? <Loading /> : <Failed failure={failure} retry={reload} />;
     return heading === undefined ? state : <Page title={heading}>{state}</Page>;
   }
   return (
     <>
-      {error !== undefined && (
+      {failure !== undefined && (
         <div class="banner" role="status">
-          Not up to date: {error.detail}{' '}
+          Not up to date: {failure.detail}{' '}
           <button type="button" class="link" onClick={reload}>
             Try again
           </button>

@@ -1,13 +1,12 @@
 import { useRef, useState } from 'preact/hooks';
-import { History, type HistorySoFar } from '../api/history.ts';
-import { get } from '../api/request.ts';
-import type { TillEvent } from '../api/types.ts';
+import type { TillEvent } from '../../../client/src/index.ts';
+import { History } from '../api/history.ts';
 import { useResource } from '../api/use-resource.ts';
 import { eventTitle } from '../format/event-title.ts';
 import { isInstant, readable } from '../format/readable.ts';
 import { fieldLabel } from '../format/words.ts';
 import { pageOf } from '../links.ts';
-import { can } from '../session.ts';
+import { can, till } from '../session.ts';
 import { Section } from './page.tsx';
 import { Empty, Show } from './states.tsx';
 import { Time } from './values.tsx';
@@ -15,18 +14,17 @@ import { Time } from './values.tsx';
 /** As many as fit on two screens. */
 const eventsShown = 20;
 
+/** The fields of an object of any type. */
+type Data = Readonly<Record<string, unknown>>;
+
 type TimelineOf = { readonly objectId: string } | { readonly customerId: string };
 
 /** What happened to an object or to a customer's objects, newest first, and who did it. */
 export function Timeline({ of }: { readonly of: TimelineOf }) {
   const matches = (event: TillEvent) =>
     'objectId' in of ? event.objectId === of.objectId : event.customerId === of.customerId;
-  const history = useRef(new History((url, signal) => get(url, {}, signal)));
-  const resource = useResource<HistorySoFar>('/events', {
-    query: { ...of },
-    load: (url, signal) => history.current.read(url, signal),
-    reloadOn: matches,
-  });
+  const history = useRef(new History((query, options) => till().events.list(query, options).page()));
+  const resource = useResource(({ signal }) => history.current.read(of, signal), [of], matches);
   return (
     <Section title="Timeline">
       <Show resource={resource}>
@@ -78,7 +76,8 @@ function Entries({
 }
 
 function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLinked: boolean }) {
-  const changed = Object.keys(event.previous).filter((name) => name !== 'updatedAt');
+  const { data, previous }: { readonly data: Data; readonly previous: Data } = event;
+  const changed = Object.keys(previous).filter((name) => name !== 'updatedAt');
   const title = eventTitle(event);
   const page = isLinked ? pageOfEvent(event) : null;
   return (
@@ -98,11 +97,11 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
                 <dd>
                   <span class="visually-hidden">Before: </span>
                   <del>
-                    <Value name={name} value={event.previous[name]} of={event.data} />
+                    <Value name={name} value={previous[name]} of={data} />
                   </del>{' '}
                   <span class="visually-hidden">After: </span>
                   <ins>
-                    <Value name={name} value={event.data[name]} of={event.data} />
+                    <Value name={name} value={data[name]} of={data} />
                   </ins>
                 </dd>
               </div>
@@ -117,8 +116,7 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
 /** A refund is shown on the page of its payment. The page of a customer is where its own events are shown. */
 function pageOfEvent({ objectType, objectId, data }: TillEvent): string | null {
   if (objectType === 'customer') return null;
-  if (objectType !== 'refund') return pageOf(objectType, objectId);
-  return typeof data['paymentId'] === 'string' ? pageOf('payment', data['paymentId']) : null;
+  return objectType === 'refund' ? pageOf('payment', data.paymentId) : pageOf(objectType, objectId);
 }
 
 /** The fields that name another object with a page. */
@@ -131,15 +129,7 @@ const references: Readonly<Record<string, Parameters<typeof pageOf>[0]>> = {
   latestInvoiceId: 'invoice',
 };
 
-function Value({
-  name,
-  value,
-  of,
-}: {
-  readonly name: string;
-  readonly value: unknown;
-  readonly of: TillEvent['data'];
-}) {
+function Value({ name, value, of }: { readonly name: string; readonly value: unknown; readonly of: Data }) {
   const type = references[name];
   if (type !== undefined && typeof value === 'string') return <a href={pageOf(type, value)}>{value}</a>;
   if (isInstant(value)) return <Time value={value} />;

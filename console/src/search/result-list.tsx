@@ -1,5 +1,6 @@
+import type { SearchResult } from '../../../client/src/index.ts';
 import { ResultOption } from './result-option.tsx';
-import type { ResultGroup, SearchResult } from './search-result.ts';
+import type { ResultGroup } from './search-result.ts';
 
 /** The id of an option, for the input that points to it. */
 export function optionId(id: string, index: number): string {

@@ -1,7 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
+import type { SearchResult } from '../../../client/src/index.ts';
 import { Status } from '../parts/status.tsx';
 import { Money, Time } from '../parts/values.tsx';
-import { matchText, type SearchResult, typeText } from './search-result.ts';
+import { matchText, typeText } from './search-result.ts';
 
 /** One result: what it is, what people call it, and what tells it apart. */
 export function ResultOption({

@@ -1,10 +1,11 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import type { SearchResult } from '../../../client/src/index.ts';
 import { plural } from '../format/words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
 import { optionId, ResultList } from './result-list.tsx';
-import { groupResults, pageOfResult, type SearchResult } from './search-result.ts';
+import { groupResults, pageOfResult } from './search-result.ts';
 import { type SearchState, useSearch } from './use-search.ts';
 
 /** The longest text that the API searches for. */
@@ -30,7 +31,7 @@ export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
     () => go(ordered[active]),
     () => go(ordered.find(({ exact }) => exact)),
   );
-  const hasOptions = ordered.length > 0 && search.error === undefined && text.trim() !== '';
+  const hasOptions = ordered.length > 0 && search.failure === undefined && text.trim() !== '';
   return (
     <Dialog title="Search" className="search" isTitleHidden onCancel={onClose} isClosedOutside>
       <input
@@ -85,8 +86,8 @@ function Foot({ onClose }: { readonly onClose: () => void }) {
 
 /** What the results do not say: that there are none, not yet, or why. Screen readers hear it. */
 function State({ text, search }: { readonly text: string; readonly search: SearchState }) {
-  const { results, isCurrent, error, retry } = search;
-  if (error !== undefined) return <Failed error={error} retry={retry} />;
+  const { results, isCurrent, failure, retry } = search;
+  if (failure !== undefined) return <Failed failure={failure} retry={retry} />;
   if (text === '')
     return (
       <Empty>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupResults, matchText, pageOfResult, type SearchResult } from './search-result.ts';
+import type { SearchResult } from '../../../client/src/index.ts';
+import { groupResults, matchText, pageOfResult } from './search-result.ts';
 
 function resultOf(values: Partial<SearchResult>): SearchResult {
   return {

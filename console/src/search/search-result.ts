@@ -1,20 +1,5 @@
+import type { SearchResult } from '../../../client/src/index.ts';
 import { pageOf } from '../links.ts';
-
-/** An object that the search found, as the API shows it. */
-export interface SearchResult {
-  readonly objectType: keyof typeof typeTexts;
-  readonly objectId: string;
-  readonly customerId: string | null;
-  readonly paymentId: string | null;
-  readonly label: string;
-  readonly description: string | null;
-  readonly status: string | null;
-  readonly amount: number | null;
-  readonly currency: string | null;
-  readonly createdAt: string;
-  readonly matched: keyof typeof matchTexts;
-  readonly exact: boolean;
-}
 
 /** Results under one heading. */
 export interface ResultGroup {
@@ -24,7 +9,9 @@ export interface ResultGroup {
   readonly results: readonly SearchResult[];
 }
 
-const typeTexts = {
+const typeTexts: Readonly<
+  Record<SearchResult['objectType'], { readonly one: string; readonly many: string }>
+> = {
   customer: { one: 'Customer', many: 'Customers' },
   plan: { one: 'Plan', many: 'Plans' },
   payment: { one: 'Payment', many: 'Payments' },
@@ -33,15 +20,15 @@ const typeTexts = {
   invoice: { one: 'Invoice', many: 'Invoices' },
   webhook_event: { one: 'Webhook event', many: 'Webhook events' },
   event: { one: 'Event', many: 'Events' },
-} as const;
+};
 
-const matchTexts = {
+const matchTexts: Readonly<Record<SearchResult['matched'], string>> = {
   id: 'id',
   processorId: 'processor id',
   externalId: 'external id',
   email: 'e-mail',
   number: 'number',
-} as const;
+};
 
 export function typeText({ objectType }: SearchResult): string {
   return typeTexts[objectType].one;

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ApiError } from '../api/api-error.ts';
+import type { SearchResult } from '../../../client/src/index.ts';
+import type { Failure } from '../api/failure.ts';
 import { useResource } from '../api/use-resource.ts';
-import type { SearchResult } from './search-result.ts';
+import { till } from '../session.ts';
 
 /** Less than a person notices, and more than the time between two keys of a fast typist. */
 const pauseMs = 150;
@@ -11,7 +12,7 @@ export interface SearchState {
   readonly results: readonly SearchResult[];
   /** Whether the results are those of the text as it is now. */
   readonly isCurrent: boolean;
-  readonly error: ApiError | undefined;
+  readonly failure: Failure | undefined;
   readonly retry: () => void;
 }
 
@@ -19,18 +20,18 @@ export interface SearchState {
 export function useSearch(text: string): SearchState {
   const wanted = text.trim();
   const settled = useSettled(wanted);
-  const { value, error, reload } = useResource<{ readonly data: readonly SearchResult[] }>(
-    settled === '' ? null : '/search',
-    { query: { q: settled } },
+  const { value, failure, reload } = useResource(
+    (options) => till().search(settled, options),
+    settled === '' ? null : [settled],
   );
   const last = useRef<readonly SearchResult[]>([]);
-  if (value !== undefined) last.current = value.data;
+  if (value !== undefined) last.current = value;
   if (settled === '') last.current = [];
   const isSettled = wanted === settled;
   return {
     results: last.current,
     isCurrent: isSettled && (wanted === '' || value !== undefined),
-    error: isSettled ? error : undefined,
+    failure: isSettled ? failure : undefined,
     retry: reload,
   };
 }

@@ -1,19 +1,5 @@
-import type { Scope } from '../../api/types.ts';
-
-/** A key as the API lists it. */
-export interface ApiKey {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly Scope[];
-  readonly createdAt: string;
-  readonly expiresAt: string | null;
-  readonly lastUsedAt: string | null;
-}
-
-/** `key` is null if an earlier response had it, which was lost. */
-export interface CreatedApiKey extends ApiKey {
-  readonly key: string | null;
-}
+import type { ApiKey } from '../../../../client/src/index.ts';
+import type { Scope } from '../../session.ts';
 
 /** What each scope allows. */
 export const scopeTexts: Readonly<Record<Scope, string>> = {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { Page as ListOf } from '../../api/types.ts';
+import type { ApiKey, CreatedApiKey } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -8,8 +8,8 @@ import { Pager, rowsPerPage } from '../../parts/pager.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/values.tsx';
-import { currentKey } from '../../session.ts';
-import { type ApiKey, type CreatedApiKey, isExpired } from './api-key.ts';
+import { currentKey, till } from '../../session.ts';
+import { isExpired } from './api-key.ts';
 import { CreateApiKey } from './create-api-key.tsx';
 import { NewApiKey } from './new-api-key.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
@@ -21,10 +21,11 @@ type Open =
   | { readonly kind: 'revoke'; readonly apiKey: ApiKey };
 
 export function ApiKeysPage() {
-  const { query } = useLocation();
-  const keys = useResource<ListOf<ApiKey>>('/api-keys', {
-    query: { cursor: query['cursor'], limit: rowsPerPage },
-  });
+  const { cursor } = useLocation().query;
+  const keys = useResource(
+    (options) => till().apiKeys.list({ cursor, limit: rowsPerPage }, options).page(),
+    [cursor],
+  );
   const [open, setOpen] = useState<Open | undefined>(undefined);
   const close = (hasActed: boolean) => {
     setOpen(undefined);

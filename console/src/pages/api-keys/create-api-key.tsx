@@ -1,12 +1,13 @@
 import { useId, useRef, useState } from 'preact/hooks';
+import type { CreatedApiKey } from '../../../../client/src/index.ts';
 import { keyNamePattern, scopes } from '../../../../src/model/api-key.ts';
-import { request } from '../../api/request.ts';
-import type { Scope } from '../../api/types.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { toInstant, toLocal } from '../../parts/filters.tsx';
-import { type CreatedApiKey, scopeTexts } from './api-key.ts';
+import type { Scope } from '../../session.ts';
+import { till } from '../../session.ts';
+import { scopeTexts } from './api-key.ts';
 
 const namePattern = new RegExp(keyNamePattern);
 
@@ -32,10 +33,10 @@ export function CreateApiKey({
       done={`API key ${name} created`}
       onClose={() => (created.current === undefined ? onCancel() : onCreated(created.current))}
       act={async (idempotencyKey) => {
-        created.current = await request<CreatedApiKey>('POST', '/api-keys', {
-          idempotencyKey,
-          body: { name, scopes: chosen, expiresAt: expiresAt === '' ? null : expiresAt },
-        });
+        created.current = await till().apiKeys.create(
+          { name, scopes: chosen, expiresAt: expiresAt === '' ? null : expiresAt },
+          { idempotencyKey },
+        );
       }}
     >
       <TextField

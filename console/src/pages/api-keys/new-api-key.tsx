@@ -1,5 +1,5 @@
+import type { CreatedApiKey } from '../../../../client/src/index.ts';
 import { ShownSecret } from '../../parts/shown-secret.tsx';
-import type { CreatedApiKey } from './api-key.ts';
 
 /** Shows a new key, this once. */
 export function NewApiKey({

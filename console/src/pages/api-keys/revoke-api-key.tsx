@@ -1,8 +1,7 @@
-import { request } from '../../api/request.ts';
+import type { ApiKey } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Time } from '../../parts/values.tsx';
-import { currentKey } from '../../session.ts';
-import type { ApiKey } from './api-key.ts';
+import { currentKey, till } from '../../session.ts';
 
 export function RevokeApiKey({
   apiKey: { id, name, scopes, lastUsedAt, createdAt },
@@ -18,7 +17,7 @@ export function RevokeApiKey({
       isDangerous
       done={`API key ${name} revoked`}
       onClose={onClose}
-      act={() => request('DELETE', `/api-keys/${id}`)}
+      act={() => till().apiKeys.revoke(id)}
     >
       <p>
         The key {name} ({scopes.join(', ')}), created <Time value={createdAt} />, is refused everywhere within

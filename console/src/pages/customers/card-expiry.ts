@@ -1,4 +1,4 @@
-import type { PaymentMethod } from '../../api/types.ts';
+import type { PaymentMethod } from '../../../../client/src/index.ts';
 
 /** When a card expires, and whether it has: at the end of the month. Null if it does not. */
 export function cardExpiry(

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { PaymentMethod } from '../../api/types.ts';
+import { isTillError, type PaymentMethod } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
@@ -8,7 +7,7 @@ import { Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Id, none, Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { cardText } from '../payments/card-text.ts';
 import { cardExpiry } from './card-expiry.ts';
 
@@ -19,8 +18,10 @@ interface Action {
 
 /** The saved cards. They are read from the processor, which may fail while the rest of the page works. */
 export function Cards({ customerId }: { readonly customerId: string }) {
-  const path = `/customers/${encodeURIComponent(customerId)}`;
-  const cards = useResource<readonly PaymentMethod[]>(`${path}/payment-methods`);
+  const cards = useResource(
+    (options) => till().customers.paymentMethods(customerId).list(options),
+    [customerId],
+  );
   const [action, setAction] = useState<Action | undefined>(undefined);
   const close = (hasActed: boolean) => {
     setAction(undefined);
@@ -37,8 +38,10 @@ export function Cards({ customerId }: { readonly customerId: string }) {
           )
         }
       </Show>
-      {action?.kind === 'default' && <MakeDefault path={path} card={action.card} onClose={close} />}
-      {action?.kind === 'remove' && <RemoveCard path={path} card={action.card} onClose={close} />}
+      {action?.kind === 'default' && (
+        <MakeDefault customerId={customerId} card={action.card} onClose={close} />
+      )}
+      {action?.kind === 'remove' && <RemoveCard customerId={customerId} card={action.card} onClose={close} />}
     </Section>
   );
 }
@@ -86,12 +89,12 @@ function Expiry({ card }: { readonly card: PaymentMethod }) {
 }
 
 interface CardDialogProps {
-  readonly path: string;
+  readonly customerId: string;
   readonly card: PaymentMethod;
   readonly onClose: (hasActed: boolean) => void;
 }
 
-function MakeDefault({ path, card, onClose }: CardDialogProps) {
+function MakeDefault({ customerId, card, onClose }: CardDialogProps) {
   const text = cardText(card);
   return (
     <ActionDialog
@@ -99,7 +102,7 @@ function MakeDefault({ path, card, onClose }: CardDialogProps) {
       confirm="Make default"
       done={`${text} is the default`}
       onClose={onClose}
-      act={() => request('PUT', `${path}/default-payment-method`, { body: { paymentMethodId: card.id } })}
+      act={() => till().customers.paymentMethods(customerId).setDefault(card.id)}
     >
       <p>
         {text} becomes the default of the customer, and of each of their subscriptions that is active,
@@ -109,7 +112,7 @@ function MakeDefault({ path, card, onClose }: CardDialogProps) {
   );
 }
 
-function RemoveCard({ path, card, onClose }: CardDialogProps) {
+function RemoveCard({ customerId, card, onClose }: CardDialogProps) {
   const text = cardText(card);
   return (
     <ActionDialog
@@ -118,8 +121,8 @@ function RemoveCard({ path, card, onClose }: CardDialogProps) {
       isDangerous
       done={`${text} is removed`}
       onClose={onClose}
-      adviceOn={({ code }) => (code === 'payment_method_in_use' ? 'Nothing was removed.' : undefined)}
-      act={() => request('DELETE', `${path}/payment-methods/${encodeURIComponent(card.id)}`)}
+      adviceOn={(error) => (isTillError(error, 'payment_method_in_use') ? 'Nothing was removed.' : undefined)}
+      act={() => till().customers.paymentMethods(customerId).delete(card.id)}
     >
       <p>
         The processor forgets {text}. It cannot be charged any more, and only the customer can save it again.

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Customer } from '../../api/types.ts';
+import type { Customer } from '../../../../client/src/index.ts';
 import { changeTexts, customerChange, inputsOf, isEmail } from './customer-change.ts';
 
 const customer: Customer = {

@@ -1,4 +1,4 @@
-import type { Customer } from '../../api/types.ts';
+import type { Customer } from '../../../../client/src/index.ts';
 
 /** The inputs of the form. */
 export interface CustomerInputs {

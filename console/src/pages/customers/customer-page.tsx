@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
-import type { Customer, Entitlements } from '../../api/types.ts';
+import { type Customer, type Entitlements, isTillError } from '../../../../client/src/index.ts';
 import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
@@ -10,7 +10,7 @@ import { RelatedList } from '../../parts/related-list.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import { subscriptionColumns } from '../subscriptions/subscription-columns.tsx';
@@ -29,14 +29,19 @@ export function CustomerPage() {
 }
 
 function OneCustomer({ id }: { readonly id: string }) {
-  const path = `/customers/${encodeURIComponent(id)}`;
-  const customer = useResource<Customer>(path, { reloadOn: ({ objectId }) => objectId === id });
-  const entitlements = useResource<Entitlements>(`${path}/entitlements`, {
-    reloadOn: ({ objectType, customerId }) =>
+  const customer = useResource(
+    (options) => till().customers.get(id, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
+  const entitlements = useResource(
+    (options) => till().customers.entitlements(id, options),
+    [id],
+    ({ objectType, customerId }) =>
       objectType === 'plan' || (objectType === 'subscription' && customerId === id),
-  });
+  );
   // What was loaded before the deletion must not stay on the screen.
-  if (customer.error?.status === 404) return <NoCustomer id={id} />;
+  if (isTillError(customer.failure?.error, 'not_found')) return <NoCustomer id={id} />;
   return (
     <Show resource={customer} heading="Customer">
       {(value) => (
@@ -126,13 +131,12 @@ function Lists({ customerId }: { readonly customerId: string }) {
       event.objectType === objectType && event.customerId === customerId,
   });
   const ofCustomer = { customerId };
-  const allPayments = { customerId, source: 'all' };
+  const allPayments = { customerId, source: 'all' } as const;
   return (
     <>
       <RelatedList
         title="Subscriptions"
-        path="/subscriptions"
-        query={ofCustomer}
+        list={(limit, options) => till().subscriptions.list({ ...ofCustomer, limit }, options)}
         all={listOf('subscription', ofCustomer)}
         empty="No subscriptions."
         columns={subscriptionColumns(plans.value)}
@@ -140,8 +144,7 @@ function Lists({ customerId }: { readonly customerId: string }) {
       />
       <RelatedList
         title="Payments"
-        path="/payments"
-        query={allPayments}
+        list={(limit, options) => till().payments.list({ ...allPayments, limit }, options)}
         all={listOf('payment', allPayments)}
         empty="No payments."
         columns={paymentColumns}
@@ -149,8 +152,7 @@ function Lists({ customerId }: { readonly customerId: string }) {
       />
       <RelatedList
         title="Invoices"
-        path="/invoices"
-        query={ofCustomer}
+        list={(limit, options) => till().invoices.list({ ...ofCustomer, limit }, options)}
         all={listOf('invoice', ofCustomer)}
         empty="No invoices."
         columns={invoiceColumns}

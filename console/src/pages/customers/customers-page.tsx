@@ -1,9 +1,10 @@
-import type { Customer } from '../../api/types.ts';
+import type { Customer, CustomerQuery } from '../../../../client/src/index.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { createdFilters, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { customerName } from './customer-name.ts';
 
 const filters: readonly Filter[] = [
@@ -31,7 +32,8 @@ export function CustomersPage() {
     <ListPage
       title="Customers"
       noun="customer"
-      path="/customers"
+      list={(query: CustomerQuery, options) => till().customers.list(query, options)}
+      exportPath="/api/v1/customers"
       columns={columns}
       keyOf={({ id }) => id}
       filters={filters}

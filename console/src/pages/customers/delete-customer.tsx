@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { Customer } from '../../api/types.ts';
+import type { Customer } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
+import { till } from '../../session.ts';
 
 export function DeleteCustomer({
   customer,
@@ -25,7 +25,7 @@ export function DeleteCustomer({
       isReady={typed.trim() === wanted}
       done="Customer deleted"
       onClose={onClose}
-      act={() => request('DELETE', `/customers/${customer.id}`)}
+      act={() => till().customers.delete(customer.id)}
     >
       <ul>
         <li>{subscriptionText(liveSubscriptions)}</li>

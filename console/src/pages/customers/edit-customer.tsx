@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { Customer } from '../../api/types.ts';
+import type { Customer } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
+import { till } from '../../session.ts';
 import {
   type CustomerInputs,
   changeTexts,
@@ -50,10 +50,7 @@ export function EditCustomer({
       done="Customer saved"
       onClose={onClose}
       act={(idempotencyKey) =>
-        request('PATCH', `/customers/${customer.id}`, {
-          idempotencyKey,
-          body: customerChange(before, inputs),
-        })
+        till().customers.update(customer.id, customerChange(before, inputs), { idempotencyKey })
       }
     >
       {field('email', hasEmail ? '' : 'Enter an e-mail address.', hasEmail)}

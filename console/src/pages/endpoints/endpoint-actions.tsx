@@ -1,9 +1,8 @@
 import { useRef, useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { EventEndpoint } from '../../api/types.ts';
+import type { EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
-import type { EndpointWithSecret } from './endpoint-secret.tsx';
+import { till } from '../../session.ts';
 
 interface ActionProps {
   readonly endpoint: EventEndpoint;
@@ -17,9 +16,7 @@ export function TurnEndpoint({ endpoint: { id, enabled, url }, onClose }: Action
       confirm={enabled ? 'Turn off' : 'Turn on'}
       done={enabled ? 'Endpoint turned off' : 'Endpoint turned on'}
       onClose={onClose}
-      act={(idempotencyKey) =>
-        request('PATCH', `/event-endpoints/${id}`, { idempotencyKey, body: { enabled: !enabled } })
-      }
+      act={(idempotencyKey) => till().eventEndpoints.update(id, { enabled: !enabled }, { idempotencyKey })}
     >
       <p>
         {enabled
@@ -40,10 +37,7 @@ export function ReplayEndpoint({ endpoint: { id, url }, onClose }: ActionProps) 
       done="The events are sent again"
       onClose={onClose}
       act={(idempotencyKey) =>
-        request('POST', `/event-endpoints/${id}/replay`, {
-          idempotencyKey,
-          body: { after: after === '' ? null : after },
-        })
+        till().eventEndpoints.replay(id, { after: after === '' ? null : after }, { idempotencyKey })
       }
     >
       <TextField
@@ -66,9 +60,9 @@ export function RotateSecret({
 }: {
   readonly endpoint: EventEndpoint;
   /** Undefined if nothing was rotated. */
-  readonly onClose: (rotated: EndpointWithSecret | undefined) => void;
+  readonly onClose: (rotated: EventEndpointWithSecret | undefined) => void;
 }) {
-  const rotated = useRef<EndpointWithSecret | undefined>(undefined);
+  const rotated = useRef<EventEndpointWithSecret | undefined>(undefined);
   return (
     <ActionDialog
       title="Rotate secret"
@@ -76,7 +70,7 @@ export function RotateSecret({
       done="Secret rotated"
       onClose={() => onClose(rotated.current)}
       act={async (idempotencyKey) => {
-        rotated.current = await request('POST', `/event-endpoints/${id}/rotate-secret`, { idempotencyKey });
+        rotated.current = await till().eventEndpoints.rotateSecret(id, {}, { idempotencyKey });
       }}
     >
       <p>
@@ -95,7 +89,7 @@ export function DeleteEndpoint({ endpoint: { id, url }, onClose }: ActionProps) 
       isDangerous
       done="Endpoint deleted"
       onClose={onClose}
-      act={() => request('DELETE', `/event-endpoints/${id}`)}
+      act={() => till().eventEndpoints.delete(id)}
     >
       <p>
         Till sends nothing to {url} any more, and forgets its deliveries. This cannot be undone. To stop only

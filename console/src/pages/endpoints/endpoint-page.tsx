@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
-import type { Delivery, EventEndpoint, Page as PageOf } from '../../api/types.ts';
+import type { EventDelivery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { home } from '../../links.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
@@ -10,14 +10,19 @@ import { Pager, rowsPerPage } from '../../parts/pager.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Id, none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { DeleteEndpoint, ReplayEndpoint, RotateSecret, TurnEndpoint } from './endpoint-actions.tsx';
-import { EndpointSecret, type EndpointWithSecret } from './endpoint-secret.tsx';
+import { EndpointSecret } from './endpoint-secret.tsx';
 import { EndpointStatus } from './endpoint-status.tsx';
 import { SaveEndpoint } from './save-endpoint.tsx';
 
 export function EndpointPage() {
   const { id = '' } = useRoute().params;
-  const endpoint = useResource<EventEndpoint>(`/event-endpoints/${id}`, { reloadOn: () => true });
+  const endpoint = useResource(
+    (options) => till().eventEndpoints.get(id, options),
+    [id],
+    () => true,
+  );
   return (
     <Show resource={endpoint} heading="Event endpoint">
       {(value) => (
@@ -37,7 +42,7 @@ export function EndpointPage() {
 function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; readonly onActed: () => void }) {
   const { route } = useLocation();
   const [open, setOpen] = useState<'edit' | 'turn' | 'rotate' | 'replay' | 'delete' | undefined>(undefined);
-  const [rotated, setRotated] = useState<EndpointWithSecret | undefined>(undefined);
+  const [rotated, setRotated] = useState<EventEndpointWithSecret | undefined>(undefined);
   const close = (hasActed: boolean) => {
     setOpen(undefined);
     if (hasActed) onActed();
@@ -107,7 +112,7 @@ const reasons = {
   failing: 'Nothing had succeeded for three days.',
 } as const;
 
-const columns: readonly Column<Delivery>[] = [
+const columns: readonly Column<EventDelivery>[] = [
   { header: 'Event', cell: ({ eventId }) => <code>{eventId}</code> },
   { header: 'Status', cell: ({ status }) => <Status value={status} /> },
   { header: 'Attempts', cell: ({ attempt }) => attempt, isNumber: true, isMinor: true },
@@ -116,7 +121,11 @@ const columns: readonly Column<Delivery>[] = [
   { header: 'Next attempt', cell: ({ nextAttemptAt }) => <Time value={nextAttemptAt} />, isMinor: true },
 ];
 
-function Response({ of: { attempt, responseStatus, responseBody, durationMs } }: { readonly of: Delivery }) {
+function Response({
+  of: { attempt, responseStatus, responseBody, durationMs },
+}: {
+  readonly of: EventDelivery;
+}) {
   if (attempt === 0) return none;
   const duration = durationMs === null ? '' : ` in ${durationMs} ms`;
   const summary = `${responseStatus ?? 'No response'}${duration}`;
@@ -130,11 +139,12 @@ function Response({ of: { attempt, responseStatus, responseBody, durationMs } }:
 }
 
 function Deliveries({ id }: { readonly id: string }) {
-  const { query } = useLocation();
-  const deliveries = useResource<PageOf<Delivery>>(`/event-endpoints/${id}/deliveries`, {
-    query: { cursor: query['cursor'], limit: rowsPerPage },
-    reloadOn: () => true,
-  });
+  const { cursor } = useLocation().query;
+  const deliveries = useResource(
+    (options) => till().eventEndpoints.deliveries(id, { cursor, limit: rowsPerPage }, options).page(),
+    [id, cursor],
+    () => true,
+  );
   return (
     <Section
       title="Deliveries"

@@ -1,13 +1,11 @@
-import type { EventEndpoint } from '../../api/types.ts';
+import type { EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { ShownSecret } from '../../parts/shown-secret.tsx';
-
-export type EndpointWithSecret = EventEndpoint & { readonly secret: string | null };
 
 export function EndpointSecret({
   of: { url, secret },
   onClose,
 }: {
-  readonly of: EndpointWithSecret;
+  readonly of: EventEndpointWithSecret;
   readonly onClose: () => void;
 }) {
   return (

@@ -1,4 +1,4 @@
-import type { EventEndpoint } from '../../api/types.ts';
+import type { EventEndpoint } from '../../../../client/src/index.ts';
 import { Status } from '../../parts/status.tsx';
 
 export function EndpointStatus({ of: { enabled, failingSince } }: { readonly of: EventEndpoint }) {

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
-import type { EventEndpoint } from '../../api/types.ts';
+import type { CursorQuery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Time } from '../../parts/values.tsx';
-import { EndpointSecret, type EndpointWithSecret } from './endpoint-secret.tsx';
+import { till } from '../../session.ts';
+import { EndpointSecret } from './endpoint-secret.tsx';
 import { EndpointStatus } from './endpoint-status.tsx';
 import { SaveEndpoint } from './save-endpoint.tsx';
 
@@ -24,7 +25,7 @@ const columns: readonly Column<EventEndpoint>[] = [
 /** Where Till sends events to applications. */
 export function EndpointsPage() {
   const [isCreating, setCreating] = useState(false);
-  const [created, setCreated] = useState<EndpointWithSecret | undefined>(undefined);
+  const [created, setCreated] = useState<EventEndpointWithSecret | undefined>(undefined);
   const [round, setRound] = useState(0);
   return (
     <>
@@ -32,10 +33,9 @@ export function EndpointsPage() {
         key={round}
         title="Event endpoints"
         noun="event endpoint"
-        path="/event-endpoints"
+        list={(query: CursorQuery, options) => till().eventEndpoints.list(query, options)}
         columns={columns}
         keyOf={({ id }) => id}
-        canExport={false}
         actions={
           <button type="button" onClick={() => setCreating(true)}>
             Add endpoint

@@ -1,11 +1,10 @@
 import { useId, useRef, useState } from 'preact/hooks';
-import { type EventType, eventTypes } from '../../../../src/events/event.ts';
-import { request } from '../../api/request.ts';
-import type { EventEndpoint } from '../../api/types.ts';
+import type { EventEndpoint, EventEndpointWithSecret, EventType } from '../../../../client/src/index.ts';
+import { eventTypes } from '../../../../src/events/event.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
-import type { EndpointWithSecret } from './endpoint-secret.tsx';
+import { till } from '../../session.ts';
 
 /** Adds an endpoint, or changes one. */
 export function SaveEndpoint({
@@ -14,12 +13,15 @@ export function SaveEndpoint({
 }: {
   readonly endpoint?: EventEndpoint;
   /** Undefined if nothing was saved. */
-  readonly onClose: (saved: EndpointWithSecret | undefined) => void;
+  readonly onClose: (saved: EventEndpointWithSecret | undefined) => void;
 }) {
   const [url, setUrl] = useState(endpoint?.url ?? '');
   const [description, setDescription] = useState(endpoint?.description ?? '');
-  const [types, setTypes] = useState<readonly EventType[] | null>(endpoint?.types ?? null);
-  const saved = useRef<EndpointWithSecret | undefined>(undefined);
+  const [types, setTypes] = useState<readonly EventType[] | null>(() => {
+    const chosen = endpoint?.types ?? null;
+    return chosen && eventTypes.filter((type) => chosen.includes(type));
+  });
+  const saved = useRef<EventEndpointWithSecret | undefined>(undefined);
   const isUrl = URL.canParse(url);
   const verb = endpoint === undefined ? 'Add' : 'Change';
   return (
@@ -33,8 +35,11 @@ export function SaveEndpoint({
         const body = { url, types, description: description === '' ? null : description };
         saved.current =
           endpoint === undefined
-            ? await request('POST', '/event-endpoints', { idempotencyKey, body })
-            : await request('PATCH', `/event-endpoints/${endpoint.id}`, { idempotencyKey, body });
+            ? await till().eventEndpoints.create(body, { idempotencyKey })
+            : {
+                ...(await till().eventEndpoints.update(endpoint.id, body, { idempotencyKey })),
+                secret: null,
+              };
       }}
     >
       <TextField

@@ -1,4 +1,4 @@
-import type { Invoice } from '../../api/types.ts';
+import type { Invoice } from '../../../../client/src/index.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { Status } from '../../parts/status.tsx';

@@ -1,5 +1,5 @@
 import { useRoute } from 'preact-iso';
-import type { Invoice, Page as ListOf, Payment } from '../../api/types.ts';
+import type { Invoice } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf, pageOf } from '../../links.ts';
 import { DataTable } from '../../parts/data-table.tsx';
@@ -9,6 +9,7 @@ import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { paymentColumns } from '../payments/payments-page.tsx';
 
 /** The most that the API returns at once. */
@@ -16,7 +17,11 @@ const paymentsMax = 100;
 
 export function InvoicePage() {
   const { id = '' } = useRoute().params;
-  const invoice = useResource<Invoice>(`/invoices/${id}`, { reloadOn: ({ objectId }) => objectId === id });
+  const invoice = useResource(
+    (options) => till().invoices.get(id, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
   return (
     <Show resource={invoice} heading="Invoice">
       {(value) => (
@@ -99,10 +104,11 @@ function Payments({
   readonly invoiceId: string;
   readonly subscriptionId: string;
 }) {
-  const payments = useResource<ListOf<Payment>>('/payments', {
-    query: { subscriptionId, limit: paymentsMax },
-    reloadOn: ({ objectType, data }) => objectType === 'payment' && data['subscriptionId'] === subscriptionId,
-  });
+  const payments = useResource(
+    (options) => till().payments.list({ subscriptionId, limit: paymentsMax }, options).page(),
+    [subscriptionId],
+    ({ objectType, data }) => objectType === 'payment' && data.subscriptionId === subscriptionId,
+  );
   const all = <a href={listOf('payment', { subscriptionId })}>All payments of the subscription</a>;
   return (
     <Section title="Payments" aside={all}>

@@ -1,6 +1,8 @@
+import type { InvoiceQuery } from '../../../../client/src/index.ts';
 import { invoiceStatuses } from '../../../../src/model/invoice.ts';
 import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
+import { till } from '../../session.ts';
 import { invoiceListColumns } from './invoice-columns.tsx';
 
 const filters: readonly Filter[] = [
@@ -15,7 +17,8 @@ export function InvoicesPage() {
     <ListPage
       title="Invoices"
       noun="invoice"
-      path="/invoices"
+      list={(query: InvoiceQuery, options) => till().invoices.list(query, options)}
+      exportPath="/api/v1/invoices"
       columns={invoiceListColumns}
       keyOf={({ id }) => id}
       filters={filters}

@@ -1,4 +1,4 @@
-import type { Overview } from '../../api/types.ts';
+import type { Overview } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { plural } from '../../format/words.ts';
 import { listOf } from '../../links.ts';

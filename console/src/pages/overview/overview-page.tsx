@@ -1,13 +1,13 @@
 import { useLocation } from 'preact-iso';
+import type { Overview } from '../../../../client/src/index.ts';
 import { daysDefault } from '../../../../src/overview/overview-range.ts';
-import type { Overview } from '../../api/types.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Tile } from '../../parts/tile.tsx';
 import { Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { CurrencySection } from './currency-section.tsx';
 import { lastDays } from './range.ts';
 import { RangePicker } from './range-picker.tsx';
@@ -17,11 +17,14 @@ const counted = ['payment', 'refund', 'subscription'];
 /** How the business is doing, and whether Till keeps up. */
 export function OverviewPage() {
   const { query } = useLocation();
-  const { from, to } = query;
-  const overview = useResource<Overview>('/overview', {
-    query: { from, to },
-    reloadOn: ({ objectType }) => counted.includes(objectType),
-  });
+  // A cleared day is empty in the address.
+  const from = query['from'] || undefined;
+  const to = query['to'] || undefined;
+  const overview = useResource(
+    (options) => till().overview({ from, to }, options),
+    [from, to],
+    ({ objectType }) => counted.includes(objectType),
+  );
   const latest = lastDays(daysDefault, new Date());
   return (
     <Page title="Overview">

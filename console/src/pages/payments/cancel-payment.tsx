@@ -1,7 +1,7 @@
-import { request } from '../../api/request.ts';
-import type { Payment } from '../../api/types.ts';
+import type { Payment } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
 
 /** Ends a payment that is not paid. */
 export function CancelPayment({
@@ -20,7 +20,7 @@ export function CancelPayment({
       isDangerous
       done="Payment canceled"
       onClose={onClose}
-      act={() => request('POST', `/payments/${payment.id}/cancel`)}
+      act={(idempotencyKey) => till().payments.cancel(payment.id, { idempotencyKey })}
     >
       <p>
         The payment of {money(amount, currency)} can no longer be paid after that.

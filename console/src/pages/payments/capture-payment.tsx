@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { Payment } from '../../api/types.ts';
+import type { Payment } from '../../../../client/src/index.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
+import { till } from '../../session.ts';
 
 /** Takes all or a part of what is authorised. */
 export function CapturePayment({
@@ -24,8 +24,9 @@ export function CapturePayment({
       isReady={amount !== undefined}
       done={`Captured ${shown}`}
       onClose={onClose}
+      // The API refuses 0. A missing amount would be all of it.
       act={(idempotencyKey) =>
-        request('POST', `/payments/${payment.id}/capture`, { idempotencyKey, body: { amount } })
+        till().payments.capture(payment.id, { amount: amount ?? 0 }, { idempotencyKey })
       }
     >
       <AmountInput label="Amount" value={text} currency={currency} max={max} onInput={setText} />

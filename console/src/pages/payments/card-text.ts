@@ -1,4 +1,4 @@
-import type { PaymentMethod } from '../../api/types.ts';
+import type { PaymentMethod } from '../../../../client/src/index.ts';
 
 /** Visa •••• 4242. Null if nothing was used yet. */
 export function cardText(method: Pick<PaymentMethod, 'type' | 'brand' | 'last4'> | null): string | null {

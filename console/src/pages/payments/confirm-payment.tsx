@@ -1,15 +1,12 @@
 import { useRef, useState } from 'preact/hooks';
-import { ApiError } from '../../api/api-error.ts';
-import { request } from '../../api/request.ts';
-import type { Payment } from '../../api/types.ts';
-import { useResource } from '../../api/use-resource.ts';
+import { type Payment, TillError } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { OutsideLink } from '../../parts/values.tsx';
 import { can, currentKey } from '../../session.ts';
-import type { Confirmation, TestCards } from '../sandbox/sandbox-types.ts';
+import { type Confirmation, callSandbox, type TestCards, useSandbox } from '../sandbox/sandbox-api.ts';
 
 const unpaid = ['requires_payment_method', 'requires_confirmation'];
 
@@ -29,7 +26,7 @@ export function ConfirmPayment({
   const [card, setCard] = useState('pm_card_visa');
   const [bankPage, setBankPage] = useState<string | null>(null);
   const confirmation = useRef<Confirmation | undefined>(undefined);
-  const cards = useResource<TestCards>('/sandbox/test-cards');
+  const cards = useSandbox<TestCards>('/test-cards');
   const shown = money(payment.amount, payment.currency);
   if (bankPage !== null) return <Authenticate href={bankPage} onClose={() => onClose(true)} />;
   return (
@@ -79,18 +76,22 @@ function Authenticate({ href, onClose }: { readonly href: string; readonly onClo
 }
 
 async function confirm(id: string, paymentMethodId: string): Promise<Confirmation> {
-  const confirmation = await request<Confirmation>('POST', `/sandbox/payments/${id}/confirm`, {
+  const call = {
+    method: 'POST',
+    path: `/payments/${id}/confirm`,
     // Without an address to return to, the bank's page ends there. The tab that it is in has no session here.
     body: { paymentMethodId },
-  });
+  } as const;
+  const confirmation = await callSandbox<Confirmation>(call);
   const { error } = confirmation;
-  if (error !== null)
-    throw new ApiError({
-      status: 402,
+  if (error === null) return confirmation;
+  throw new TillError(
+    {
       code: error.code ?? 'payment_declined',
+      status: 402,
       title: 'Payment declined',
       detail: error.message ?? 'The card was declined.',
-      requestId: null,
-    });
-  return confirmation;
+    },
+    { ...call, idempotencyKey: undefined, attempts: 1, retryAfterSeconds: undefined, isReplay: false },
+  );
 }

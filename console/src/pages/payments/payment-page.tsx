@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import type { Page as ListOf, Payment, Refund } from '../../api/types.ts';
+import type { Payment } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { dashboardLink } from '../../dashboard.ts';
 import { money } from '../../format/money.ts';
@@ -13,7 +13,7 @@ import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { CancelPayment } from './cancel-payment.tsx';
 import { CapturePayment } from './capture-payment.tsx';
 import { cardText } from './card-text.ts';
@@ -22,7 +22,11 @@ import { canRefund, RefundPayment } from './refund-payment.tsx';
 
 export function PaymentPage() {
   const { id = '' } = useRoute().params;
-  const payment = useResource<Payment>(`/payments/${id}`, { reloadOn: ({ objectId }) => objectId === id });
+  const payment = useResource(
+    (options) => till().payments.get(id, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
   return (
     <Show resource={payment} heading="Payment">
       {(value) => (
@@ -145,10 +149,11 @@ function Details({ payment }: { readonly payment: Payment }) {
 }
 
 function Refunds({ payment }: { readonly payment: Payment }) {
-  const refunds = useResource<ListOf<Refund>>(`/payments/${payment.id}/refunds`, {
-    query: { limit: 100 },
-    reloadOn: ({ objectType, data }) => objectType === 'refund' && data['paymentId'] === payment.id,
-  });
+  const refunds = useResource(
+    (options) => till().payments.refunds(payment.id, { limit: 100 }, options).page(),
+    [payment.id],
+    ({ objectType, data }) => objectType === 'refund' && data.paymentId === payment.id,
+  );
   return (
     <Section title="Refunds">
       <Show resource={refunds}>

@@ -1,5 +1,5 @@
+import type { Payment, PaymentQuery } from '../../../../client/src/index.ts';
 import { paymentSources, paymentStatuses } from '../../../../src/model/payment.ts';
-import type { Payment } from '../../api/types.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import {
@@ -12,6 +12,7 @@ import {
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { cardText } from './card-text.ts';
 
 const filters: readonly Filter[] = [
@@ -57,7 +58,8 @@ export function PaymentsPage() {
     <ListPage
       title="Payments"
       noun="payment"
-      path="/payments"
+      list={(query: PaymentQuery, options) => till().payments.list(query, options)}
+      exportPath="/api/v1/payments"
       columns={paymentColumns}
       keyOf={({ id }) => id}
       filters={filters}

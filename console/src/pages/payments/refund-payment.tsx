@@ -1,11 +1,11 @@
 import { useId, useState } from 'preact/hooks';
+import type { Payment } from '../../../../client/src/index.ts';
 import { refundReasons } from '../../../../src/model/refund.ts';
-import { request } from '../../api/request.ts';
-import type { Payment } from '../../api/types.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
+import { till } from '../../session.ts';
 
 export function canRefund(payment: Payment): boolean {
   return payment.status === 'succeeded' && refundable(payment) > 0;
@@ -27,7 +27,7 @@ export function RefundPayment({
   const max = refundable(payment);
   const reasonId = useId();
   const [text, setText] = useState(moneyInput(max, currency));
-  const [reason, setReason] = useState('');
+  const [reason, setReason] = useState<(typeof refundReasons)[number] | ''>('');
   const amount = amountWithin(text, currency, max);
   const shown = amount === undefined ? '' : money(amount, currency);
   return (
@@ -38,17 +38,25 @@ export function RefundPayment({
       isReady={amount !== undefined}
       done={`Refunded ${shown}`}
       onClose={onClose}
+      // The API refuses 0. A missing amount would be all of it.
       act={(idempotencyKey) =>
-        request('POST', `/payments/${payment.id}/refund`, {
-          idempotencyKey,
-          body: { amount, ...(reason === '' ? {} : { reason }) },
-        })
+        till().payments.refund(
+          payment.id,
+          { amount: amount ?? 0, ...(reason === '' ? {} : { reason }) },
+          { idempotencyKey },
+        )
       }
     >
       <AmountInput label="Amount" value={text} currency={currency} max={max} onInput={setText} />
       <div class="field">
         <label for={reasonId}>Reason</label>
-        <select id={reasonId} value={reason} onChange={({ currentTarget }) => setReason(currentTarget.value)}>
+        <select
+          id={reasonId}
+          value={reason}
+          onChange={({ currentTarget: { value } }) =>
+            setReason(refundReasons.find((one) => one === value) ?? '')
+          }
+        >
           <option value="">No reason</option>
           {refundReasons.map((one) => (
             <option key={one} value={one}>

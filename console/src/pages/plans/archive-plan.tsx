@@ -1,7 +1,7 @@
-import { request } from '../../api/request.ts';
-import type { Plan } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
 
 /** Ends the sale of a plan. */
 export function ArchivePlan({
@@ -18,7 +18,7 @@ export function ArchivePlan({
       isDangerous
       done="Plan archived"
       onClose={onClose}
-      act={() => request('POST', `/plans/${plan.id}/archive`)}
+      act={(idempotencyKey) => till().plans.archive(plan.id, { idempotencyKey })}
     >
       <p>
         {plan.name} ({price(plan)}) can no longer be subscribed to, and no subscription can be changed to it.

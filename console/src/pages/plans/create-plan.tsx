@@ -1,14 +1,13 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { planIntervals } from '../../../../src/model/plan.ts';
-import { request } from '../../api/request.ts';
-import type { Plan } from '../../api/types.ts';
 import { price } from '../../format/interval.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput } from '../../parts/amount-input.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
+import { till } from '../../session.ts';
 import { PlanFields } from './edit-plan.tsx';
 import {
   amountMax,
@@ -43,7 +42,8 @@ export function CreatePlan({ onClose }: { readonly onClose: (hasActed: boolean) 
       done="Plan created"
       onClose={onClose}
       act={async (idempotencyKey) => {
-        const { id } = await request<Plan>('POST', '/plans', { idempotencyKey, body: body ?? {} });
+        if (body === undefined) return;
+        const { id } = await till().plans.create(body, { idempotencyKey });
         route(pageOf('plan', id));
       }}
     >

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { Plan } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
+import { till } from '../../session.ts';
 import { featureEntries, metadataEntries } from './entries.ts';
 import { EntriesInput } from './entries-input.tsx';
 import { type PlanInputs, planChange } from './plan-inputs.ts';
@@ -32,7 +32,7 @@ export function EditPlan({
       isReady={body !== undefined}
       done="Plan saved"
       onClose={onClose}
-      act={(idempotencyKey) => request('PATCH', `/plans/${plan.id}`, { idempotencyKey, body: body ?? {} })}
+      act={(idempotencyKey) => till().plans.update(plan.id, body ?? {}, { idempotencyKey })}
     >
       <PlanFields inputs={inputs} problems={problems} onChange={set} />
       <p>

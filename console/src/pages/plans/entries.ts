@@ -1,11 +1,14 @@
+import type { Plan, PlanChange } from '../../../../client/src/index.ts';
 import {
-  type Metadata,
-  type MetadataChange,
   metadataKeyLengthMax,
   metadataKeysMax,
   metadataValueLengthMax,
 } from '../../../../src/model/metadata.ts';
-import { featuresMax, isFeature, type PlanFeatures } from '../../../../src/model/plan-features.ts';
+import { featuresMax, isFeature } from '../../../../src/model/plan-features.ts';
+
+type Metadata = Plan['metadata'];
+type MetadataChange = NonNullable<PlanChange['metadata']>;
+type PlanFeatures = Plan['features'];
 
 export const featureTypes = ['text', 'number', 'yes or no'] as const;
 export type FeatureType = (typeof featureTypes)[number];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Plan } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { featureEntries, metadataChange, metadataEntries, parseFeatures, parseMetadata } from './entries.ts';
 import { type NewPlanInputs, newPlan, parseIntervalCount, planChange } from './plan-inputs.ts';
 

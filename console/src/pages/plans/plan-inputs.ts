@@ -1,6 +1,6 @@
-import { intervalCountMax, intervalsMax, type PlanInterval } from '../../../../src/model/plan.ts';
+import type { NewPlan, Plan, PlanChange } from '../../../../client/src/index.ts';
+import { intervalCountMax, intervalsMax } from '../../../../src/model/plan.ts';
 import { groupLengthMax, isGroupName } from '../../../../src/model/plan-features.ts';
-import type { Plan } from '../../api/types.ts';
 import { parseMoney } from '../../format/money.ts';
 import { type Entry, metadataChange, parseFeatures, parseMetadata } from './entries.ts';
 
@@ -19,7 +19,7 @@ export interface PlanInputs {
 export interface NewPlanInputs extends PlanInputs {
   readonly amount: string;
   readonly currency: string;
-  readonly interval: PlanInterval;
+  readonly interval: Plan['interval'];
   readonly intervalCount: string;
 }
 
@@ -30,7 +30,7 @@ export type PlanProblems = Readonly<Record<keyof PlanInputs, string>>;
 export function planChange(
   plan: Plan,
   inputs: PlanInputs,
-): { readonly body: object | undefined; readonly problems: PlanProblems } {
+): { readonly body: PlanChange | undefined; readonly problems: PlanProblems } {
   const { values, problems } = parse(inputs);
   if (values === undefined) return { body: undefined, problems };
   const { name, group, features, metadata } = values;
@@ -46,7 +46,7 @@ export function planChange(
 
 /** What to send to create a plan. Undefined if an input is not valid. */
 export function newPlan(inputs: NewPlanInputs): {
-  readonly body: (Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'> & object) | undefined;
+  readonly body: (NewPlan & Pick<Plan, 'intervalCount'>) | undefined;
   readonly problems: PlanProblems;
 } {
   const { values, problems } = parse(inputs);
@@ -64,11 +64,11 @@ export function isCurrency(text: string): boolean {
 }
 
 /** The most intervals between two bills: at least every three years. */
-export function intervalCountLimit(interval: PlanInterval): number {
+export function intervalCountLimit(interval: Plan['interval']): number {
   return Math.min(intervalCountMax, intervalsMax[interval]);
 }
 
-export function parseIntervalCount(text: string, interval: PlanInterval): number | undefined {
+export function parseIntervalCount(text: string, interval: Plan['interval']): number | undefined {
   const count = /^\d{1,2}$/.test(text.trim()) ? Number(text) : 0;
   return count >= 1 && count <= intervalCountLimit(interval) ? count : undefined;
 }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import type { Page as ListOf, Plan, Subscription } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
@@ -10,14 +10,18 @@ import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { ArchivePlan } from './archive-plan.tsx';
 import { EditPlan } from './edit-plan.tsx';
 import { PlanState } from './plans-page.tsx';
 
 export function PlanPage() {
   const { id = '' } = useRoute().params;
-  const plan = useResource<Plan>(`/plans/${id}`, { reloadOn: ({ objectId }) => objectId === id });
+  const plan = useResource(
+    (options) => till().plans.get(id, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
   return (
     <Show resource={plan} heading="Plan">
       {(value) => (
@@ -80,10 +84,11 @@ function Details({ plan }: { readonly plan: Plan }) {
 
 /** How many subscriptions the plan has or had, and where they are. */
 function Subscriptions({ planId }: { readonly planId: string }) {
-  const { value } = useResource<ListOf<Subscription>>('/subscriptions', {
-    query: { planId, limit: 1 },
-    reloadOn: ({ objectType, data }) => objectType === 'subscription' && data['planId'] === planId,
-  });
+  const { value } = useResource(
+    (options) => till().subscriptions.list({ planId, limit: 1 }, options).page(),
+    [planId],
+    ({ objectType, data }) => objectType === 'subscription' && data.planId === planId,
+  );
   const { total, totalCapped = false } = value ?? {};
   return (
     <a href={listOf('subscription', { planId })}>

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { Plan } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
@@ -12,7 +12,7 @@ import { Page } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
-import { can } from '../../session.ts';
+import { can, till } from '../../session.ts';
 import { CreatePlan } from './create-plan.tsx';
 
 const filters: readonly Filter[] = [{ kind: 'flag', name: 'activeOnly', label: 'Active only' }];
@@ -33,10 +33,11 @@ export function PlanState({ active }: { readonly active: boolean }) {
 export function PlansPage() {
   const [isCreating, setCreating] = useState(false);
   const values = filterValues(filters, useLocation().query);
-  const plans = useResource<readonly Plan[]>('/plans', {
-    query: values,
-    reloadOn: ({ objectType }) => objectType === 'plan',
-  });
+  const plans = useResource(
+    (options) => till().plans.list(values, options),
+    [values],
+    ({ objectType }) => objectType === 'plan',
+  );
   return (
     <Page
       title="Plans"
@@ -47,7 +48,7 @@ export function PlansPage() {
               Create plan
             </button>
           )}
-          <ExportButton path="/plans" query={values} />
+          <ExportButton path="/api/v1/plans" query={values} />
         </>
       }
     >

@@ -1,5 +1,5 @@
+import type { Refund, RefundQuery } from '../../../../client/src/index.ts';
 import { refundStatuses } from '../../../../src/model/refund.ts';
-import type { Refund } from '../../api/types.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
@@ -7,6 +7,7 @@ import { createdFilters, currencyFilter, type Filter } from '../../parts/filters
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'status', label: 'Status', options: refundStatuses },
@@ -34,7 +35,8 @@ export function RefundsPage() {
     <ListPage
       title="Refunds"
       noun="refund"
-      path="/refunds"
+      list={(query: RefundQuery, options) => till().refunds.list(query, options)}
+      exportPath="/api/v1/refunds"
       columns={columns}
       keyOf={({ id }) => id}
       filters={filters}

@@ -1,6 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { Resync } from '../../api/types.ts';
+import type { Resync } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';
@@ -11,12 +10,13 @@ import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 
 /** Comparisons with the processor, and how far the one that runs is. */
 export function ResyncsPage() {
   const [isOpen, setOpen] = useState(false);
-  const resyncs = useResource<{ readonly data: readonly Resync[] }>('/resyncs');
-  const running = resyncs.value?.data.find(({ status }) => status === 'running');
+  const resyncs = useResource((options) => till().resyncs.list(options), []);
+  const running = resyncs.value?.find(({ status }) => status === 'running');
   const { reload } = resyncs;
   useReloadWhile(running !== undefined, reload);
   return (
@@ -33,14 +33,14 @@ export function ResyncsPage() {
         events that it missed. Start one after restoring a backup, or if you doubt a number.
       </p>
       <Show resource={resyncs}>
-        {({ data }) => (
+        {(rows) => (
           <>
             {running !== undefined && <Running resync={running} />}
             <Section title="History">
-              {data.length === 0 ? (
+              {rows.length === 0 ? (
                 <Empty>No resync was started here yet.</Empty>
               ) : (
-                <DataTable caption="Resyncs" columns={columns} rows={data} keyOf={({ id }) => id} />
+                <DataTable caption="Resyncs" columns={columns} rows={rows} keyOf={({ id }) => id} />
               )}
             </Section>
           </>
@@ -125,7 +125,9 @@ function StartResync({ onClose }: { readonly onClose: (hasActed: boolean) => voi
       confirm="Start"
       done="The resync has started"
       onClose={onClose}
-      act={() => request('POST', '/resyncs', { body: customerId === '' ? {} : { customerId } })}
+      act={(idempotencyKey) =>
+        till().resyncs.start(customerId === '' ? {} : { customerId }, { idempotencyKey })
+      }
     >
       <div class="field">
         <label for={id}>Customer id (empty: everything)</label>

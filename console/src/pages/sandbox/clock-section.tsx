@@ -1,11 +1,9 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import { useResource } from '../../api/use-resource.ts';
 import { TextField } from '../../parts/field.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Time } from '../../parts/values.tsx';
-import type { Clock } from './sandbox-types.ts';
+import { type Clock, callSandbox, useSandbox } from './sandbox-api.ts';
 import { useControl } from './use-control.ts';
 
 const daySeconds = 86_400;
@@ -22,14 +20,14 @@ const steps = [
 
 /** Lets time pass at the sandbox: trials end, subscriptions renew, payments are retried. */
 export function ClockSection() {
-  const clock = useResource<Clock>('/sandbox/clock');
+  const clock = useSandbox<Clock>('/clock');
   const { isBusy, run } = useControl();
   const [days, setDays] = useState('');
   const count = /^\d+$/.test(days) ? Number(days) : 0;
   const isValid = count >= 1 && count <= daysMax;
   const advance = (advanceSeconds: number) =>
     run(async () => {
-      await request('POST', '/sandbox/clock', { body: { advanceSeconds } });
+      await callSandbox({ method: 'POST', path: '/clock', body: { advanceSeconds } });
       clock.reload();
     }, 'The clock has moved');
   return (

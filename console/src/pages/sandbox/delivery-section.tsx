@@ -1,10 +1,8 @@
 import { deliveryModes } from '../../../../src/sandbox-control/sandbox-modes.ts';
-import { request } from '../../api/request.ts';
-import { useResource } from '../../api/use-resource.ts';
 import { SelectField } from '../../parts/field.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
-import type { Delivery } from './sandbox-types.ts';
+import { callSandbox, type Delivery, useSandbox } from './sandbox-api.ts';
 import { useControl } from './use-control.ts';
 
 const texts: Readonly<Record<(typeof deliveryModes)[number], string>> = {
@@ -17,11 +15,11 @@ const texts: Readonly<Record<(typeof deliveryModes)[number], string>> = {
 
 /** How the sandbox delivers webhooks to Till. */
 export function DeliverySection() {
-  const delivery = useResource<Delivery>('/sandbox/delivery');
+  const delivery = useSandbox<Delivery>('/delivery');
   const { isBusy, run } = useControl();
   const post = (path: string, body: object | undefined, done: string) =>
     run(async () => {
-      await request('POST', path, body === undefined ? {} : { body });
+      await callSandbox({ method: 'POST', path, body });
       delivery.reload();
     }, done);
   return (
@@ -32,7 +30,7 @@ export function DeliverySection() {
             <SelectField
               label="Delivery"
               value={mode}
-              onInput={(next) => void post('/sandbox/delivery', { mode: next }, 'Delivery changed')}
+              onInput={(next) => void post('/delivery', { mode: next }, 'Delivery changed')}
             >
               {deliveryModes.map((one) => (
                 <option key={one} value={one}>
@@ -44,9 +42,7 @@ export function DeliverySection() {
             <button
               type="button"
               disabled={isBusy}
-              onClick={() =>
-                void post('/sandbox/delivery/flush', undefined, 'Every waiting webhook was tried')
-              }
+              onClick={() => void post('/delivery/flush', undefined, 'Every waiting webhook was tried')}
             >
               Deliver now
             </button>

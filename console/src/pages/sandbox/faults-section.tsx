@@ -1,12 +1,10 @@
 import { useState } from 'preact/hooks';
 import { faultKinds } from '../../../../src/sandbox-control/sandbox-modes.ts';
-import { request } from '../../api/request.ts';
-import { useResource } from '../../api/use-resource.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
-import type { Faults, Operations } from './sandbox-types.ts';
+import { callSandbox, type Faults, type Operations, useSandbox } from './sandbox-api.ts';
 import { useControl } from './use-control.ts';
 
 type FaultKind = (typeof faultKinds)[number];
@@ -21,11 +19,11 @@ const texts: Readonly<Record<FaultKind, string>> = {
 
 /** What goes wrong with the next requests of Till to the sandbox. */
 export function FaultsSection() {
-  const faults = useResource<Faults>('/sandbox/faults');
+  const faults = useSandbox<Faults>('/faults');
   const { isBusy, run } = useControl();
   const remove = (path: string, done: string) =>
     run(async () => {
-      await request('DELETE', path);
+      await callSandbox({ method: 'DELETE', path });
       faults.reload();
     }, done);
   return (
@@ -55,7 +53,7 @@ export function FaultsSection() {
                         type="button"
                         disabled={isBusy}
                         aria-label={`Remove the fault of ${operation}`}
-                        onClick={() => void remove(`/sandbox/faults/${id}`, 'Fault removed')}
+                        onClick={() => void remove(`/faults/${id}`, 'Fault removed')}
                       >
                         Remove
                       </button>
@@ -66,7 +64,7 @@ export function FaultsSection() {
               <button
                 type="button"
                 disabled={isBusy}
-                onClick={() => void remove('/sandbox/faults', 'All faults removed')}
+                onClick={() => void remove('/faults', 'All faults removed')}
               >
                 Remove all
               </button>
@@ -79,7 +77,7 @@ export function FaultsSection() {
 }
 
 function AddFault({ onAdded }: { readonly onAdded: () => void }) {
-  const operations = useResource<Operations>('/sandbox/operations');
+  const operations = useSandbox<Operations>('/operations');
   const { isBusy, run } = useControl();
   const [operation, setOperation] = useState('*');
   const [kind, setKind] = useState<FaultKind>('error');
@@ -88,7 +86,8 @@ function AddFault({ onAdded }: { readonly onAdded: () => void }) {
   const add = () =>
     run(async () => {
       const extra = kind === 'latency' ? { latencyMs: 3_000 } : kind === 'error' ? { status: 500 } : {};
-      await request('POST', '/sandbox/faults', { body: { operation, kind, times: Number(times), ...extra } });
+      const body = { operation, kind, times: Number(times), ...extra };
+      await callSandbox({ method: 'POST', path: '/faults', body });
       onAdded();
     }, 'Fault added');
   return (

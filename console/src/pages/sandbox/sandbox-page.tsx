@@ -1,4 +1,3 @@
-import { useResource } from '../../api/use-resource.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -6,7 +5,7 @@ import { Id } from '../../parts/values.tsx';
 import { ClockSection } from './clock-section.tsx';
 import { DeliverySection } from './delivery-section.tsx';
 import { FaultsSection } from './faults-section.tsx';
-import type { TestCards } from './sandbox-types.ts';
+import { type TestCards, useSandbox } from './sandbox-api.ts';
 
 /** The controls of the sandbox, while it is the processor. */
 export function SandboxPage() {
@@ -33,7 +32,7 @@ const columns: readonly Column<TestCard>[] = [
 ];
 
 function TestCardsSection() {
-  const cards = useResource<TestCards>('/sandbox/test-cards');
+  const cards = useSandbox<TestCards>('/test-cards');
   return (
     <Section title="Test cards">
       <p class="quiet">Any expiry date in the future and any security code work.</p>

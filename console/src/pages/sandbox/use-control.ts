@@ -1,5 +1,5 @@
 import { useRef, useState } from 'preact/hooks';
-import { toApiError } from '../../api/api-error.ts';
+import { failureOf } from '../../api/failure.ts';
 import { notify } from '../../parts/notices.tsx';
 
 /** Runs one control at a time: a second click while one runs does nothing. */
@@ -17,7 +17,7 @@ export function useControl(): {
       await control();
       notify(done);
     } catch (error) {
-      const { title, detail } = toApiError(error);
+      const { title, detail } = failureOf(error);
       notify(`${title}: ${detail}`);
     } finally {
       running.current = false;

@@ -1,4 +1,4 @@
-import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../api/types.ts';
+import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../../../client/src/index.ts';
 
 /** What the page and the dialogs of a subscription need to say what it is and what will happen. */
 export interface Around {

@@ -1,8 +1,8 @@
-import { request } from '../../api/request.ts';
-import type { Subscription } from '../../api/types.ts';
+import type { Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { termsText, termsWithPrice } from './terms.ts';
 
@@ -18,7 +18,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
       isDangerous
       done="Subscription canceled"
       onClose={onClose}
-      act={() => request('DELETE', `/subscriptions/${id}`)}
+      act={() => till().subscriptions.cancel(id)}
     >
       <p>The subscription to {termsWithPrice(planOf(plans, planId), quantity)} ends now.</p>
       <ul>
@@ -58,7 +58,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
       done={`The subscription will end on ${end}`}
       onClose={onClose}
       act={(idempotencyKey) =>
-        request('PATCH', `/subscriptions/${id}`, { idempotencyKey, body: { cancelAtPeriodEnd: true } })
+        till().subscriptions.update(id, { cancelAtPeriodEnd: true }, { idempotencyKey })
       }
     >
       <p>
@@ -89,7 +89,7 @@ export function KeepSubscription({ subscription, plans, onClose }: DialogProps) 
       done="The subscription goes on"
       onClose={onClose}
       act={(idempotencyKey) =>
-        request('PATCH', `/subscriptions/${id}`, { idempotencyKey, body: { cancelAtPeriodEnd: false } })
+        till().subscriptions.update(id, { cancelAtPeriodEnd: false }, { idempotencyKey })
       }
     >
       <p>

@@ -1,4 +1,4 @@
-import type { PaymentMethod, Subscription } from '../../api/types.ts';
+import type { PaymentMethod, Subscription } from '../../../../client/src/index.ts';
 import { cardText } from '../payments/card-text.ts';
 
 /** The card that a subscription charges: its own, or else the customer's default. */

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
-import { request } from '../../api/request.ts';
-import type { ChangedSubscription, ChangePreview } from '../../api/types.ts';
+import type { ChangedSubscription, SubscriptionChangePreview } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { price } from '../../format/interval.ts';
 import { localTime } from '../../format/local-time.ts';
@@ -11,6 +10,7 @@ import { DataTable } from '../../parts/data-table.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
 import { Loading } from '../../parts/states.tsx';
 import { Money, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
 import { adviceOnChange } from './change-advice.tsx';
@@ -46,7 +46,7 @@ export function ChangeTerms(props: DialogProps) {
     proration: 'nextInvoice',
   });
   const body = changeBody(wanted, subscription);
-  const { preview, error } = usePreview(subscription, body);
+  const { preview, failure } = usePreview(subscription, body);
   return (
     <ActionDialog
       title="Change plan or quantity"
@@ -56,13 +56,11 @@ export function ChangeTerms(props: DialogProps) {
       adviceOn={adviceOnChange}
       onClose={onClose}
       act={(idempotencyKey) =>
-        request<ChangedSubscription>('PATCH', `/subscriptions/${id}`, {
-          idempotencyKey,
-          body: {
-            ...body,
-            ...(preview?.prorationDate == null ? {} : { prorationDate: preview.prorationDate }),
-          },
-        })
+        till().subscriptions.update(
+          id,
+          { ...body, ...(preview?.prorationDate == null ? {} : { prorationDate: preview.prorationDate }) },
+          { idempotencyKey },
+        )
       }
     >
       <Inputs {...props} wanted={wanted} onChange={(change) => setWanted({ ...wanted, ...change })} />
@@ -78,8 +76,8 @@ export function ChangeTerms(props: DialogProps) {
                 ? ' now.'
                 : ` ${currentPeriodEnd === null ? 'when the period ends' : `on ${localTime(currentPeriodEnd)}`}.`}
             </p>
-            {error !== undefined && <Problem error={error} advice={adviceOnChange(error)} />}
-            {error === undefined && preview === undefined && <Loading what="Calculating" />}
+            {failure !== undefined && <Problem failure={failure} advice={adviceOnChange(failure.error)} />}
+            {failure === undefined && preview === undefined && <Loading what="Calculating" />}
             {preview !== undefined && (
               <Preview
                 preview={preview}
@@ -159,7 +157,13 @@ function Inputs({
   );
 }
 
-function Preview({ preview, texts }: { readonly preview: ChangePreview; readonly texts: readonly string[] }) {
+function Preview({
+  preview,
+  texts,
+}: {
+  readonly preview: SubscriptionChangePreview;
+  readonly texts: readonly string[];
+}) {
   const { lines, currency, billedNow, amountDue } = preview;
   return (
     <>
@@ -199,7 +203,7 @@ function Preview({ preview, texts }: { readonly preview: ChangePreview; readonly
   );
 }
 
-function confirmText(body: ChangeBody | undefined, preview: ChangePreview | undefined): string {
+function confirmText(body: ChangeBody | undefined, preview: SubscriptionChangePreview | undefined): string {
   if (preview?.billedNow === true && preview.amountDue > 0)
     return `Change and charge ${money(preview.amountDue, preview.currency)}`;
   return body?.when === 'periodEnd' ? 'Plan the change' : 'Change now';

@@ -1,7 +1,7 @@
-import { request } from '../../api/request.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { adviceOnChange } from './change-advice.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
@@ -20,10 +20,7 @@ export function DropPendingChange({ subscription, plans, onClose }: DialogProps)
       adviceOn={adviceOnChange}
       onClose={onClose}
       act={(idempotencyKey) =>
-        request('PATCH', `/subscriptions/${id}`, {
-          idempotencyKey,
-          body: { planId, quantity, proration: 'none' },
-        })
+        till().subscriptions.update(id, { planId, quantity, proration: 'none' }, { idempotencyKey })
       }
     >
       <p>

@@ -1,7 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ApiError } from '../../api/api-error.ts';
-import { request } from '../../api/request.ts';
-import type { Invoice, Page, Subscription } from '../../api/types.ts';
+import { type Invoice, isTillError, type Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { money } from '../../format/money.ts';
@@ -9,6 +7,7 @@ import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { Show } from '../../parts/states.tsx';
+import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
 import { termsWithPrice } from './terms.ts';
@@ -20,10 +19,11 @@ const invoicesMax = 10;
 export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
   const { id } = subscription;
   const [cardId, setCardId] = useState('');
-  const invoices = useResource<Page<Invoice>>('/invoices', {
-    query: { subscriptionId: id, limit: invoicesMax },
-    reloadOn: ({ objectType, data }) => objectType === 'invoice' && data['subscriptionId'] === id,
-  });
+  const invoices = useResource(
+    (options) => till().invoices.list({ subscriptionId: id, limit: invoicesMax }, options).page(),
+    [id],
+    ({ objectType, data }) => objectType === 'invoice' && data.subscriptionId === id,
+  );
   const card = cardId === '' ? cardOf(cards, subscription) : cards.find((one) => one.id === cardId);
   const latest = toPay(invoices.value?.data ?? [], subscription);
   const amount = latest === undefined ? '' : money(latest.amountRemaining, latest.currency);
@@ -36,10 +36,7 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
       adviceOn={advice}
       onClose={onClose}
       act={(idempotencyKey) =>
-        request<Subscription>('POST', `/subscriptions/${id}/pay`, {
-          idempotencyKey,
-          body: cardId === '' ? {} : { paymentMethodId: cardId },
-        })
+        till().subscriptions.pay(id, cardId === '' ? {} : { paymentMethodId: cardId }, { idempotencyKey })
       }
     >
       {cards.length > 0 && (
@@ -123,9 +120,10 @@ function Charge({
   );
 }
 
-function advice({ code, declineCode }: ApiError) {
-  if (code === 'payment_declined')
-    return `The invoice stays open.${declineCode === null ? '' : ` Reason: ${words(declineCode)}.`} Try another card.`;
-  if (code === 'authentication_required') return 'The invoice stays open until the customer has confirmed.';
+function advice(error: unknown) {
+  if (isTillError(error, 'payment_declined'))
+    return `The invoice stays open.${error.declineCode === null ? '' : ` Reason: ${words(error.declineCode)}.`} Try another card.`;
+  if (isTillError(error, 'authentication_required'))
+    return 'The invoice stays open until the customer has confirmed.';
   return undefined;
 }

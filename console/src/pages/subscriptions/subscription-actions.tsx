@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Subscription } from '../../api/types.ts';
+import type { Subscription } from '../../../../client/src/index.ts';
 import { can } from '../../session.ts';
 import type { Around, DialogProps } from './around.ts';
 import { CancelAtPeriodEnd, CancelNow, KeepSubscription } from './cancel-subscription.tsx';

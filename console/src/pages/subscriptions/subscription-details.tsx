@@ -1,4 +1,4 @@
-import type { Subscription } from '../../api/types.ts';
+import type { Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
 import { pageOf } from '../../links.ts';

@@ -1,15 +1,7 @@
 import { useRoute } from 'preact-iso';
-import type {
-  Entitlement,
-  Entitlements,
-  Invoice,
-  Payment,
-  PaymentMethod,
-  Plan,
-  Subscription,
-} from '../../api/types.ts';
+import type { Entitlement, Plan, Subscription } from '../../../../client/src/index.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
-import { type Resource, useResource } from '../../api/use-resource.ts';
+import { useResource } from '../../api/use-resource.ts';
 import { localTime } from '../../format/local-time.ts';
 import { listOf } from '../../links.ts';
 import { Page } from '../../parts/page.tsx';
@@ -17,6 +9,7 @@ import { RelatedList } from '../../parts/related-list.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
+import { till } from '../../session.ts';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import type { Around } from './around.ts';
@@ -27,9 +20,11 @@ import { hasEnded, termsText } from './terms.ts';
 export function SubscriptionPage() {
   const { id = '' } = useRoute().params;
   const plans = usePlans();
-  const subscription = useResource<Subscription>(`/subscriptions/${id}`, {
-    reloadOn: ({ objectId }) => objectId === id,
-  });
+  const subscription = useResource(
+    (options) => till().subscriptions.get(id, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
   return (
     <Show resource={subscription} heading="Subscription">
       {(value) => (
@@ -51,7 +46,10 @@ function Loaded({
   readonly onActed: () => void;
 }) {
   const { id, customerId } = subscription;
-  const cards = useResource<readonly PaymentMethod[]>(`/customers/${customerId}/payment-methods`);
+  const cards = useResource(
+    (options) => till().customers.paymentMethods(customerId).list(options),
+    [customerId],
+  );
   const around: Around = {
     subscription,
     plans,
@@ -68,20 +66,18 @@ function Loaded({
     >
       <Announcements subscription={subscription} plans={plans} />
       <SubscriptionDetails {...around} />
-      <RelatedList<Invoice>
+      <RelatedList
         title="Invoices"
-        path="/invoices"
-        query={{ subscriptionId: id }}
+        list={(limit, options) => till().invoices.list({ subscriptionId: id, limit }, options)}
         all={listOf('invoice', { subscriptionId: id })}
         empty="No invoices."
         columns={invoiceColumns}
         keyOf={(invoice) => invoice.id}
         reloadOn={isOfThis('invoice')}
       />
-      <RelatedList<Payment>
+      <RelatedList
         title="Payments"
-        path="/payments"
-        query={{ subscriptionId: id }}
+        list={(limit, options) => till().payments.list({ subscriptionId: id, limit }, options)}
         all={listOf('payment', { subscriptionId: id })}
         empty="No payments."
         columns={paymentColumns}
@@ -95,9 +91,11 @@ function Loaded({
 
 /** Why the subscription entitles its customer or not. Undefined if it is not known. */
 function useEntitlement({ id, customerId }: Subscription): Entitlement | undefined {
-  const { value }: Resource<Entitlements> = useResource(`/customers/${customerId}/entitlements`, {
-    reloadOn: ({ objectId }) => objectId === id,
-  });
+  const { value } = useResource(
+    (options) => till().customers.entitlements(customerId, options),
+    [customerId],
+    ({ objectId }) => objectId === id,
+  );
   return value?.subscriptions.find(({ subscriptionId }) => subscriptionId === id);
 }
 

@@ -1,8 +1,9 @@
+import type { Plan, SubscriptionQuery } from '../../../../client/src/index.ts';
 import { subscriptionStatuses } from '../../../../src/model/subscription.ts';
-import type { Plan } from '../../api/types.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { createdFilters, currencyFilter, customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
+import { till } from '../../session.ts';
 import { subscriptionColumns } from './subscription-columns.tsx';
 
 export function SubscriptionsPage() {
@@ -11,7 +12,8 @@ export function SubscriptionsPage() {
     <ListPage
       title="Subscriptions"
       noun="subscription"
-      path="/subscriptions"
+      list={(query: SubscriptionQuery, options) => till().subscriptions.list(query, options)}
+      exportPath="/api/v1/subscriptions"
       columns={subscriptionColumns(plans)}
       keyOf={({ id }) => id}
       filters={filtersOf(plans ?? [])}

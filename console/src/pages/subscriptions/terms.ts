@@ -1,4 +1,4 @@
-import type { Entitlement, Plan, Subscription } from '../../api/types.ts';
+import type { Entitlement, Plan, Subscription } from '../../../../client/src/index.ts';
 import { priceOf } from '../../format/interval.ts';
 import { localDay, localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';

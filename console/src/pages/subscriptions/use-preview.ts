@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type ApiError, toApiError } from '../../api/api-error.ts';
-import { request } from '../../api/request.ts';
-import type { ChangePreview, Subscription } from '../../api/types.ts';
+import type { Subscription, SubscriptionChangePreview } from '../../../../client/src/index.ts';
+import { type Failure, failureOf } from '../../api/failure.ts';
+import { till } from '../../session.ts';
 import type { ChangeBody } from './wanted-terms.ts';
 
 /** A preview asks the processor, so one is not made for every key that is pressed. */
@@ -9,8 +9,8 @@ const pauseMs = 300;
 
 interface Loaded {
   readonly of: string;
-  readonly preview?: ChangePreview;
-  readonly error?: ApiError;
+  readonly preview?: SubscriptionChangePreview;
+  readonly failure?: Failure;
 }
 
 /** The preview of a change. Both are undefined while it is made. A preview of other inputs is never shown. */
@@ -25,12 +25,14 @@ export function usePreview(
     if (body === undefined) return undefined;
     const stopped = new AbortController();
     const load = () =>
-      request<ChangePreview>('POST', `/subscriptions/${id}/preview`, { body, signal: stopped.signal }).then(
-        (preview) => setLoaded({ of, preview }),
-        (error: unknown) => {
-          if (!stopped.signal.aborted) setLoaded({ of, error: toApiError(error) });
-        },
-      );
+      till()
+        .subscriptions.preview(id, body, { signal: stopped.signal })
+        .then(
+          (preview) => setLoaded({ of, preview }),
+          (error: unknown) => {
+            if (!stopped.signal.aborted) setLoaded({ of, failure: failureOf(error) });
+          },
+        );
     const timer = setTimeout(load, pauseMs);
     return () => {
       clearTimeout(timer);

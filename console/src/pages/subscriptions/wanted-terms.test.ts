@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Plan } from '../../api/types.ts';
+import type { Plan } from '../../../../client/src/index.ts';
 import { changeBody, costText, parseQuantity, selectablePlans, type WantedTerms } from './wanted-terms.ts';
 
 const present = { planId: 'gold', quantity: 1 };

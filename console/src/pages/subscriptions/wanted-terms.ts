@@ -1,7 +1,14 @@
-import { type Proration, quantityMax } from '../../../../src/subscriptions/changes/subscription-patch.ts';
-import type { ChangePreview, Plan, Subscription } from '../../api/types.ts';
+import type {
+  Plan,
+  Subscription,
+  SubscriptionChange,
+  SubscriptionChangePreview,
+} from '../../../../client/src/index.ts';
+import { quantityMax } from '../../../../src/subscriptions/changes/subscription-patch.ts';
 import { localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';
+
+type Proration = NonNullable<SubscriptionChange['proration']>;
 
 /** What the inputs of a change say. */
 export interface WantedTerms {
@@ -46,7 +53,7 @@ export function selectablePlans(plans: readonly Plan[], present: Plan | undefine
 
 /** When and what the customer pays for a change, in words. */
 export function costText(
-  { amountDue, currency, billedNow }: Pick<ChangePreview, 'amountDue' | 'currency' | 'billedNow'>,
+  { amountDue, currency, billedNow }: Pick<SubscriptionChangePreview, 'amountDue' | 'currency' | 'billedNow'>,
   { when, proration }: Pick<ChangeBody, 'when' | 'proration'>,
   { card, currentPeriodEnd }: { readonly card: string; readonly currentPeriodEnd: string | null },
 ): readonly string[] {

@@ -1,5 +1,5 @@
-import { request } from '../../api/request.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
 
 /** A request replays a thousand. More requests than this are not sent at once. */
 const requestsMax = 100;
@@ -29,7 +29,7 @@ export function ReplayFailed({
 
 async function replayAll(): Promise<void> {
   for (let sent = 0; sent < requestsMax; sent += 1) {
-    const { hasMore } = await request<{ hasMore: boolean }>('POST', '/webhook-events/replay-failed');
+    const { hasMore } = await till().webhookEvents.replayFailed();
     if (!hasMore) return;
   }
 }

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import { request } from '../../api/request.ts';
-import type { WebhookEventWithPayload } from '../../api/types.ts';
+import type { WebhookEventWithPayload } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { dashboardLink } from '../../dashboard.ts';
@@ -12,13 +11,16 @@ import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Id, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 
 export function WebhookEventPage() {
   const { id = '' } = useRoute().params;
   const [isOpen, setOpen] = useState(false);
-  const event = useResource<WebhookEventWithPayload>(`/webhook-events/${encodeURIComponent(id)}`, {
-    reloadOn: () => true,
-  });
+  const event = useResource(
+    (options) => till().webhookEvents.get(id, options),
+    [id],
+    () => true,
+  );
   // An event that changes nothing is processed in silence.
   useReloadWhile(event.value?.state === 'pending', event.reload);
   return (
@@ -47,7 +49,7 @@ export function WebhookEventPage() {
                 setOpen(false);
                 if (hasActed) event.reload();
               }}
-              act={() => request('POST', `/webhook-events/${encodeURIComponent(id)}/replay`)}
+              act={(idempotencyKey) => till().webhookEvents.replay(id, { idempotencyKey })}
             >
               <p>
                 Till processes this event again. That is safe: it changes something only if it is newer than

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import type { WebhookEvent } from '../../../../client/src/index.ts';
 import { webhookEventStates } from '../../../../src/model/webhook-event.ts';
-import type { Page as PageOf, WebhookEvent } from '../../api/types.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural } from '../../format/words.ts';
@@ -13,6 +13,7 @@ import { Pager, rowsPerPage } from '../../parts/pager.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { ReplayFailed } from './replay-failed.tsx';
 
 const failedShown = 10;
@@ -44,11 +45,16 @@ const failedColumns: readonly Column<WebhookEvent>[] = [
 export function WebhookEventsPage() {
   const { query } = useLocation();
   const values = filterValues(filters, query);
+  const page = Number(query['page'] ?? 1);
   const [round, setRound] = useState(0);
-  const events = useResource<PageOf<WebhookEvent>>('/webhook-events', {
-    query: { ...values, page: query['page'], limit: rowsPerPage },
-    reloadOn: () => true,
-  });
+  const events = useResource(
+    (options) =>
+      till()
+        .webhookEvents.list({ ...values, page, limit: rowsPerPage }, options)
+        .page(),
+    [values, page],
+    () => true,
+  );
   const reload = () => {
     setRound((count) => count + 1);
     events.reload();
@@ -87,10 +93,11 @@ function FailedEvents({
   readonly onReplayed: () => void;
 }) {
   const [isOpen, setOpen] = useState(false);
-  const failed = useResource<PageOf<WebhookEvent>>('/webhook-events', {
-    query: { state: 'failed', limit: failedShown },
-    reloadOn: () => true,
-  });
+  const failed = useResource(
+    (options) => till().webhookEvents.list({ state: 'failed', limit: failedShown }, options).page(),
+    [],
+    () => true,
+  );
   useReloadWhile(isWaiting, failed.reload);
   const { data = [], total = 0, totalCapped = false } = failed.value ?? {};
   if (data.length === 0) return null;

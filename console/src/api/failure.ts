@@ -1,0 +1,33 @@
+import { isTillError, TillConnectionError } from '../../../client/src/index.ts';
+
+/** Why a call failed, as a person reads it. */
+export interface Failure {
+  readonly title: string;
+  readonly detail: string;
+  readonly requestId: string | undefined;
+  /**
+   * Whether it is unknown if the call had an effect. Then only the same idempotency key may be used again: it cannot act
+   * twice.
+   */
+  readonly isUnresolved: boolean;
+  /** What was thrown, for `isTillError`. */
+  readonly error: unknown;
+}
+
+/** What to show for anything that was thrown. */
+export function failureOf(error: unknown): Failure {
+  if (isTillError(error)) {
+    const { title, detail, requestId, status, code } = error;
+    const isUnresolved = status >= 500 || status === 429 || code.endsWith('_in_flight');
+    return { title, detail, requestId, isUnresolved, error };
+  }
+  // The connection broke, or a proxy sent another page.
+  const isAnswered = error instanceof TillConnectionError && error.status !== undefined;
+  return {
+    title: isAnswered ? 'Invalid response' : 'No connection',
+    detail: `${isAnswered ? 'The response of Till could not be read' : 'Till could not be reached'}. Check the connection and try again.`,
+    requestId: undefined,
+    isUnresolved: true,
+    error,
+  };
+}
