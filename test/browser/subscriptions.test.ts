@@ -86,7 +86,10 @@ browserTest('a subscription can be canceled at its period’s end, kept, and can
   await act('Cancel at period end', /Gold \(€9\.00 per day\) goes on until .* and ends then/);
   await page.getByText(/^Ends on /).waitFor();
   assert.equal((await read()).cancelAtPeriodEnd, true);
-  await act('Keep it', /charged for Gold \(€9\.00 per day\)\. Nothing is charged now\./);
+  await act(
+    'Keep it',
+    /It renews on .+, and the customer is charged for Gold \(€9\.00 per day\)\. Nothing is charged now\./,
+  );
   await page.getByText(/^Ends on /).waitFor({ state: 'detached' });
   assert.equal((await read()).cancelAtPeriodEnd, false);
   await act('Cancel now', /Nothing is refunded, also not for the rest of the period until /);

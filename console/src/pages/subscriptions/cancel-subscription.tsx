@@ -81,7 +81,8 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
 
 /** Takes back that a subscription ends. */
 export function KeepSubscription({ subscription, plans, onClose }: DialogProps) {
-  const { id, planId, quantity, cancelAt } = subscription;
+  const { id, planId, quantity, cancelAt, currentPeriodEnd } = subscription;
+  const end = currentPeriodEnd === null ? 'when its period ends' : `on ${localTime(currentPeriodEnd)}`;
   return (
     <ActionDialog
       title="Keep the subscription"
@@ -94,7 +95,7 @@ export function KeepSubscription({ subscription, plans, onClose }: DialogProps) 
     >
       <p>
         The subscription does not end
-        {cancelAt !== null && ` on ${localTime(cancelAt)}`}. It renews then, and the customer is charged for{' '}
+        {cancelAt !== null && ` on ${localTime(cancelAt)}`}. It renews {end}, and the customer is charged for{' '}
         {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged now.
       </p>
     </ActionDialog>

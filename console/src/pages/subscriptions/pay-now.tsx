@@ -10,6 +10,7 @@ import { Show } from '../../parts/states.tsx';
 import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
+import { invoiceToPay, isUnpaid } from './invoice-to-pay.ts';
 import { termsWithPrice } from './terms.ts';
 
 /** Enough for the latest invoice and the older unpaid ones of most customers. */
@@ -25,8 +26,9 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
     ({ objectType, data }) => objectType === 'invoice' && data.subscriptionId === id,
   );
   const card = cardId === '' ? cardOf(cards, subscription) : cards.find((one) => one.id === cardId);
-  const latest = toPay(invoices.value?.data ?? [], subscription);
-  const amount = latest === undefined ? '' : money(latest.amountRemaining, latest.currency);
+  const all = invoices.value?.data ?? [];
+  const invoice = invoiceToPay(all, subscription);
+  const amount = invoice === undefined ? '' : money(invoice.amountRemaining, invoice.currency);
   return (
     <ActionDialog
       title="Pay now"
@@ -50,10 +52,10 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
         </SelectField>
       )}
       <Show resource={invoices}>
-        {({ data }) => (
+        {() => (
           <Charge
-            invoice={toPay(data, subscription)}
-            older={data.filter((one) => isUnpaid(one) && one.id !== toPay(data, subscription)?.id)}
+            invoice={invoice}
+            others={all.filter((one) => isUnpaid(one) && one !== invoice)}
             card={cardName(card)}
             terms={termsWithPrice(planOf(plans, subscription.planId), subscription.quantity)}
           />
@@ -63,51 +65,41 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
   );
 }
 
-/** The invoice that is charged: the latest one, unless it belongs to a change that waits for its payment. */
-function toPay(
-  invoices: readonly Invoice[],
-  { latestInvoiceId, pendingChange }: Pick<Subscription, 'latestInvoiceId' | 'pendingChange'>,
-): Invoice | undefined {
-  const changeInvoiceId = pendingChange !== null && pendingChange.at === null ? latestInvoiceId : null;
-  return invoices.filter(({ id, status }) => id !== changeInvoiceId && status !== 'void').find(isUnpaid);
-}
-
-function isUnpaid({ status }: Invoice): boolean {
-  return status === 'open' || status === 'draft';
-}
-
 /** Says what is charged. */
 function Charge({
   invoice,
-  older,
+  others,
   card,
   terms,
 }: {
   readonly invoice: Invoice | undefined;
-  readonly older: readonly Invoice[];
+  readonly others: readonly Invoice[];
   readonly card: string;
   readonly terms: string;
 }) {
-  if (invoice === undefined)
-    return (
-      <p>
-        No invoice is open. If the subscription is paused at the processor, it is resumed, and a new period of{' '}
-        {terms} is charged to {card}.
-      </p>
-    );
   const amount = ({ amountRemaining, currency }: Invoice) => money(amountRemaining, currency);
   const name = ({ number, status }: Invoice) =>
     number === null ? `the ${status} invoice` : `invoice ${number}`;
   return (
     <>
-      <p>
-        {amount(invoice)} of {name(invoice)} is charged to {card} now.
-      </p>
-      {older.length > 0 && (
+      {invoice === undefined ? (
+        <p>
+          No invoice is due. If the subscription is paused at the processor, it is resumed, and a new period
+          of {terms} is charged to {card}.
+        </p>
+      ) : (
+        <>
+          <p>
+            {amount(invoice)} of {name(invoice)} is charged to {card} now.
+          </p>
+          <p>If the card is declined, the invoice stays open.</p>
+        </>
+      )}
+      {others.length > 0 && (
         <>
           <p>These invoices stay unpaid:</p>
           <ul>
-            {older.map((one) => (
+            {others.map((one) => (
               <li key={one.id}>
                 {amount(one)}, {name(one)}
               </li>
@@ -115,7 +107,6 @@ function Charge({
           </ul>
         </>
       )}
-      <p>If the card is declined, the invoice stays open.</p>
     </>
   );
 }
