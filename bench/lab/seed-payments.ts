@@ -16,9 +16,9 @@ export async function seedPayments(database: BenchDatabase, count: number): Prom
   await seedCustomers(database, customers);
   await seedRows(database, count, {
     into: `till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
-      intent_status, processor_as_of, created_at, updated_at)`,
+      intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'pi_' || n, ${customerId(`n % ${customers}`)}, 2000, 2000, 'eur',
-      case n % 10 when 0 then 'canceled' else 'succeeded' end, made, made, made`,
+      case n % 10 when 0 then 'canceled' else 'succeeded' end, made, made, made, made`,
   });
   await database.query('vacuum analyze');
 }
@@ -26,8 +26,9 @@ export async function seedPayments(database: BenchDatabase, count: number): Prom
 /** Customers, each with its own email. */
 export async function seedCustomers(database: BenchDatabase, count: number): Promise<void> {
   await seedRows(database, count, {
-    into: 'till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)',
-    values: `${customerId('n')}, 'cus_' || n, n || '@example.com', made, made, made`,
+    into: `till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest, created_at,
+      updated_at)`,
+    values: `${customerId('n')}, 'cus_' || n, n || '@example.com', made, made, made, made`,
   });
   await database.query('vacuum analyze');
 }

@@ -10,13 +10,15 @@ const customerId = idOf('281474976710655');
 /** The customer and the plan that all objects belong to. */
 export async function seedOwner(database: BenchDatabase): Promise<void> {
   await database.query(`
-    insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
-    values (${customerId}, 'cus_bench', 'bench@example.com', ${long}, ${long}, ${long})`);
+    insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest,
+      created_at, updated_at)
+    values (${customerId}, 'cus_bench', 'bench@example.com', ${long}, ${long}, ${long}, ${long})`);
   await database.query(`
     insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-      product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+      product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
+      created_at, updated_at)
     values (${customerId}, 'prod_bench', 'price_bench', 'Bench', 900, 'eur', 'month', true, true,
-      ${long}, ${long}, ${long}, ${long})`);
+      ${long}, ${long}, ${long}, ${long}, ${long}, ${long})`);
 }
 
 /** The objects that the events change. */
@@ -26,15 +28,16 @@ export async function seedObjects(database: BenchDatabase): Promise<void> {
   await seedSubscriptions(database, `${numbers} where n % 3 = 0`);
   await database.query(`
     insert into till.payments (id, processor_payment_intent_id, customer_id, amount, currency, intent_status,
-      processor_as_of, created_at, updated_at)
+      processor_as_of, processor_as_of_latest, created_at, updated_at)
     select ${idOf('n')}, 'pi_bench_' || n, ${customerId}, 2000, 'eur', 'requires_payment_method',
-      ${long}, ${long}, ${long}
+      ${long}, ${long}, ${long}, ${long}
     from ${numbers} where n % 3 = 1`);
   await database.query(`
     insert into till.invoices (id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id,
-      amount_due, amount_paid, currency, status, processor_as_of, created_at, updated_at)
-    select ${idOf('n')}, 'in_bench_' || n, ${customerId}, 'cus_bench', 'sub_bench_' || n, 800, 0, 'eur', 'draft',
-      ${long}, ${long}, ${long}
+      amount_due, amount_paid, amount_remaining, currency, status, attempt_count, processor_as_of,
+      processor_as_of_latest, created_at, updated_at)
+    select ${idOf('n')}, 'in_bench_' || n, ${customerId}, 'cus_bench', 'sub_bench_' || n, 800, 0, 800, 'eur', 'draft', 0,
+      ${long}, ${long}, ${long}, ${long}
     from ${numbers} where n % 3 = 2`);
   await database.query('vacuum analyze');
 }
@@ -44,8 +47,9 @@ export async function seedManySubscriptions(database: BenchDatabase, count: numb
   await seedOwner(database);
   const numbers = `generate_series(0, ${count - 1}) as n`;
   await database.query(`
-    insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
-    select ${idOf('n')}, 'cus_bench_' || n, 'bench@example.com', ${long}, ${long}, ${long} from ${numbers}`);
+    insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest,
+      created_at, updated_at)
+    select ${idOf('n')}, 'cus_bench_' || n, 'bench@example.com', ${long}, ${long}, ${long}, ${long} from ${numbers}`);
   await seedSubscriptions(database, numbers, idOf('n'));
   await database.query('vacuum analyze');
 }
@@ -57,8 +61,8 @@ async function seedSubscriptions(
 ): Promise<void> {
   await database.query(`
     insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      current_period_start, current_period_end, processor_as_of, created_at, updated_at)
+      current_period_start, current_period_end, processor_as_of, processor_as_of_latest, created_at, updated_at)
     select ${idOf('n')}, 'sub_bench_' || n, ${owner}, ${customerId}, 'incomplete',
-      ${long}, now() + interval '60 days', ${long}, ${long}, ${long}
+      ${long}, now() + interval '60 days', ${long}, ${long}, ${long}, ${long}
     from ${numbers}`);
 }

@@ -151,9 +151,10 @@ async function seedPlans(database: BenchDatabase): Promise<void> {
   for (const number of [0, 1])
     await database.query(`
       insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-        product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+        product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
+        created_at, updated_at)
       values ('${planOf(number)}', 'prod_${number}', 'price_${number}', 'Gold', 900, 'eur', 'month', true, true,
-        now(), now(), now(), now())`);
+        now(), now(), now(), now(), now(), now())`);
 }
 
 /** Nine in ten have the plan that is sold today; the first tenth has an older plan. */
@@ -161,10 +162,10 @@ async function seedSubscriptions(database: BenchDatabase, count: number): Promis
   await seedPlans(database);
   await seedRows(database, count, {
     into: `till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, current_period_end,
-      processor_as_of, created_at, updated_at)`,
+      processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'sub_' || n, ${owner},
       case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
-      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', made, made, made`,
+      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', made, made, made, made`,
   });
   await database.query('vacuum analyze');
 }
@@ -175,14 +176,15 @@ async function seedInvoices(database: BenchDatabase, count: number): Promise<voi
   const middle = Math.floor(count / invoicesPerSubscription / 2);
   await database.query(`
     insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, current_period_end,
-      processor_as_of, created_at, updated_at)
+      processor_as_of, processor_as_of_latest, created_at, updated_at)
     values ('${planOf(3)}', 'sub_${middle}', ${owner}, '${planOf(0)}', 'active', now() + interval '60 days',
-      now(), now(), now())`);
+      now(), now(), now(), now())`);
   await seedRows(database, count, {
     into: `till.invoices (id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id,
-      amount_due, amount_paid, currency, status, processor_as_of, created_at, updated_at)`,
+      amount_due, amount_paid, amount_remaining, currency, status, attempt_count, processor_as_of,
+      processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'in_' || n, ${owner}, 'cus_bench', 'sub_' || n % ${count / invoicesPerSubscription}, 800, 800,
-      'eur', case n % 20 when 0 then 'open' else 'paid' end, made, made, made`,
+      0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, made, made, made, made`,
   });
   await database.query('vacuum analyze');
 }

@@ -17,8 +17,7 @@ const customerTable = defineTable<Customer>('customers', {
   metadata: mutable('jsonb'),
   deletedAt: mutable('timestamptz'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows that an older release wrote, which stored a single time.
-  processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
+  processorAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
   revision: computed('integer'),

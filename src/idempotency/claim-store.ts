@@ -3,17 +3,14 @@ import {
   type Claim,
   type ClaimOperation,
   type IdempotencyKey,
-  keyOfOther,
   markOf,
-  ownClaim,
   type RecordedFailure,
-  unrepeatableName,
 } from './claim.ts';
 
-export interface NewClaim
-  extends Pick<Claim, 'operation' | 'key' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'> {
-  readonly keyName: string;
-}
+export type NewClaim = Pick<
+  Claim,
+  'operation' | 'key' | 'keyName' | 'requestHash' | 'resourceId' | 'parentId' | 'owner'
+>;
 
 export interface StoredClaim extends Claim {
   readonly leasedUntil: Date;
@@ -40,10 +37,7 @@ export class ClaimStore {
     return { ...claim, mark: markOf(claim, this.#installationId) };
   }
 
-  /**
-   * Returns the new claims, without those whose key is taken by any application. Inserts in order of the keys to avoid
-   * deadlocks.
-   */
+  /** Returns the new claims, without those whose key is taken. Inserts in order of the keys to avoid deadlocks. */
   insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
     return this.#read(
       db,
@@ -53,8 +47,8 @@ export class ClaimStore {
          now() + make_interval(secs => $8)
        from unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::uuid[], $6::uuid[], $7::int[])
          as v (operation, key, key_name, request_hash, resource_id, parent_id, owner)
-       order by operation, key
-       on conflict (operation, key) do nothing
+       order by operation, key_name, key
+       on conflict (operation, key_name, key) do nothing
        returning ${columns}`,
       [
         claims.map(({ operation }) => operation),
@@ -70,29 +64,19 @@ export class ClaimStore {
     );
   }
 
-  /**
-   * Keeps a row for as long as another application has a claim beside it, so that an insert under the same key always finds
-   * the key taken, and the application looks for its claim beside it.
-   */
-  async markShared(tx: Queryable, { resourceId }: Claim): Promise<void> {
-    await tx.query('update till.idempotency_claims set shared_at = now() where resource_id = $1', [
-      resourceId,
-    ]);
-  }
-
   /** Reads without a lock, so that it never waits and never blocks other requests. */
   async find(
     db: Queryable,
     operation: ClaimOperation,
-    key: IdempotencyKey,
+    { keyName, key }: IdempotencyKey,
   ): Promise<StoredClaim | undefined> {
     const rows = await this.#read(
       db,
-      `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)`,
-      [operation, key.key, keyOfOther(key)],
+      `select ${columns} from till.idempotency_claims where operation = $1 and key_name = $2 and key = $3`,
+      [operation, keyName, key],
       'find_claim',
     );
-    return ownClaim(rows, key);
+    return rows[0];
   }
 
   async findByResource(db: Queryable, resourceId: string): Promise<StoredClaim | undefined> {
@@ -113,20 +97,17 @@ export class ClaimStore {
     return rows[0];
   }
 
-  /** Locks the claims under a key: that of the application, if it has one, and that of another application. */
   async lockKey(
     tx: Queryable,
     operation: ClaimOperation,
-    key: IdempotencyKey,
-  ): Promise<{ readonly own: StoredClaim | undefined; readonly other: StoredClaim | undefined }> {
+    { keyName, key }: IdempotencyKey,
+  ): Promise<StoredClaim | undefined> {
     const rows = await this.#read(
       tx,
-      `select ${columns} from till.idempotency_claims where operation = $1 and key in ($2, $3)
-       order by key for update`,
-      [operation, key.key, keyOfOther(key)],
+      `select ${columns} from till.idempotency_claims where operation = $1 and key_name = $2 and key = $3 for update`,
+      [operation, keyName, key],
     );
-    const own = ownClaim(rows, key);
-    return { own, other: rows.find((claim) => claim !== own) };
+    return rows[0];
   }
 
   async takeOver(tx: Queryable, claim: StoredClaim, owner: number): Promise<StoredClaim> {
@@ -232,22 +213,13 @@ export class ClaimStore {
     );
   }
 
-  /**
-   * False if another request has taken the claim over, or it is completed or removed. If another application has a claim
-   * beside this one, the row stays under a name that no caller has; see `markShared`.
-   */
+  /** False if another request has taken the claim over, or it is completed or removed. */
   async remove(tx: Queryable, claim: Claim): Promise<boolean> {
     const removed = await tx.query(
-      `delete from till.idempotency_claims where ${isStillHeld} and shared_at is null returning 1 as removed`,
+      `delete from till.idempotency_claims where ${isStillHeld} returning 1 as removed`,
       holderOf(claim),
     );
-    if (removed.length > 0) return true;
-    const left = await tx.query(
-      `update till.idempotency_claims set key_name = '${unrepeatableName}', completed_at = now()
-       where ${isStillHeld} returning 1 as removed`,
-      holderOf(claim),
-    );
-    return left.length > 0;
+    return removed.length > 0;
   }
 
   /** Open claims whose lease ended at least `idleMs` ago, rechecked with exponential backoff. */
@@ -263,16 +235,12 @@ export class ClaimStore {
     );
   }
 
-  /**
-   * Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. A shared row outlives the
-   * claims beside it: they are open for at most `ageMs` after their last request, and kept for `ageMs` once completed.
-   */
+  /** Deletes up to `limit` claims that were completed longer ago than `ageMs`. Returns their number. */
   async prune(db: Queryable, ageMs: number, limit: number): Promise<number> {
     const rows = await db.query(
-      `delete from till.idempotency_claims where (operation, key) in (
-         select operation, key from till.idempotency_claims
+      `delete from till.idempotency_claims where resource_id in (
+         select resource_id from till.idempotency_claims
          where completed_at < now() - make_interval(secs => $1)
-           and (shared_at is null or shared_at < now() - make_interval(secs => 3 * $1))
          order by completed_at limit $2 for update skip locked)
        returning 1 as pruned`,
       [ageMs / 1_000, limit],

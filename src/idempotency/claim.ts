@@ -21,7 +21,7 @@ export type ClaimOperation =
   | 'event_endpoints.replay'
   | 'api_keys.create';
 
-/** The key of a request. It belongs to an application: the same key of another one is another key. */
+/** The idempotency key of a request. It belongs to an application: the same text of another one is another key. */
 export interface IdempotencyKey {
   /** The name of the API key. Empty for API keys without a name of their own, which count as one application. */
   readonly keyName: string;
@@ -33,10 +33,10 @@ export const unrepeatableName = '*';
 
 export interface Claim {
   readonly operation: ClaimOperation;
-  /** The caller's key, the key of a second application (`keyOfOther`), or the id of the resource if there is no key. */
+  /** The caller's idempotency key, or the id of the resource if there is none. */
   readonly key: string;
-  /** The name that the key belongs to. Null for a claim of a release without names, which belongs to every name. */
-  readonly keyName: string | null;
+  /** The name that the idempotency key belongs to. */
+  readonly keyName: string;
   readonly requestHash: Buffer;
   /** What the processor sees of the key and the request. */
   readonly mark: RequestMark;
@@ -62,24 +62,6 @@ export interface RecordedFailure {
   readonly code: 'payment_declined' | 'authentication_required';
   readonly detail: string;
   readonly declineCode: string | null;
-}
-
-/**
- * The stored key of a claim whose key another application uses at the same time. Neither names nor keys contain a space.
- */
-export function keyOfOther({ keyName, key }: IdempotencyKey): string {
-  return `${keyName} ${key}`;
-}
-
-/** Which of the claims that are stored under either form of a key belongs to the application. */
-export function ownClaim<Stored extends Claim>(
-  claims: readonly Stored[],
-  own: IdempotencyKey,
-): Stored | undefined {
-  return (
-    claims.find(({ key }) => key === keyOfOther(own)) ??
-    claims.find(({ keyName }) => keyName === null || keyName === own.keyName)
-  );
 }
 
 /** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */
@@ -120,9 +102,7 @@ export function markOf(
 ): RequestMark {
   const digest = (value: string | Buffer) =>
     createHmac('sha256', installationId).update(value).digest('hex').slice(0, digestLength);
-  // The key of a second application begins with its name; see `keyOfOther`.
-  const ownKey = key.slice(key.indexOf(' ') + 1);
-  return { key: digest(`${operation} ${keyName ?? ''} ${ownKey}`), request: digest(requestHash) };
+  return { key: digest(`${operation} ${keyName} ${key}`), request: digest(requestHash) };
 }
 
 /** Identifies a request: equal values give the same hash, in any order of fields. */

@@ -4,14 +4,7 @@ import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import {
-  type Claim,
-  callEndedMs,
-  hashRequest,
-  type IdempotencyKey,
-  keyOfOther,
-  unrepeatableName,
-} from './claim.ts';
+import { type Claim, callEndedMs, hashRequest, type IdempotencyKey, unrepeatableName } from './claim.ts';
 import { keyInFlight, keyReused } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
@@ -247,16 +240,9 @@ export class Claims {
     const newClaim = this.#newClaim(request, requestHash);
     const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
-    const { own: claim, other } = await claims.lockKey(tx, newClaim.operation, newClaim);
-    if (other !== undefined) await claims.markShared(tx, other);
-    if (claim === undefined) {
-      // The claim was removed between the two statements, so the key is free again.
-      if (other === undefined) return { state: 'running' };
-      const [beside] = await claims.insert(tx, [{ ...newClaim, key: keyOfOther(newClaim) }]);
-      // Another request of the same application was faster.
-      if (beside === undefined) return { state: 'running' };
-      return { state: 'ours', claim: beside, isResumed: false };
-    }
+    const claim = await claims.lockKey(tx, newClaim.operation, newClaim);
+    // The claim was removed between the two statements, so the key is free again.
+    if (claim === undefined) return { state: 'running' };
     if (!claim.requestHash.equals(requestHash)) throw keyReused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
     if (await this.#isInProgress(tx, claim)) return { state: 'running' };
@@ -283,8 +269,7 @@ export class Claims {
 
 /** Requests with the same key of the same application wait together. */
 function watchOfKey({ operation, keyName, key }: Pick<Claim, 'operation' | 'keyName' | 'key'>): string {
-  // A stored key with a space already contains the name; see `keyOfOther`.
-  return `${operation} ${key.includes(' ') ? key : `${keyName} ${key}`}`;
+  return `${operation} ${keyName} ${key}`;
 }
 
 function watchOfClaim({ resourceId }: Claim): string {

@@ -167,7 +167,7 @@ export class IdempotencyService {
       });
       return false;
     }
-    // A completed claim leaves no reservation, unless a release that does not know of reservations completed it.
+    // Usually the claim has released it already.
     await database.transaction(async (tx) =>
       operation.release?.(tx, { resourceId: claimId, parentId: null }),
     );

@@ -24,16 +24,9 @@ const invoiceTable = defineTable<Invoice>(
     number: mutable('text'),
     amountDue: mutable('bigint'),
     amountPaid: mutable('bigint'),
-    // A previous release writes rows without the following columns. Those that have to end with the status do.
-    amountRemaining: mutable(
-      'bigint',
-      "case status when 'paid' then 0 else coalesce(amount_remaining, greatest(amount_due - amount_paid, 0)) end",
-    ),
-    attemptCount: mutable('integer', 'coalesce(attempt_count, 0)'),
-    nextPaymentAttemptAt: mutable(
-      'timestamptz',
-      "case when status in ('draft', 'open') then next_payment_attempt_at end",
-    ),
+    amountRemaining: mutable('bigint'),
+    attemptCount: mutable('integer'),
+    nextPaymentAttemptAt: mutable('timestamptz'),
     periodStart: mutable('timestamptz'),
     periodEnd: mutable('timestamptz'),
     invoicePdfUrl: mutable('text'),
@@ -43,8 +36,7 @@ const invoiceTable = defineTable<Invoice>(
     coversUntil: mutable('timestamptz'),
     isIncomplete: mutable('boolean'),
     processorAsOf: mutable('timestamptz'),
-    // Null in rows that an older release wrote, which stored a single time.
-    processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
+    processorAsOfLatest: mutable('timestamptz'),
     createdAt: immutable('timestamptz'),
     updatedAt: mutable('timestamptz'),
     revision: computed('integer'),

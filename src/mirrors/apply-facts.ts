@@ -77,7 +77,7 @@ export async function applyToRows<Row extends MirrorRow, Facts>(
   return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
 }
 
-/** The keys of rows that events created without metadata, because an older release stored the events. They need a refresh. */
+/** The keys of rows that erased events created, which do not show metadata. They need a refresh. */
 export function createdWithoutMetadata<Row, Facts extends { readonly metadata: unknown }>(
   source: Source,
   { unknown }: LockedRows<Row, Facts>,

@@ -2,9 +2,6 @@ import type { RowChange } from '../model/fold.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { columnOf, recordSet, type Table } from '../platform/table.ts';
 
-/** Below every id. */
-const nilId = '00000000-0000-0000-0000-000000000000';
-
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {
   readonly #table: Table<Row>;
@@ -70,13 +67,5 @@ export class MirrorStore<Row extends { readonly id: string }> {
       name,
       changes.map(({ before, after }) => ({ row: after, before })),
     );
-  }
-
-  /** Locks the next rows in the order of their ids, but not those that other transactions have locked. */
-  lockAfter(tx: Queryable, id: string | null, limit: number): Promise<readonly Row[]> {
-    const { name, columns } = this.#table;
-    const sql = `select ${columns} from till.${name} where id > coalesce($1, '${nilId}'::uuid)
-      order by id limit $2 for no key update skip locked`;
-    return tx.query(sql, [id, limit]);
   }
 }

@@ -70,8 +70,7 @@ export function takeCharge<Row extends ChargedRow>(
   const rowAt = row.chargedAt?.getTime() ?? Number.NEGATIVE_INFINITY;
   const chargeAt = charge.createdAt.getTime();
   if (chargeAt < rowAt) return kept;
-  // A payload stored by an older release does not contain the payment method.
-  return chargeAt > rowAt && charge.paymentMethod !== null ? taken : { verdict: 'refresh', row };
+  return chargeAt > rowAt ? taken : { verdict: 'refresh', row };
 }
 
 /** The same for an event. A row that still shows an authorisation that is over has missed how it ended. */

@@ -28,7 +28,7 @@ export interface CustomerFacts extends OwnFacts {
   readonly name: string | null;
   readonly phone: string | null;
   readonly externalId: string | null;
-  /** Null if it is unknown, and then so is the external id: older releases stored events without metadata. */
+  /** Null if the response does not show it. Then the external id is unknown too. */
   readonly metadata: Metadata | null;
   readonly deleted: boolean;
 }

@@ -27,7 +27,7 @@ export interface DisputeFacts extends Dispute {
   readonly processorCustomerId?: string | null;
 }
 
-/** An event about a dispute that does not name the payment intent, or was stored by a release that kept only the id. */
+/** An event about a dispute that does not name the payment intent. */
 export interface UnlinkedDisputeFacts {
   readonly processorDisputeId: string;
 }

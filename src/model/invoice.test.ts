@@ -94,7 +94,7 @@ test('two different values of the same second need a refresh, whichever field di
   }
 });
 
-test('an event that does not show a detail, because an older release stored it, does not clear it', () => {
+test('an event that does not show a detail does not clear it', () => {
   const later = { ...facts, status: 'open', asOf: atSecond(1_001) } as const;
   const { verdict, row } = takeInvoiceFacts(invoice, later, customerId, 'event', testNow);
   assert.equal(verdict, 'take');

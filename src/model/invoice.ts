@@ -41,7 +41,6 @@ interface InvoiceDetails {
   readonly nextPaymentAttemptAt?: Date | null;
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
-  /** Older releases stored events without it. */
   readonly invoicePdfUrl: string | null;
 }
 

@@ -49,8 +49,8 @@ interface MetadataFacts {
 }
 
 /**
- * Whether an event that a row would take does not show the metadata, because an older release stored it. Taking it would
- * date the row's metadata as of the event, so the object is read instead.
+ * Whether an event that a row would take does not show the metadata, because it was erased. Taking it would date the row's
+ * metadata as of the event, so the object is read instead.
  */
 export function needsMetadata(
   { metadata, deleted = false }: MetadataFacts & { readonly deleted?: boolean },

@@ -84,7 +84,7 @@ export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
-  /** Null if it is unknown: older releases stored events without metadata. */
+  /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
   /** Undefined in events: their stored form contains no free text. */
   readonly description?: string | null;

@@ -57,7 +57,7 @@ export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
   /** Null if the name cannot be read. The plan then keeps its name. */
   readonly name: string | null;
-  /** Null if it is unknown: older releases stored events without metadata. */
+  /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
   /** Features and group are part of the product's metadata. If that is unknown, so are they. */
   readonly features: PlanFeatures;

@@ -72,7 +72,7 @@ export interface SubscriptionFacts extends OwnFacts, SubscriptionValues, Subscri
    * beyond the first page of the processor's list are not read.
    */
   readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
-  /** Null if it is unknown: older releases stored events without metadata. */
+  /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
 }
 

@@ -28,12 +28,8 @@ const paymentTable = defineTable<Payment>('payments', {
   metadata: mutable('jsonb'),
   amount: mutable('bigint'),
   amountReceived: mutable('bigint'),
-  // A previous release updates rows without these two. Their values end with the status that they belong to.
-  amountCapturable: mutable(
-    'bigint',
-    "case when intent_status = 'requires_action' then amount_capturable else 0 end",
-  ),
-  failure: mutable('jsonb', "case when intent_status <> 'succeeded' then failure end"),
+  amountCapturable: mutable('bigint'),
+  failure: mutable('jsonb'),
   amountRefunded: computed('bigint'),
   amountReserved: computed('bigint'),
   currency: mutable('text'),
@@ -45,8 +41,7 @@ const paymentTable = defineTable<Payment>('payments', {
   captureBefore: mutable('timestamptz'),
   dispute: mutable('jsonb'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows that an older release wrote, which stored a single time.
-  processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
+  processorAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
   revision: computed('integer'),

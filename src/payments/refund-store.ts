@@ -19,8 +19,7 @@ const refundTable = defineTable<Refund>('refunds', {
   status: mutable('text'),
   reason: immutable('text'),
   processorAsOf: mutable('timestamptz'),
-  // Null in rows that an older release wrote, which stored a single time.
-  processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
+  processorAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
   revision: computed('integer'),

@@ -19,10 +19,9 @@ const planTable = defineTable<Plan>('plans', {
   priceActive: mutable('boolean'),
   active: computed('boolean'),
   productAsOf: mutable('timestamptz'),
-  // Null, like priceAsOfLatest, in rows that an older release wrote, which stored a single time.
-  productAsOfLatest: mutable('timestamptz', 'greatest(product_as_of, product_as_of_latest)'),
+  productAsOfLatest: mutable('timestamptz'),
   priceAsOf: mutable('timestamptz'),
-  priceAsOfLatest: mutable('timestamptz', 'greatest(price_as_of, price_as_of_latest)'),
+  priceAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),
   updatedAt: mutable('timestamptz'),
   revision: computed('integer'),

@@ -8,6 +8,21 @@ import { isLockTimeout } from './postgres.ts';
 const advisoryLockId = 0x746c6978;
 const connectTimeoutMs = 5_000;
 
+interface DeferredIndex {
+  readonly name: string;
+  readonly table: string;
+  /** What follows the name of the table: `(status, created_at, id)`. */
+  readonly definition: string;
+}
+
+/**
+ * Indexes that a release adds to a table that may be large. A migration is one transaction, so building an index in it
+ * blocks the writes to the table, about a second for every million rows. In new databases they are built from here too.
+ * They are declared in the code and not in the database, because the owner of the schema executes the definitions. For
+ * a partitioned table, a migration creates the index `on only` the table, and each partition gets its own later.
+ */
+const deferredIndexes: readonly DeferredIndex[] = [];
+
 /**
  * Builds the indexes that migrations left out for large tables and partitions, concurrently, so that no write waits. An
  * interrupted build starts over. Returns false if the work should be repeated soon.
@@ -16,8 +31,10 @@ export async function completeIndexes(options: {
   readonly url: string;
   readonly logger: Logger;
   readonly signal?: AbortSignal;
+  /** For tests. */
+  readonly deferred?: readonly DeferredIndex[];
 }): Promise<boolean> {
-  const { url, logger, signal } = options;
+  const { url, logger, signal, deferred = deferredIndexes } = options;
   const client = await connect(url);
   let pid: number | undefined;
   const cancel = () => void cancelBackend(url, pid);
@@ -25,7 +42,7 @@ export async function completeIndexes(options: {
   try {
     const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
     pid = rows[0]?.pid;
-    return await completeAll(client, logger, signal);
+    return await completeAll(client, deferred, logger, signal);
   } catch (error) {
     if (signal?.aborted || isLockTimeout(error)) return false;
     throw error;
@@ -37,10 +54,11 @@ export async function completeIndexes(options: {
 
 async function completeAll(
   client: pg.Client,
+  deferred: readonly DeferredIndex[],
   logger: Logger,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const missing = await findMissing(client);
+  const missing = await findMissing(client, deferred);
   if (missing.length === 0) return true;
   if (missing.some(({ isOwner }) => !isOwner)) {
     logger.warn(
@@ -54,7 +72,7 @@ async function completeAll(
   ]);
   if (lock.rows[0]?.taken !== true) return false;
   // Another process may have built some while this one waited for the lock.
-  for (const index of await findMissing(client)) {
+  for (const index of await findMissing(client, deferred)) {
     signal?.throwIfAborted();
     await index.build();
     logger.info({ index: index.name, table: index.table }, 'index built');
@@ -62,33 +80,33 @@ async function completeAll(
   return true;
 }
 
-async function findMissing(client: pg.Client): Promise<readonly MissingIndex[]> {
-  return [...(await findMissingParts(client)), ...(await findDeferred(client))];
+async function findMissing(
+  client: pg.Client,
+  deferred: readonly DeferredIndex[],
+): Promise<readonly MissingIndex[]> {
+  return [...(await findMissingParts(client)), ...(await findDeferred(client, deferred))];
 }
 
-/** The indexes that `till.deferred_indexes` declares and the database does not have yet. */
-async function findDeferred(client: pg.Client): Promise<readonly MissingIndex[]> {
-  const { rows } = await client.query<DeferredIndex>(
-    `select name, table_name, definition, pg_has_role(relowner, 'usage') as is_owner
-     from till.deferred_indexes() join pg_class on pg_class.oid = to_regclass('till.' || quote_ident(table_name))
+/** Of these indexes, those that the database does not have yet. */
+async function findDeferred(
+  client: pg.Client,
+  deferred: readonly DeferredIndex[],
+): Promise<readonly MissingIndex[]> {
+  const { rows } = await client.query<DeferredIndex & { isOwner: boolean }>(
+    `select v.*, pg_has_role(relowner, 'usage') as "isOwner"
+     from jsonb_to_recordset($1) as v (name text, "table" text, definition text)
+       join pg_class on pg_class.oid = to_regclass('till.' || quote_ident(v."table"))
      where not exists (select from pg_index
-       where indexrelid = to_regclass('till.' || quote_ident(name)) and indisvalid)
-     order by pg_relation_size(pg_class.oid), name`,
+       where indexrelid = to_regclass('till.' || quote_ident(v.name)) and indisvalid)
+     order by pg_relation_size(pg_class.oid), v.name`,
+    [JSON.stringify(deferred)],
   );
-  return rows.map(({ name, table_name: table, definition, is_owner: isOwner }) => ({
+  return rows.map(({ name, table, definition, isOwner }) => ({
     name,
     table,
     isOwner,
     build: () => buildConcurrently(client, name, table, definition),
   }));
-}
-
-interface DeferredIndex {
-  readonly name: string;
-  readonly table_name: string;
-  /** What follows the name of the table: `(status, created_at, id)`. */
-  readonly definition: string;
-  readonly is_owner: boolean;
 }
 
 /** Builds have no timeout: they block nothing, and they may have to wait for a backup's transaction. */

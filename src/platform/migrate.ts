@@ -38,21 +38,19 @@ interface Migration {
 export async function migrate({ url, folder, logger }: MigrateOptions): Promise<void> {
   const migrations = await readMigrations(folder);
   await withClient(url, async (client) => {
-    const applied = await readApplied(client);
-    for (const migration of migrations) {
-      const checksum = applied.get(migration.name);
-      if (checksum === undefined) await applyWithRetries(client, migration, logger);
-      else if (checksum !== migration.checksum) throw changedAfterwards(migration.name);
-    }
-    const known = new Set(migrations.map((migration) => migration.name));
-    const unknown = [...applied.keys()].filter((name) => !known.has(name));
-    if (unknown.length > 0) logger.warn({ migrations: unknown }, 'database schema newer than this release');
+    const { missing, newer, preRelease, changed } = compare(migrations, await readApplied(client));
+    if (preRelease.length > 0) throw ofPreRelease();
+    for (const name of changed) throw changedAfterwards(name);
+    for (const migration of migrations)
+      if (missing.includes(migration.name)) await applyWithRetries(client, migration, logger);
+    if (newer.length > 0) logger.warn({ migrations: newer }, 'database schema newer than this release');
   });
 }
 
 /** Throws if the database lacks a migration of this release, as a new database lacks all. Changes nothing. */
 export async function requireSchema({ url, folder }: Omit<MigrateOptions, 'logger'>): Promise<void> {
-  const { missing } = await withClient(url, (client) => inspectSchema(client, folder));
+  const { missing, preRelease } = await withClient(url, (client) => inspectSchema(client, folder));
+  if (preRelease.length > 0) throw ofPreRelease();
   if (missing.length === 0) return;
   throw new Error(
     `the database lacks ${missing.length} migrations of this release. Run "till migrate" with the DATABASE_URL of the ` +
@@ -75,18 +73,26 @@ export interface SchemaState {
   readonly missing: readonly string[];
   /** Migrations of a newer release. */
   readonly newer: readonly string[];
+  /** Migrations of a release before the first one, which have become others since. */
+  readonly preRelease: readonly string[];
   /** Migrations whose file changed after they were applied. */
   readonly changed: readonly string[];
 }
 
 /** Compares the database with the migrations of this release, and changes nothing. */
 export async function inspectSchema(client: pg.Client, folder: string): Promise<SchemaState> {
-  const migrations = await readMigrations(folder);
-  const applied = await readApplied(client);
-  const known = new Set(migrations.map(({ name }) => name));
+  return compare(await readMigrations(folder), await readApplied(client));
+}
+
+/** Migrations are only added, in order. So an unknown one that comes before the newest is not of a newer release. */
+function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): SchemaState {
+  const names = migrations.map(({ name }) => name);
+  const newest = names.at(-1) ?? '';
+  const unknown = [...applied.keys()].filter((name) => !names.includes(name));
   return {
-    missing: migrations.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
-    newer: [...applied.keys()].filter((name) => !known.has(name)),
+    missing: names.filter((name) => !applied.has(name)),
+    newer: unknown.filter((name) => name > newest),
+    preRelease: unknown.filter((name) => name < newest),
     changed: migrations
       .filter(({ name, checksum }) => (applied.get(name) ?? checksum) !== checksum)
       .map(({ name }) => name),
@@ -206,6 +212,18 @@ function notAllowed(name: string, cause: unknown): Error {
     `Migration ${name} is missing, and the role of DATABASE_URL may not apply it. ` +
       'Run "till migrate" with the DATABASE_URL of the role that owns the schema.',
     { cause },
+  );
+}
+
+/** What to do about a database of a pre-release. */
+export const preReleaseAdvice =
+  'Create a new database, or, if it is the embedded one, stop Till and move DATA_DIR/postgres away. Start Till, and run ' +
+  '"till resync --all": it recovers from the processor what Till created there, under the same ids. Create API keys and ' +
+  'event endpoints again.';
+
+function ofPreRelease(): Error {
+  return new Error(
+    `The database was created by a pre-release of Till, and this release cannot read it. ${preReleaseAdvice}`,
   );
 }
 

@@ -10,8 +10,6 @@ export interface WrittenRow {
   readonly isStored: boolean;
   /** The id is new, so nothing is recorded under it yet. */
   readonly isFirst: boolean;
-  /** Nothing was written: the row may show something else because of the time, or is not recorded yet. */
-  readonly isUnwritten: boolean;
 }
 
 type Write = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
@@ -28,12 +26,12 @@ export class WrittenRows {
     for (const write of writes) {
       const key = `${table} ${write.row.id}`;
       const earlier = this.#rows.get(key);
-      const { isNew = false, isStored = false, isFirst = false, isUnwritten = false } = write;
+      const { isNew = false, isStored = false, isFirst = false } = write;
       this.#rows.set(
         key,
         earlier === undefined
-          ? { ...write, table, isNew, isStored, isFirst, isUnwritten }
-          : { ...earlier, row: { ...earlier.row, ...write.row }, isStored: false, isUnwritten: false },
+          ? { ...write, table, isNew, isStored, isFirst }
+          : { ...earlier, row: { ...earlier.row, ...write.row }, isStored: false },
       );
     }
   }

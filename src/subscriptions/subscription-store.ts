@@ -51,8 +51,7 @@ const subscriptionTable = defineTable<Subscription>(
     paidUntil: computed('timestamptz', paidUntil),
     metadata: mutable('jsonb'),
     processorAsOf: mutable('timestamptz'),
-    // Null in rows that an older release wrote, which stored a single time.
-    processorAsOfLatest: mutable('timestamptz', 'greatest(processor_as_of, processor_as_of_latest)'),
+    processorAsOfLatest: mutable('timestamptz'),
     createdAt: immutable('timestamptz'),
     updatedAt: mutable('timestamptz'),
     revision: computed('integer'),

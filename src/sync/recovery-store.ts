@@ -19,8 +19,8 @@ export interface RecoveryLease {
 interface LeaseHolder {
   /** Identifies the run. */
   readonly owner: number;
-  /** The number of the owner lock of its process. Null if an older release holds the lease. */
-  readonly ownerLock: number | null;
+  /** The number of the owner lock of its process. */
+  readonly ownerLock: number;
 }
 
 /** All SQL for the recovery: its lease and its progress. */
@@ -48,7 +48,7 @@ export class RecoveryStore {
 
   /** The run that currently holds the lease. */
   async findHolder(db: Queryable): Promise<LeaseHolder | undefined> {
-    const rows = await db.query<{ owner: number; ownerLock: number | null }>(
+    const rows = await db.query<LeaseHolder>(
       `select owner, owner_lock as "ownerLock" from till.recovery
        where name = 'events' and leased_until > now() and owner is not null`,
     );

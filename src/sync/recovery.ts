@@ -95,7 +95,7 @@ export class Recovery {
     if (free !== undefined) return free;
     return database.transaction(async (tx) => {
       const holder = await store.findHolder(tx);
-      if (holder === undefined || holder.ownerLock === null || holder.ownerLock === ownerLock.owner) return;
+      if (holder === undefined || holder.ownerLock === ownerLock.owner) return;
       if (!(await isGone(tx, holder.ownerLock))) return;
       const taken = await store.lease(tx, taker, leaseMs, holder);
       if (taken !== undefined) logger.warn('stale recovery lease taken over');

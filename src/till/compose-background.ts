@@ -18,8 +18,6 @@ const erasureDelayMs = 60_000;
 const indexDelayMs = 3_600_000;
 /** The end of a grace period has its event within half a minute. */
 const dueEventsDelayMs = 20_000;
-/** Objects that existed before events did are found only after an upgrade. */
-const olderObjectsDelayMs = 3_600_000;
 /** Secrets need it only after EVENT_SECRET_KEYS changed. A process with the earlier keys may write some a little later. */
 const secretsDelayMs = 3_600_000;
 /** Requests count the newest events themselves. This keeps their number small. */
@@ -60,7 +58,6 @@ export function composeBackgroundWork(
     repeat('retention', retentionDelayMs, () => retention.run()),
     repeat('erasure', erasureDelayMs, (signal) => erasure.run(signal)),
     repeat('due events', dueEventsDelayMs, (signal) => eventUpkeep.writeDue(signal)),
-    repeat('older objects', olderObjectsDelayMs, (signal) => eventUpkeep.recordOlder(signal)),
     repeat('secrets', secretsDelayMs, (signal) => secretUpkeep.run(signal)),
     repeat('overview', overviewDelayMs, (signal) => overviewFollower.run(signal)),
     repeat('indexes', indexDelayMs, (signal) => completeIndexes({ url: directUrl, logger, signal })),

@@ -5,7 +5,6 @@ import { Outbox } from '../events/outbox/outbox.ts';
 import { OutboxStore } from '../events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
 import { EventUpkeep } from '../events/outbox/upkeep.ts';
-import { UpkeepStore } from '../events/outbox/upkeep-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -20,27 +19,14 @@ interface EventParts {
 
 /** Wires up the events for applications: writing them, reading them, and their upkeep. */
 export function composeEvents({ database, clock, stores, entitlements }: EventParts) {
+  const store = new OutboxStore();
   const outbox = new Outbox({
-    store: new OutboxStore(),
+    store,
     objects: objectKinds({ ...stores, judge: (terms) => entitlements.judge(terms) }),
     links: new SubscriptionLinks(stores),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
   database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
-  const { customers, plans, payments, refunds, subscriptions, invoices } = stores;
-  const eventUpkeep = new EventUpkeep({
-    database,
-    store: new UpkeepStore(),
-    clock,
-    readers: {
-      customer: { table: 'customers', store: customers },
-      plan: { table: 'plans', store: plans },
-      payment: { table: 'payments', store: payments },
-      refund: { table: 'refunds', store: refunds },
-      subscription: { table: 'subscriptions', store: subscriptions },
-      invoice: { table: 'invoices', store: invoices },
-    },
-    subscriptions,
-  });
+  const eventUpkeep = new EventUpkeep({ database, store, clock, subscriptions: stores.subscriptions });
   return { outbox, eventUpkeep, eventFeed };
 }

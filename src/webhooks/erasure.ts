@@ -14,8 +14,8 @@ const eventsPerBatch = 100;
 /** A million events of deleted customers per run: far more than expected, and every run ends. */
 const batchesPerRunMax = 10_000;
 /**
- * Twenty thousand events of an older release per run. The data of a deleted customer waits seconds for them, not hours.
- * The load on the database is spread out, and a large inbox is done within a day.
+ * Twenty thousand events that must be searched again per run. The data of a deleted customer waits seconds for them, not
+ * hours, and the load on the database is spread out.
  */
 const uncheckedBatchesPerRunMax = 200;
 const customersPerPage = 100;
@@ -44,8 +44,7 @@ interface DeliveriesToErase {
 
 /**
  * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted customers,
- * of customers that do not belong to Till, and data that an older release stored. The remaining work follows from the
- * tables, so a run can stop anywhere, and several processes can run at once.
+ * and of customers that do not belong to Till. The remaining work follows from the tables, so a run can stop anywhere, and several processes can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;

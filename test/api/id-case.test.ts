@@ -75,9 +75,10 @@ test('every resource is read, listed, changed and canceled by its id in any case
   const payment = await createPayment(till, { customerId: customer.id });
   const { subscription } = await createSubscription(till, { customerId: customer.id, planId: plan.id });
   const [invoice] = await sql<{ id: string }>(
-    `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
-       processor_as_of, created_at, updated_at)
-     values (gen_random_uuid(), 'in_case', $1, 1900, 0, 'eur', 'open', now(), now(), now()) returning id`,
+    `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, amount_remaining,
+       currency, status, attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)
+     values (gen_random_uuid(), 'in_case', $1, 1900, 0, 1900, 'eur', 'open', 0, now(), now(), now(), now())
+     returning id`,
     [customer.id],
   );
   const things = {

@@ -219,8 +219,8 @@ test('with a filter other than customerId a total stops at 10,000', async () => 
   const insert = (count: number) =>
     sql(
       `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
-         processor_as_of, created_at, updated_at)
-       select gen_random_uuid(), 'pi_' || gen_random_uuid(), 1, 'eur', $1, 'processing', now(),
+         processor_as_of, processor_as_of_latest, created_at, updated_at)
+       select gen_random_uuid(), 'pi_' || gen_random_uuid(), 1, 'eur', $1, 'processing', now(), now(),
          timestamptz '2026-01-01' + n * interval '1 second', now()
        from generate_series(1, ${count}) as n`,
       [otherCustomer],

@@ -23,28 +23,30 @@ const [firstCustomer, secondCustomer] = [await createCustomer(till), await creat
 const plan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11';
 await sql(
   `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-     product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
-   values ($1, 'prod_x', 'price_x', 'Gold', 1, 'eur', 'month', true, true, now(), now(), now(), now())`,
+     product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
+     created_at, updated_at)
+   values ($1, 'prod_x', 'price_x', 'Gold', 1, 'eur', 'month', true, true, now(), now(), now(), now(), now(), now())`,
   [plan],
 );
 
 /** Every third row shares its time with two others, so that only the id tells them apart. */
 const times = `timestamptz '2026-01-01' + interval '1 second' * (n / 3)`;
 const inserts: Readonly<Record<Resource, string>> = {
-  customers: `insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
-    select gen_random_uuid(), 'cus_' || gen_random_uuid(), 'x@example.com', now(), ${times}, now()
+  customers: `insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest,
+      created_at, updated_at)
+    select gen_random_uuid(), 'cus_' || gen_random_uuid(), 'x@example.com', now(), now(), ${times}, now()
     from generate_series(1, $1) n, (select $2::uuid) as unused`,
   payments: `insert into till.payments (id, processor_payment_intent_id, customer_id, amount, currency, intent_status,
-      processor_as_of, created_at, updated_at)
-    select gen_random_uuid(), 'pi_' || gen_random_uuid(), $2, 2000, 'eur', 'processing', now(), ${times}, now()
+      processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), 'pi_' || gen_random_uuid(), $2, 2000, 'eur', 'processing', now(), now(), ${times}, now()
     from generate_series(1, $1) n`,
   subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      processor_as_of, created_at, updated_at)
-    select gen_random_uuid(), 'sub_' || gen_random_uuid(), $2, '${plan}', 'active', now(), ${times}, now()
+      processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), 'sub_' || gen_random_uuid(), $2, '${plan}', 'active', now(), now(), ${times}, now()
     from generate_series(1, $1) n`,
-  invoices: `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
-      processor_as_of, created_at, updated_at)
-    select gen_random_uuid(), 'in_' || gen_random_uuid(), $2, 1, 1, 'eur', 'paid', now(), ${times}, now()
+  invoices: `insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, amount_remaining, currency,
+      status, attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), 'in_' || gen_random_uuid(), $2, 1, 1, 0, 'eur', 'paid', 1, now(), now(), ${times}, now()
     from generate_series(1, $1) n`,
 };
 

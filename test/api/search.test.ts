@@ -144,8 +144,9 @@ test('200: an external id is found in its own case, and an exact match comes bef
 
 test('200: at most 20 objects, the exact one among them', async () => {
   await till.sql(
-    `insert into till.customers (id, processor_customer_id, email, processor_as_of, created_at, updated_at)
-     select gen_random_uuid(), 'cus_many_' || number, 'many' || number || '@example.com', now(), now(), now()
+    `insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest,
+       created_at, updated_at)
+     select gen_random_uuid(), 'cus_many_' || number, 'many' || number || '@example.com', now(), now(), now(), now()
      from generate_series(1, 30) as number`,
   );
   const found = await search('many');

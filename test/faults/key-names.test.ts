@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
-import { ClaimStore } from '../../src/idempotency/claim-store.ts';
 import { startBackend } from '../support/backend.ts';
 import { type Answer, type Client, createClient } from '../support/client.ts';
 import { createCustomer, createPayment } from '../support/objects.ts';
@@ -23,7 +22,6 @@ const other = await startWholeTill({
   API_KEYS: environmentKeys.join(','),
 });
 backend.atEnd(() => other.stop());
-const { sql } = backend;
 const [positional, positionalToo, shop, shopToo] = environmentKeys.map((entry) =>
   createClient(other, entry.slice(entry.indexOf(':') + 1)),
 ) as [Client, Client, Client, Client];
@@ -63,37 +61,6 @@ test('applications that use the same key at once never meet, and each has one pa
   // Later, in any order, and with other values.
   for (const client of clients.toReversed()) {
     assert.deepEqual(new Set([idOf(await pay(client, key))]), idsOf(client));
-    assert.equal((await pay(client, key, { amount: 1 })).status, 422);
-  }
-});
-
-test('the first application has its claim where the previous release finds it', async () => {
-  const [first, second] = (await applications('early', 'late')) as [Client, Client];
-  const pay = await order();
-  const key = randomUUID();
-  await pay(first, key);
-  await pay(second, key);
-  const stored = await sql(
-    'select key, key_name from till.idempotency_claims where key in ($1, $2) order by key',
-    [key, `late ${key}`],
-  );
-  assert.deepEqual(
-    new Set(stored.map((row) => JSON.stringify(row))),
-    new Set([
-      JSON.stringify({ key, key_name: 'early' }),
-      JSON.stringify({ key: `late ${key}`, key_name: 'late' }),
-    ]),
-  );
-});
-
-test('a claim from before names is found by every name', async () => {
-  const pay = await order();
-  const key = randomUUID();
-  const before = await pay(till, key);
-  await sql('update till.idempotency_claims set key_name = null where key = $1', [key]);
-  for (const client of [...(await applications('any', 'body')), positional, shop, till]) {
-    const again = await pay(client, key);
-    assert.deepEqual([again.status, again.replayed, idOf(again)], [201, true, idOf(before)]);
     assert.equal((await pay(client, key, { amount: 1 })).status, 422);
   }
 });
@@ -139,24 +106,4 @@ test('a key that a request uses without sending it cannot be repeated by anybody
   const answer = await pay(till, made.id);
   assert.deepEqual([answer.status, answer.replayed], [201, false]);
   assert.notEqual(idOf(answer), made.id);
-});
-
-test('a claim that others have claims beside outlives them', async () => {
-  const [first, second] = (await applications('long', 'short')) as [Client, Client];
-  const pay = await order();
-  const key = randomUUID();
-  for (const client of [first, second]) await pay(client, key);
-  await till.services.idempotency.stop();
-  const claims = new ClaimStore(10_000, 'installation');
-  const age = async (sharedFor: string) => {
-    await sql(
-      `update till.idempotency_claims set completed_at = now() - interval '26 hours',
-         shared_at = now() - $2::interval where key = $1`,
-      [key, sharedFor],
-    );
-    await claims.prune(till.database, 25 * 3_600_000, 1_000);
-    return (await sql('select 1 from till.idempotency_claims where key = $1', [key])).length;
-  };
-  assert.equal(await age('74 hours'), 1);
-  assert.equal(await age('76 hours'), 0);
 });

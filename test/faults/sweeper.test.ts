@@ -196,9 +196,9 @@ test('claims that cannot be looked up hold up no others', async (t) => {
   const { backend, till, prerequisites } = scene;
   // More than one sweep looks after, each of them older than the one that can be settled.
   await backend.sql(
-    `insert into till.idempotency_claims (operation, key, request_hash, resource_id, parent_id, owner, attempted_at,
-       created_at, leased_until)
-     select 'refunds.create', 'hopeless-' || n, '', gen_random_uuid(), gen_random_uuid(), 1, now() - interval '1 hour',
+    `insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, parent_id, owner,
+       attempted_at, created_at, leased_until)
+     select 'refunds.create', '', 'hopeless-' || n, '', gen_random_uuid(), gen_random_uuid(), 1, now() - interval '1 hour',
        now() - interval '1 hour', now() - interval '1 hour'
      from generate_series(1, 60) n`,
   );
@@ -233,9 +233,9 @@ test('completed claims, and those that led to nothing, are forgotten after 25 ho
   await backend.sql('delete from till.idempotency_claims');
   const insert = (key: string, age: string, completed: boolean, rows: number) =>
     backend.sql(
-      `insert into till.idempotency_claims (operation, key, request_hash, resource_id, owner, attempted_at, created_at,
-         leased_until, completed_at)
-       select 'customers.create', $1 || n, '', gen_random_uuid(), 1, now() - $2::interval, now() - $2::interval,
+      `insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, owner, attempted_at,
+         created_at, leased_until, completed_at)
+       select 'customers.create', '', $1 || n, '', gen_random_uuid(), 1, now() - $2::interval, now() - $2::interval,
          now() - $2::interval, case when $3 then now() - $2::interval end
        from generate_series(1, $4) n`,
       [key, age, completed, rows],

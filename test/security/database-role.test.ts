@@ -84,7 +84,8 @@ test('the service does all of its work as a role that owns nothing', async (t) =
     'alter table till.payments disable trigger all',
     'truncate till.payments',
     'delete from till.migrations',
-    `select till.drop_webhook_week('payments')`,
+    `select till.detach_webhook_week('payments', 1)`,
+    `select till.drop_detached_webhook_week('payments')`,
     'select passwd from pg_catalog.pg_shadow',
     `copy till.customers to program 'true'`,
   ]) {
@@ -109,7 +110,7 @@ test('a service whose role may not migrate starts on the newest schema, and says
     API_KEY: 'key-for-the-role-test',
   });
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /0001_mirrors\.sql is missing.*till migrate/);
+  assert.match(refused.stderr, /0001_installation\.sql is missing.*till migrate/);
   await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: createLogger('silent') });
   await roles.grant();
   const environment = { DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' };

@@ -253,7 +253,7 @@ describe('a customer who is deleted', () => {
   });
 });
 
-test('what an older release stored loses what no mirror needs, and says the same when it is replayed', async (t) => {
+test('an event that must be searched again loses what no mirror needs, and says the same when it is replayed', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const { id, processorCustomerId } = await till.post<CustomerBody>('/customers', person);
   const events = [...eventsAbout({ processorCustomerId })];

@@ -25,8 +25,8 @@ const pick = (values: readonly string[], every = 1) =>
 /** Whether a subscription charged the payment. */
 const isCharged = 'kind / 6 % 2 = 1';
 const rows = 'from jsonb_to_recordset($1::jsonb) as v (id uuid, micros bigint, kind integer)';
-const common = `now(), ${time}, now()`;
-const commonColumns = 'processor_as_of, created_at, updated_at';
+const common = `now(), now(), ${time}, now()`;
+const commonColumns = 'processor_as_of, processor_as_of_latest, created_at, updated_at';
 
 const failure = `'{"code": null, "declineCode": null, "message": null}'::jsonb`;
 const dispute = `'{"status": "won", "amount": 1, "currency": "eur", "reason": null, "evidenceDueBy": null}'::jsonb`;
@@ -45,9 +45,9 @@ const inserts: Readonly<Record<Listed, string>> = {
       ${commonColumns})
     select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
       ${pick(['active', 'trialing', 'canceled'], 4)}, ${common} ${rows}`,
-  invoices: `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, currency, customer_id, status,
-      processor_subscription_id, ${commonColumns})
-    select id, 'in_' || id, 1, 1, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)},
+  invoices: `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, amount_remaining, currency,
+      customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
+    select id, 'in_' || id, 1, 1, 0, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)}, 1,
       'sub_' || ${pick(owners.subscriptions, 6)}, ${common} ${rows}`,
   refunds: `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, ${commonColumns})
     select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded', ${common} ${rows}`,
@@ -58,26 +58,28 @@ export async function insertOwners({ sql }: { readonly sql: Sql }): Promise<void
   for (const id of owners.customers)
     await sql(
       `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
-       values ($1::uuid, 'cus_' || $1, 'owner@example.com', now(), timestamptz '2020-01-01', now())`,
+       values ($1::uuid, 'cus_' || $1, 'owner@example.com', now(), now(), timestamptz '2020-01-01', now())`,
       [id],
     );
   for (const id of owners.plans)
     await sql(
       `insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-         product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
-       values ($1::uuid, 'prod_' || $1, 'price_' || $1, 'Gold', 1, $2, 'month', true, true, now(), now(), now(), now())`,
+         product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
+         created_at, updated_at)
+       values ($1::uuid, 'prod_' || $1, 'price_' || $1, 'Gold', 1, $2, 'month', true, true, now(), now(), now(), now(),
+         now(), now())`,
       [id, id === owners.plans[0] ? 'eur' : 'usd'],
     );
   for (const id of owners.subscriptions)
     await sql(
       `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, ${commonColumns})
-       values ($1::uuid, 'sub_' || $1, $2, $3, 'past_due', now(), timestamptz '2020-01-01', now())`,
+       values ($1::uuid, 'sub_' || $1, $2, $3, 'past_due', now(), now(), timestamptz '2020-01-01', now())`,
       [id, owners.customers[0], owners.plans[0]],
     );
   await sql(
     `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
        ${commonColumns})
-     values ($1::uuid, 'pi_' || $1, 1, 'eur', $2, 'requires_action', now(), timestamptz '2020-01-01', now())`,
+     values ($1::uuid, 'pi_' || $1, 1, 'eur', $2, 'requires_action', now(), now(), timestamptz '2020-01-01', now())`,
     [owners.payments[0], owners.customers[0]],
   );
 }

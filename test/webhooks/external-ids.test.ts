@@ -36,34 +36,6 @@ describe('metadata follows the processor', () => {
     await till.settle();
     assert.deepEqual((await till.get<PlanBody>(`/plans/${id}`)).metadata, { mine: '1', theirs: '2' });
   });
-
-  test('an event that an older release stored never clears it, and the row ends as the processor has it', async () => {
-    const customer = await signUp('older', { mine: '1' });
-    const event = JSON.parse(await changeThere(customer, { theirs: '2' }));
-    await till.settle();
-    const [before] = [await read(customer.id)];
-    // As the older release stored it: the metadata reduced to Till's id, and no mark.
-    const { till_metadata: _, ...stored } = JSON.parse(
-      (
-        await till.sql<{ payload: string }>('select payload from till.webhook_events where id = $1', [
-          event.id,
-        ])
-      )[0]?.payload ?? '{}',
-    );
-    assert.deepEqual(_, true);
-    const reduced = { ...stored.data.object, metadata: { till_id: customer.id } };
-    for (const created of [event.created - 60, event.created, event.created + 60]) {
-      const payload = JSON.stringify({ ...stored, created, data: { ...stored.data, object: reduced } });
-      await till.sql(
-        `update till.webhook_events set payload = $2, state = 'pending', next_try_at = now() where id = $1`,
-        [event.id, payload],
-      );
-      await till.drain();
-      assert.deepEqual(await read(customer.id), before, String(created));
-    }
-    const [row] = await till.sql('select state from till.webhook_events where id = $1', [event.id]);
-    assert.deepEqual(row, { state: 'processed' });
-  });
 });
 
 describe('two customers exchange external ids at the processor', () => {

@@ -430,7 +430,7 @@ test('a run whose lease ran out can neither renew it nor give back that of the r
   const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
   try {
     const store = new RecoveryStore();
-    const [first, second] = [1, 2].map((owner) => ({ owner, ownerLock: null }));
+    const [first, second] = [1, 2].map((owner) => ({ owner, ownerLock: owner }));
     assert(first && second);
     assert(await store.lease(database, first, 60_000));
     assert.equal(await store.lease(database, second, 60_000), undefined, 'one at a time');

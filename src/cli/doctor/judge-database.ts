@@ -1,6 +1,7 @@
 import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import type { RedisFacts } from '../../platform/inspect-redis.ts';
+import { preReleaseAdvice } from '../../platform/migrate.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';
 import { type Finding, Findings } from './finding.ts';
 
@@ -26,7 +27,11 @@ export function judgeDatabase(facts: DatabaseFacts, address: string): readonly F
 }
 
 function judgeSchema({ schema, mayMigrate }: DatabaseFacts, findings: Findings): void {
-  const { missing, newer, changed } = schema;
+  const { missing, newer, preRelease, changed } = schema;
+  if (preRelease.length > 0) {
+    findings.problem('The database was created by a pre-release of Till.', preReleaseAdvice);
+    return;
+  }
   if (changed.length > 0)
     findings.problem(
       `Migrations changed after they were applied: ${changed.join(', ')}.`,

@@ -39,9 +39,6 @@ function describe(present: Partial<Row>, known: Partial<Candidate> & { readonly 
     kind,
     shown,
     recorded: newest && { id: 'a', data: JSON.stringify(newest.view), changesAt: newest.changesAt },
-    isNew: false,
-    before: undefined,
-    isUnwritten: false,
     ...rest,
   };
   return describeChange(candidate, JSON.stringify(shown.view));
@@ -67,7 +64,6 @@ test('what differs from the newest event is an event, with the old values of the
 
 test('no difference, no event, and a new time at which it changes is recorded', () => {
   assert.deepEqual(describe({}, { shows: {} }), { outcome: 'none' });
-  assert.deepEqual(describe({}, { shows: {}, isNew: true }), { outcome: 'none' });
   const recorded = { id: 'a', data: '{"tags":["x"],"name":"one"}', changesAt: null };
   assert.deepEqual(
     describe({}, { recorded }),
@@ -77,34 +73,19 @@ test('no difference, no event, and a new time at which it changes is recorded', 
   assert.deepEqual(describe({ changesAt: new Date(5) }, { shows: {} }), { outcome: 'record' });
 });
 
-test('a new object is created, and so is one that was not shown before', () => {
+test('an object without an event is created once the API shows it', () => {
   const created = { outcome: 'event', type: 'plan.created', previous: {} };
-  assert.deepEqual(describe({}, { isNew: true }), created);
-  assert.deepEqual(describe({}, { before: { ...row, isHidden: true } }), created);
-  assert.deepEqual(describe({ isHidden: true }, { isNew: true }), { outcome: 'none' });
+  assert.deepEqual(describe({}, {}), created);
+  assert.deepEqual(describe({ isHidden: true }, {}), { outcome: 'none' });
 });
 
 test('only a creation may have an event that follows it', () => {
   const followedBy = { type: 'plan.archived', previous: { name: 'one' } };
-  assert.deepEqual(describe({ name: 'gone' }, { isNew: true }), {
+  assert.deepEqual(describe({ name: 'gone' }, {}), {
     ...{ outcome: 'event', type: 'plan.created', previous: {} },
     followedBy,
   });
-  for (const known of [{ shows: {} }, { shows: {}, isNew: true }, { before: row }, {}])
-    assert.ok(!('followedBy' in describe({ name: 'gone' }, known)), JSON.stringify(known));
-  assert.deepEqual(describe({ name: 'gone' }, { isUnwritten: true }), { outcome: 'record' });
-});
-
-test('an object that is older than events are is compared with its row, and recorded if it was not written', () => {
-  assert.deepEqual(describe({ name: 'two' }, { before: row }), {
-    outcome: 'event',
-    type: 'plan.updated',
-    previous: { name: 'one' },
-  });
-  assert.deepEqual(describe({}, { before: { ...row } }), { outcome: 'record' });
-  assert.deepEqual(describe({}, { isUnwritten: true }), { outcome: 'record' });
-  assert.deepEqual(describe({}, {}), { outcome: 'event', type: 'plan.updated', previous: {} });
-  assert.deepEqual(describe({ name: 'two' }, { shows: {}, isUnwritten: true }).outcome, 'event');
+  assert.ok(!('followedBy' in describe({ name: 'gone' }, { shows: {} })));
 });
 
 test('no event has the old value of an erased field', () => {
@@ -119,7 +100,7 @@ test('a field that an older release did not show has no old value', () => {
 
 test('an event is JSON that contains the object as it is', () => {
   const shown = kind.show({ ...row, changesAt: new Date(0) });
-  const candidate = { kind, shown, recorded: undefined, isNew: true, before: undefined, isUnwritten: false };
+  const candidate = { kind, shown, recorded: undefined };
   const cause = { kind: 'resync', keyName: null, requestId: null, processorEventId: null } as const;
   const event = { outcome: 'event', type: 'plan.created', previous: {} } as const;
   assert.deepEqual(JSON.parse(eventText(candidate, event, JSON.stringify(shown.view), cause)), {

@@ -15,14 +15,8 @@ export interface RecordedObject {
 export interface Candidate {
   readonly kind: ObjectKind;
   readonly shown: Shown;
-  /** Undefined if there was no event of it yet. */
+  /** Undefined if there was no event of it yet: it is new, or the API did not show it before. */
   readonly recorded: RecordedObject | undefined;
-  /** Its row was created in this transaction. */
-  readonly isNew: boolean;
-  /** Its row before this transaction. Undefined if it is not known. */
-  readonly before: object | undefined;
-  /** It was looked at without being written. */
-  readonly isUnwritten: boolean;
 }
 
 /** `event`: write it, and the one that follows. `record`: only record what the API shows now. `none`: nothing has changed. */
@@ -34,24 +28,13 @@ export type ChangeDescription =
 const none: ChangeDescription = { outcome: 'none' };
 const record: ChangeDescription = { outcome: 'record' };
 
-/**
- * Compares what the API shows of an object with what its newest event shows. An object without events either is new, or
- * is older than events are: then it is compared with its row as it was before.
- */
-export function describeChange(candidate: Candidate, data: string): ChangeDescription {
-  const { kind, shown, recorded, isNew, isUnwritten } = candidate;
-  if (recorded !== undefined) {
-    const isSameTime = recorded.changesAt?.getTime() === shown.changesAt?.getTime();
-    if (recorded.data === data) return isSameTime ? none : record;
-    const change = compare(kind, JSON.parse(recorded.data), shown);
-    return change.outcome === 'record' && isSameTime ? none : change;
-  }
-  const before = candidate.before === undefined ? undefined : kind.show(candidate.before);
-  if (!shown.isVisible) return before?.isVisible ? compare(kind, before.view, shown) : none;
-  if (isUnwritten) return record;
-  if (isNew || before?.isVisible === false) return describeCreation(kind, shown);
-  if (before === undefined) return { outcome: 'event', type: `${kind.type}.updated`, previous: {} };
-  return compare(kind, before.view, shown);
+/** Compares what the API shows of an object with what its newest event shows. */
+export function describeChange({ kind, shown, recorded }: Candidate, data: string): ChangeDescription {
+  if (recorded === undefined) return shown.isVisible ? describeCreation(kind, shown) : none;
+  const isSameTime = recorded.changesAt?.getTime() === shown.changesAt?.getTime();
+  if (recorded.data === data) return isSameTime ? none : record;
+  const change = compare(kind, JSON.parse(recorded.data), shown);
+  return change.outcome === 'record' && isSameTime ? none : change;
 }
 
 function describeCreation(kind: ObjectKind, shown: Shown): ChangeDescription {

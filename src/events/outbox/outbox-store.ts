@@ -4,7 +4,7 @@ import type { RecordedObject } from './describe-change.ts';
 /** The class of the advisory locks on the links of subscriptions ("tlsl" in ASCII). */
 const linkLockClass = 0x746c736c;
 
-/** All SQL that writes events. */
+/** All SQL that writes events, and for what is recorded of their objects. */
 export class OutboxStore {
   /** Takes the locks in ascending order, so that two transactions never deadlock. The transaction's end releases them. */
   lockLinks(tx: Transaction, locks: readonly number[]): void {
@@ -19,6 +19,15 @@ export class OutboxStore {
       [ids],
       'find_event_objects',
     );
+  }
+
+  /** Objects that change by time alone, and whose time has come. */
+  async listDue(db: Queryable, now: Date, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ id: string }>(
+      `select object_id as id from till.event_objects where changes_at <= $1 order by changes_at limit $2`,
+      [now, limit],
+    );
+    return rows.map(({ id }) => id);
   }
 
   append(tx: Transaction, events: readonly string[]): void {

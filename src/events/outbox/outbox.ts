@@ -86,17 +86,10 @@ export class Outbox {
     const events: string[] = [];
     const following: string[] = [];
     const records: string[] = [];
-    for (const { kind, id, written } of affected) {
+    for (const { kind, id } of affected) {
       const present = shown.get(id);
       if (present === undefined) continue;
-      const candidate: Candidate = {
-        kind,
-        shown: present,
-        recorded: recordedById.get(id),
-        isNew: written?.isNew ?? false,
-        before: written?.before,
-        isUnwritten: written?.isUnwritten ?? false,
-      };
+      const candidate: Candidate = { kind, shown: present, recorded: recordedById.get(id) };
       const data = JSON.stringify(present.view);
       const description = describeChange(candidate, data);
       if (description.outcome === 'record') records.push(recordText(candidate, data));

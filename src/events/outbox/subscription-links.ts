@@ -95,8 +95,7 @@ function invoiceKeyOf({ row }: WrittenRow): string {
 }
 
 /** A subscription shows the id of its latest invoice, the discount that it has used, and until when invoices are paid. */
-function isShownElsewhere({ row, before, isNew, isUnwritten }: WrittenRow): boolean {
-  if (isUnwritten) return false;
+function isShownElsewhere({ row, before, isNew }: WrittenRow): boolean {
   if (isNew || before === undefined) return true;
   const [old, present] = [before as Invoice, row as Invoice];
   if (old.processorSubscriptionId !== present.processorSubscriptionId) return true;

@@ -51,13 +51,6 @@ export class BackupMode implements AsyncDisposable {
       if (!isLockTimeout(cause)) throw cause;
       throw new EmbeddedPostgresError('Another backup of this database is running.', { cause });
     });
-    const { rows } = await client.query(`select current_setting('wal_level') as level`);
-    if (rows[0]?.level === 'minimal') {
-      throw new EmbeddedPostgresError(
-        'The running database was started by an older release, and cannot be copied while it runs: stop the service, ' +
-          'or start it again with this release.',
-      );
-    }
     // Keeps the log from here on until this session ends, however many checkpoints happen meanwhile. The name is the
     // session's own: a session that ends releases its locks a moment before its slot.
     await client.query(

@@ -8,7 +8,6 @@ const keptTables = [
   'processor_account',
   'installation',
   'events',
-  'event_baselines',
   'overview_progress',
   'event_seed',
 ];

@@ -1,70 +1,69 @@
 /**
- * A row of everything, in the words of the migration that made its table, final so that the service has no reason to
- * touch it. A migration that makes a table adds a row here.
+ * A row of everything, by the migration that creates its table, final so that the service has no reason to change it. A
+ * migration that creates a table adds a row here.
  */
 export const seeds: Readonly<Record<string, string>> = {
   '0001': `
-    insert into till.customers (id, processor_customer_id, email, name, processor_as_of, created_at, updated_at)
-      values ('018f0000-0000-7000-8000-000000000001', 'cus_seed', 'seed@example.com', 'Seed', now(), now(), now());
+    insert into till.processor_account (account_id, livemode) values ('acct_sandbox', false);`,
+  '0002': `
+    insert into till.customers (id, processor_customer_id, email, name, external_id, metadata, processor_as_of,
+        processor_as_of_latest, created_at, updated_at)
+      values ('018f0000-0000-7000-8000-000000000001', 'cus_seed', 'seed@example.com', 'Seed', 'seed', '{"seed": "yes"}',
+        now(), now(), now(), now());
+    insert into till.external_ids (external_id, customer_id) select 'seed', id from till.customers;
     insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
-        product_active, price_active, product_as_of, price_as_of, created_at, updated_at)
+        product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest, created_at,
+        updated_at)
       values ('018f0000-0000-7000-8000-000000000002', 'prod_seed', 'price_seed', 'Seed', 900, 'eur', 'month',
-        true, true, now(), now(), now(), now());
-    insert into till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded,
-        currency, intent_status, processor_as_of, created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000003', 'pi_seed', id, 2000, 2000, 500, 'eur', 'succeeded', now(), now(), now()
+        true, true, now(), now(), now(), now(), now(), now());
+    insert into till.payments (id, processor_payment_intent_id, customer_id, metadata, amount, amount_received,
+        amount_refunded, currency, intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000003', 'pi_seed', id, '{"seed": "yes"}', 2000, 2000, 500, 'eur',
+        'succeeded', now(), now(), now(), now()
       from till.customers;
     insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, processor_as_of,
-        created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000004', 're_seed', id, 500, 'eur', 'succeeded', now(), now(), now()
+        processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000004', 're_seed', id, 500, 'eur', 'succeeded', now(), now(), now(), now()
       from till.payments;
-    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, processor_as_of,
-        created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000005', 'sub_seed', customers.id, plans.id, 'canceled', now(), now(), now()
+    insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, metadata,
+        processor_as_of, processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000005', 'sub_seed', customers.id, plans.id, 'canceled', '{"seed": "yes"}',
+        now(), now(), now(), now()
       from till.customers, till.plans;
-    insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, currency, status,
-        processor_as_of, created_at, updated_at)
-      select '018f0000-0000-7000-8000-000000000006', 'in_seed', id, 900, 900, 'eur', 'paid', now(), now(), now()
+    insert into till.invoices (id, processor_invoice_id, customer_id, amount_due, amount_paid, amount_remaining,
+        currency, status, attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-000000000006', 'in_seed', id, 900, 900, 0, 'eur', 'paid', 1, now(), now(), now(),
+        now()
       from till.customers;`,
-  '0002': `
-    insert into till.idempotency_claims (operation, key, request_hash, resource_id, attempted_at, owner, leased_until,
-        created_at, completed_at)
-      values ('payments.create', 'seed', '\\x00', '018f0000-0000-7000-8000-000000000003', now(), 1, now(), now(), now());`,
-  '0003': `
-    insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
-      values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
-  '0005': `
-    insert into till.processor_account (account_id, livemode) values ('acct_sandbox', false);`,
-  '0010': `
-    update till.customers set external_id = 'seed', metadata = '{"seed": "yes"}';
-    insert into till.external_ids (external_id, customer_id) select 'seed', id from till.customers;`,
-  '0014': `
-    update till.payments set metadata = '{"seed": "yes"}';
-    update till.subscriptions set metadata = '{"seed": "yes"}';`,
-  '0019': `
-    insert into till.group_reservations (customer_id, group_name, claim_id)
-      select id, 'seed', '018f0000-0000-7000-8000-000000000007' from till.customers;`,
-  '0021': `
-    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null, "changesAt": null,
-      "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
-      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');`,
-  '0022': `
+  '0004': `
     insert into till.api_keys (id, name, scopes, digest, created_at)
-      values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());`,
-  '0026': `
-    insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
-      values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());`,
-  '0028': `
-    insert into till.imports (id, external_id_from, owner_lock, started_at, ended_at)
-      values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
-    insert into till.import_skips (import_id, kind, object_id, reason)
-      select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
-  '0029': `
+      values ('018f0000-0000-7000-8000-000000000022', 'seed', '{read}', sha256('seed'), now());
+    insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, attempted_at, owner,
+        leased_until, created_at, completed_at)
+      values ('payments.create', '', 'seed', '\\x00', '018f0000-0000-7000-8000-000000000003', now(), 1, now(), now(),
+        now());
+    insert into till.group_reservations (customer_id, group_name, subscription_id, claim_id)
+      select id, 'seed', '018f0000-0000-7000-8000-000000000005', '018f0000-0000-7000-8000-000000000007'
+      from till.customers;
     insert into till.subscription_turns (subscription_id, writer_id, owner, leased_until)
       values ('018f0000-0000-7000-8000-000000000005', '018f0000-0000-7000-8000-00000000000d', 1, now());
     insert into till.subscription_queue (writer_id, subscription_id, goes_first, owner, leased_until)
       values ('018f0000-0000-7000-8000-00000000000e', '018f0000-0000-7000-8000-000000000005', false, 1, now());`,
-  '0023': `
+  '0005': `
+    insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
+      values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
+  '0006': `
+    insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());
+    insert into till.imports (id, external_id_from, owner_lock, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
+    insert into till.import_skips (import_id, kind, object_id, reason)
+      select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
+  '0007': `
+    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null, "changesAt": null,
+      "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
+      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');`,
+  '0008': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
         0, now(), now());
@@ -73,6 +72,6 @@ export const seeds: Readonly<Record<string, string>> = {
       from till.event_endpoints;
     insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)
       select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
-  '0024': `
+  '0009': `
     insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
 };

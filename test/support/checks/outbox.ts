@@ -22,11 +22,6 @@ export interface StoredEventRow {
 
 type Body = Readonly<Record<string, unknown>>;
 
-interface Options {
-  /** Objects that are older than events are: their first event need not be their creation. */
-  readonly isOlder?: (id: string) => boolean;
-}
-
 /** All events, or those of one object, in their order. */
 export function readEvents(sql: Sql, objectId?: string): Promise<readonly StoredEventRow[]> {
   return sql(
@@ -41,12 +36,7 @@ export function readEvents(sql: Sql, objectId?: string): Promise<readonly Stored
  * follows from the one before it, and each changes something. A subscription that entitles from the beginning says so in
  * an event of its own. The numbers that are counted from them are right.
  */
-export async function assertEventsComplete(
-  client: Pick<Client, 'get'>,
-  sql: Sql,
-  options: Options = {},
-): Promise<void> {
-  const { isOlder = () => false } = options;
+export async function assertEventsComplete(client: Pick<Client, 'get'>, sql: Sql): Promise<void> {
   const deleted = new Set(
     (await sql<{ id: string }>('select id from till.customers where deleted_at is not null')).map(
       ({ id }) => id,
@@ -58,7 +48,7 @@ export async function assertEventsComplete(
   const wrong: object[] = [];
   for (const [id, own] of byObject) {
     const isErased = own.some(({ customerId }) => customerId !== null && deleted.has(customerId));
-    wrong.push(...brokenLinks(own, isErased, isOlder(id)));
+    wrong.push(...brokenLinks(own, isErased));
     const last = own.at(-1);
     const isDeleted = last?.type === 'customer.deleted';
     if (isDeleted !== (last?.objectType === 'customer' && deleted.has(id)))
@@ -68,7 +58,7 @@ export async function assertEventsComplete(
   }
   const recorded = await readRecorded(sql);
   for (const [id, body] of shown) {
-    if (!byObject.has(id) && !isOlder(id)) wrong.push({ id, reason: 'it has no event', shown: body });
+    if (!byObject.has(id)) wrong.push({ id, reason: 'it has no event', shown: body });
     if (recorded.has(id) && !isDeepStrictEqual(recorded.get(id), body))
       wrong.push({
         id,
@@ -88,11 +78,7 @@ export async function assertEventsComplete(
 /** Personal data that no event of a deleted customer, and of what belongs to it, shows in the end. */
 const personalFields = ['email', 'name', 'phone', 'externalId', 'metadata'];
 
-function brokenLinks(
-  events: readonly StoredEventRow[],
-  isErased: boolean,
-  isOlder: boolean,
-): readonly object[] {
+function brokenLinks(events: readonly StoredEventRow[], isErased: boolean): readonly object[] {
   const visible = (body: Body) =>
     isErased
       ? Object.fromEntries(Object.entries(body).filter(([field]) => !personalFields.includes(field)))
@@ -104,7 +90,6 @@ function brokenLinks(
     if (!type.startsWith(`${event.objectType}.`))
       return [{ ...event, reason: 'the type is of another object' }];
     if (before === undefined) {
-      if (isOlder && !isCreation) return [];
       if (!isCreation || !isDeepStrictEqual(previous, {}))
         return [{ ...event, reason: 'the first event is not the creation' }];
       return beginsEntitled(event) && events.length === 1

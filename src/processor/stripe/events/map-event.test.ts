@@ -34,8 +34,7 @@ describe('payment events', () => {
           amountReceived: 2000,
           amountCapturable: 0,
           failure: null,
-          // The fixture lacks the mark of a payload whose metadata was kept.
-          metadata: null,
+          metadata: {},
           currency: 'eur',
           status: 'succeeded',
           createdAt: new Date('2026-01-01T00:00:00Z'),
@@ -286,7 +285,7 @@ describe('customer and plan events', () => {
     name: 'Ada',
     phone: null,
     externalId: null,
-    metadata: null,
+    metadata: {},
     deleted: false,
     createdAt: new Date('2025-12-31T23:50:00Z'),
     asOf: asOfEvent(eventTime),
@@ -296,7 +295,7 @@ describe('customer and plan events', () => {
     assert.deepEqual(read('customer.updated'), { subject: 'customer', facts: [customer] });
     assert.deepEqual(read('customer.deleted'), {
       subject: 'customer',
-      facts: [{ ...customer, email: null, name: null, phone: null, metadata: {}, deleted: true }],
+      facts: [{ ...customer, email: null, name: null, phone: null, deleted: true }],
     });
   });
 
@@ -315,7 +314,7 @@ describe('customer and plan events', () => {
       processorProductId: 'prod_1',
       localId: '0199d3a2-0000-7000-8000-00000000000b',
       name: 'Gold',
-      metadata: null,
+      metadata: {},
       features: {},
       groupName: null,
       active: true,
@@ -325,7 +324,7 @@ describe('customer and plan events', () => {
     assert.deepEqual(read('product.updated'), { subject: 'product', facts: [product] });
     assert.deepEqual(read('product.deleted'), {
       subject: 'product',
-      facts: [{ ...product, active: false, deleted: true }],
+      facts: [{ ...product, metadata: null, active: false, deleted: true }],
     });
   });
 
@@ -386,7 +385,7 @@ describe('subscription events', () => {
     status: 'active',
     ...plainSubscription,
     processorLatestInvoiceId: 'in_1',
-    metadata: null,
+    metadata: {},
     createdAt: new Date('2026-01-01T00:00:00Z'),
     asOf: asOfEvent(eventTime),
   };

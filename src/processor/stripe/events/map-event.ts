@@ -13,7 +13,7 @@ import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { causingWriteOf } from './causing-write.ts';
-import { erasedMark, metadataMark, redactPayload } from './redact-payload.ts';
+import { erasedMark, redactPayload } from './redact-payload.ts';
 
 /** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
 export function readEvent(payload: string): EventFacts {
@@ -30,10 +30,9 @@ function factsOf(event: WireObject): EventFacts {
   const type = event.text('type');
   const object = event.object('data').object('object');
   if (!isKnown(type)) return { subject: 'none', reason: 'unknown_type' };
-  if (event.has(erasedMark)) return { subject: 'none', reason: 'erased' };
   if (!object.has('id')) return { subject: 'none', reason: 'object_without_id' };
-  const shown = { hasMetadata: event.has(metadataMark) };
-  return readers[type](event.object('data').raw('object'), asOfEvent(event.moment('created')), shown);
+  const asOf = asOfEvent(event.moment('created'));
+  return readers[type](event.object('data').raw('object'), asOf, event.has(erasedMark));
 }
 
 /** The fields of an event that the inbox needs, whatever its type. */
@@ -62,23 +61,18 @@ function ownerOf(object: WireObject): string | null {
   });
 }
 
-type Reader = (object: unknown, asOf: AsOf, shown: { readonly hasMetadata: boolean }) => EventFacts;
+/** An erased event about a person says nothing. One about a payment still says everything but the metadata. */
+type Reader = (object: unknown, asOf: AsOf, isErased: boolean) => EventFacts;
 
-const readCustomer: Reader = (object, asOf, { hasMetadata }) => {
-  const facts = mapCustomer(object, asOf);
-  return {
-    subject: 'customer',
-    facts: [hasMetadata ? facts : { ...facts, externalId: null, metadata: null }],
-  };
-};
-const readProduct: Reader = (object, asOf, { hasMetadata }) => {
-  const facts = mapProduct(object, asOf);
-  return { subject: 'product', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
-};
+const readCustomer: Reader = (object, asOf, isErased) =>
+  isErased
+    ? { subject: 'none', reason: 'erased' }
+    : { subject: 'customer', facts: [mapCustomer(object, asOf)] };
+const readProduct: Reader = (object, asOf) => ({ subject: 'product', facts: [mapProduct(object, asOf)] });
 const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
-const readPayment: Reader = (object, asOf, { hasMetadata }) => {
+const readPayment: Reader = (object, asOf, isErased) => {
   const facts = mapPayment(object, asOf);
-  return { subject: 'payment', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
+  return { subject: 'payment', facts: [isErased ? { ...facts, metadata: null } : facts] };
 };
 const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
 const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
@@ -92,9 +86,9 @@ const readInvoicePayment: Reader = (object) => {
     facts: isPayment ? [{ processorInvoiceId, processorPaymentIntentId }] : [],
   };
 };
-const readSubscription: Reader = (object, asOf, { hasMetadata }) => {
+const readSubscription: Reader = (object, asOf, isErased) => {
   const facts = mapSubscription(object, asOf);
-  return { subject: 'subscription', facts: [hasMetadata ? facts : { ...facts, metadata: null }] };
+  return { subject: 'subscription', facts: [isErased ? { ...facts, metadata: null } : facts] };
 };
 
 /** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
@@ -142,7 +136,7 @@ const readDeletedPrice: Reader = (object, asOf) => ({
 });
 const readDeletedInvoice: Reader = (object, asOf) => ({
   subject: 'invoice',
-  facts: [{ ...mapInvoice(object, asOf), status: 'void' }],
+  facts: [{ ...mapInvoice(object, asOf), status: 'void', nextPaymentAttemptAt: null }],
 });
 
 /** An expired charge looks like one that can still be captured; only the event's type says that it has expired. */

@@ -10,11 +10,11 @@ export interface RedactedPayload {
   readonly erasedPayload: string | null;
 }
 
-/** Marks an event without content: its person was erased, or is not a customer of Till. */
+/**
+ * Marks an event without its personal data: the person was erased, or is not a customer of Till. What is left of the
+ * metadata of its object is Till's id.
+ */
 export const erasedMark = 'till_erased';
-
-/** Marks an event that shows the metadata of its object. Older releases kept only Till's id of it. */
-export const metadataMark = 'till_metadata';
 
 /** The event types whose personal data a mirror stores, and the fields that it stores. */
 const personalTypes: ReadonlySet<unknown> = new Set(['customer.created', 'customer.updated']);
@@ -24,9 +24,9 @@ const customerFields = ['email', 'name', 'phone'] as const;
 const ownMetadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'product.updated']);
 const ownedTypes = /^(?:payment_intent|customer\.subscription)\./;
 
-/** Whether a mirror stores the metadata of this event, and the object belongs to a customer. */
-function isOwned(type: unknown): boolean {
-  return typeof type === 'string' && isKnownEventType(type) && ownedTypes.test(type);
+/** Whether the object of this event belongs to a customer, and a mirror stores its metadata. */
+function isOwned(type: unknown): type is string {
+  return typeof type === 'string' && ownedTypes.test(type);
 }
 
 /**
@@ -34,43 +34,35 @@ function isOwned(type: unknown): boolean {
  * what is not stored need not be protected, shown to operators, or found again when a customer is deleted.
  */
 export function redactPayload(event: unknown): RedactedPayload {
-  return redact(event, true);
+  const redacted = redactValue(event);
+  const { type, [erasedMark]: erased } = record(event);
+  if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
+  // No mirror reads this event. A later release that does must not take its metadata for empty.
+  if (isOwned(type) && !isKnownEventType(type)) return { payload: erasedForm(redacted), erasedPayload: null };
+  const kept = {
+    ...linksOf(event),
+    ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
+    ...(ownMetadataTypes.has(type) || isOwned(type) ? metadataOf(event) : {}),
+  };
+  if (!isPersonal(kept)) return { payload: JSON.stringify(redacted), erasedPayload: null };
+  return {
+    payload: JSON.stringify(withObject(redacted, kept)),
+    erasedPayload: personalTypes.has(type) || isOwned(type) ? erasedForm(redacted) : null,
+  };
+}
+
+function erasedForm(redacted: unknown): string {
+  return JSON.stringify({ ...record(redacted), [erasedMark]: true });
 }
 
 /** The same for an event that is already stored. One that is not JSON has no content. */
 export function redactStored(payload: string): RedactedPayload {
   try {
-    const event: unknown = JSON.parse(payload);
-    return redact(event, record(event)[metadataMark] === true);
+    return redactPayload(JSON.parse(payload));
   } catch (error) {
     if (error instanceof SyntaxError) return { payload: '{}', erasedPayload: null };
     throw error;
   }
-}
-
-function redact(event: unknown, showsMetadata: boolean): RedactedPayload {
-  const { [metadataMark]: _, ...unmarked } = record(event);
-  const redacted = redactValue(metadataMark in record(event) ? unmarked : event);
-  const { type, [erasedMark]: erased } = record(event);
-  if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
-  const keepsMetadata = showsMetadata && (ownMetadataTypes.has(type) || isOwned(type));
-  const kept = {
-    ...linksOf(event),
-    ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
-    ...(keepsMetadata ? metadataOf(event) : {}),
-  };
-  const marked = keepsMetadata ? { ...record(redacted), [metadataMark]: true } : redacted;
-  if (!isPersonal(kept)) return { payload: JSON.stringify(marked), erasedPayload: null };
-  return {
-    payload: JSON.stringify(withObject(marked, kept)),
-    erasedPayload: erasedForm(type, redacted),
-  };
-}
-
-/** An event about a person says nothing without its personal data. One about a payment still says what happened. */
-function erasedForm(type: unknown, redacted: unknown): string | null {
-  if (personalTypes.has(type)) return JSON.stringify({ ...record(redacted), [erasedMark]: true });
-  return isOwned(type) ? JSON.stringify(redacted) : null;
 }
 
 /**
@@ -116,7 +108,7 @@ function redactValue(value: unknown): unknown {
 }
 
 function redactField(kind: unknown, name: string, field: unknown): unknown {
-  // Metadata may contain anything. Till reads its own id there; `redact` puts back what a mirror stores.
+  // Metadata may contain anything. Till reads its own id there; `redactPayload` puts back what a mirror stores.
   if (name === 'metadata') return onlyLocalId(field);
   if (secretName.test(name)) return null;
   if (kind === 'charge' && name === 'payment_method_details') return onlyShownDetails(field);

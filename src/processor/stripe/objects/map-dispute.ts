@@ -5,13 +5,13 @@ import { customerOfPayment } from './map-payment.ts';
 
 /**
  * A dispute in an event or a response. Unlinked if it does not name its payment intent: it disputes a charge without one,
- * or an older API version shows only the charge. Unlinked, too, if an older release of Till stored only its id.
+ * or an older API version shows only the charge.
  */
 export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedDisputeFacts {
   const dispute = WireObject.parse(value, 'dispute').expectKind('dispute');
   const processorDisputeId = dispute.id();
   const processorPaymentIntentId = paymentIntentOf(dispute);
-  if (processorPaymentIntentId === null || !dispute.has('status')) return { processorDisputeId };
+  if (processorPaymentIntentId === null) return { processorDisputeId };
   return {
     processorDisputeId,
     processorPaymentIntentId,

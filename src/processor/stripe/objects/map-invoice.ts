@@ -18,6 +18,8 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
   const lines = hasMoreLines(invoice) ? null : ifReadable(() => invoice.list('lines'));
   const coversUntil = coversUntilOf(lines, { isFirst: isFirstInvoice(value) });
+  const status = invoice.translate('status', statuses);
+  const isToPay = status === 'draft' || status === 'open';
   return {
     processorInvoiceId: invoice.text('id'),
     processorCustomerId: invoice.referenceOrNull('customer'),
@@ -26,14 +28,14 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     amountDue: invoice.wholeNumber('amount_due'),
     amountPaid: invoice.wholeNumber('amount_paid'),
     currency: invoice.currency('currency'),
-    status: invoice.translate('status', statuses),
+    status,
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     ...(coversUntil === undefined ? {} : { coversUntil }),
     number: invoice.optionalText('number'),
     amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
     attemptCount: attemptCountOf(invoice),
     ...(invoice.has('next_payment_attempt')
-      ? { nextPaymentAttemptAt: invoice.optionalMoment('next_payment_attempt') }
+      ? { nextPaymentAttemptAt: isToPay ? invoice.optionalMoment('next_payment_attempt') : null }
       : {}),
     periodStart: invoice.optionalMoment('period_start'),
     periodEnd: invoice.optionalMoment('period_end'),

@@ -1,9 +1,8 @@
--- Endpoints of applications: where Till sends events, and what became of each event there.
+-- Endpoints of applications: where Till sends events, and the deliveries of each event.
 set local lock_timeout = '5s';
 
--- Each event up to `position` is delivered or failed, or waits: it, or an earlier event of the same object, has a row in
--- till.event_retries. `secret` is encrypted if the operator configured a key. One process at a time delivers: the owner
--- of the lease. `revision` changes when `position` goes back, so that the owner does not overwrite it.
+-- Each event up to `position` is delivered or failed, or waits: it, or an earlier event of the same object, has a row
+-- in till.event_retries. `secret` is encrypted if the operator configured an encryption key.
 create table till.event_endpoints (
   id uuid primary key,
   url text not null,
@@ -13,18 +12,22 @@ create table till.event_endpoints (
   disabled_at timestamptz,
   disabled_reason text check (disabled_reason in ('request', 'failing')),
   secret text not null,
-  previous_secret text,
-  previous_secret_until timestamptz,
+  -- Secrets that were replaced, newest first: [{ "secret": ..., "validUntil": ... }]. Each one ends a day after it was
+  -- replaced. With the secret of the endpoint itself, at most five are valid.
+  replaced_secrets jsonb not null default '[]' check (jsonb_array_length(replaced_secrets) <= 4),
   position bigint not null,
   -- The first failure since the last success.
   failing_since timestamptz,
+  -- Changes when `position` goes back, so that the owner of the lease does not overwrite it.
   revision integer not null default 0,
+  -- One process at a time delivers: the owner of the lease.
   owner integer,
   leased_until timestamptz not null default now(),
+  -- The history in which the lease was taken, as in till.recovery.
+  history bigint,
   created_at timestamptz not null,
   updated_at timestamptz not null,
-  check (enabled = (disabled_at is null) and enabled = (disabled_reason is null)),
-  check ((previous_secret is null) = (previous_secret_until is null))
+  check (enabled = (disabled_at is null) and enabled = (disabled_reason is null))
 ) with (fillfactor = 50);
 
 -- Deliveries that wait for an attempt: at most one for each object at an endpoint, for its oldest event that is neither
@@ -67,7 +70,7 @@ create table till.event_deliveries (
 create index on till.event_deliveries (customer_id) where response_body is not null and customer_id is not null;
 create table till.event_deliveries_other partition of till.event_deliveries default;
 
--- Makes the weeks between two times that are missing, as till.make_event_weeks() does for events.
+-- Creates the weeks between two times that are missing, as till.make_event_weeks() does for events.
 create function till.make_delivery_weeks(from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -78,7 +81,7 @@ begin
     name := 'event_deliveries_' || to_char(week at time zone 'utc', 'YYYYMMDD');
     if to_regclass('till.' || name) is null then
       perform till.lock_event_weeks();
-      -- Another process may have made it by now.
+      -- Another process may have created it by now.
       if to_regclass('till.' || name) is null and not exists (select from till.event_deliveries_other
         where created_at >= week and created_at < week + interval '7 days')
       then
@@ -105,6 +108,6 @@ begin
   end if;
 end $$;
 
-select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks');
-
 revoke execute on function till.make_delivery_weeks, till.drop_delivery_week from public;
+
+select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks');

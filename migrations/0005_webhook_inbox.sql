@@ -1,49 +1,64 @@
--- The inbox with a hundred million events: weeks are made and dropped without making anyone wait, and its list is fast.
+-- The inbox of webhooks, which is also the queue: one insert deduplicates and enqueues. It is partitioned by the week
+-- in which the processor created the event, so that the index that every insert touches stays small however many events
+-- there are, and old weeks are dropped whole. An event id always comes with the same time, so the primary key still
+-- finds every duplicate. Times outside the weeks that are kept ready go to the default partition.
 set local lock_timeout = '5s';
 
--- The listing of events that recovery has begun, so that it continues after a crash. `read_until` moves only when the
--- listing is complete. `owner_lock` is the advisory lock that shows whether the process that holds the lease is alive.
-alter table till.recovery
-  add column owner_lock integer,
-  add column listing_since timestamptz,
-  add column listing_until timestamptz,
-  add column listing_cursor text;
+create table till.webhook_events (
+  -- The processor's id of the event.
+  id text not null,
+  type text not null,
+  -- The object that the event is about; null if the event has none.
+  object_id text,
+  -- Of an event of a payment or subscription that contains metadata: the customer, so that a deletion finds the event.
+  -- Null for all others.
+  customer_key text,
+  created_at timestamptz not null,
+  api_version text,
+  -- JSON without secrets. Text, because jsonb refuses some of what JSON allows.
+  payload text not null,
+  -- What a deletion has to erase: 'customer' contains the address, name and phone, or the metadata, of a customer;
+  -- 'none' contains no personal data; 'unchecked' has to be searched again.
+  personal_data text not null default 'unchecked' check (personal_data in ('unchecked', 'customer', 'none')),
+  state text not null check (state in ('pending', 'processed', 'ignored', 'failed')),
+  attempts smallint not null default 0,
+  next_try_at timestamptz not null,
+  last_error text,
+  received_at timestamptz not null,
+  -- When it first took effect. A replay does not change it, so that no effect is counted twice.
+  processed_at timestamptz,
+  primary key (id, created_at)
+) partition by range (created_at);
 
--- When the events of a deleted customer were first searched, by the database's clock. A second search follows later.
-alter table till.customers add column first_erased_at timestamptz;
-
--- For the list of events by state and by type. The index by type leaves out pending events, so that an event enters it only
+create index on till.webhook_events (next_try_at) where state = 'pending';
+create index on till.webhook_events (object_id, created_at);
+-- The list of events, and its filters. The index by type leaves out pending events, so that an event enters it only
 -- once, when it is settled; pending events of one type are found by their state.
-create index webhook_events_state_idx on only till.webhook_events (state, created_at, id);
-create index webhook_events_type_idx on only till.webhook_events (type, state, created_at, id) where state <> 'pending';
+create index on till.webhook_events (created_at, id);
+create index on till.webhook_events (created_at, id) where state = 'failed';
+create index webhook_events_state_idx on till.webhook_events (state, created_at, id);
+create index webhook_events_type_idx on till.webhook_events (type, state, created_at, id) where state <> 'pending';
+-- The erasure of personal data.
+create index on till.webhook_events (created_at, id) where personal_data = 'unchecked';
+create index on till.webhook_events (object_id, created_at, id) where personal_data = 'customer';
+create index webhook_events_customer_idx on till.webhook_events (customer_key, created_at, id)
+  where personal_data = 'customer' and customer_key is not null;
 
--- Building an index blocks writes to its table, about a second for every hundred thousand events. Here only small partitions
--- get theirs, new weeks have them from the start, and src/platform/partitioned-indexes.ts builds the rest concurrently.
-do $$
-declare
-  small_bytes constant bigint := 8 * 1024 * 1024;
-  part text;
-begin
-  for part in
-    select relname from pg_catalog.pg_class join pg_catalog.pg_inherits on inhrelid = pg_class.oid
-    where inhparent = 'till.webhook_events'::regclass and pg_catalog.pg_relation_size(pg_class.oid) < small_bytes
-  loop
-    execute format('create index %I on till.%I (state, created_at, id)',
-      part || '_webhook_events_state_idx', part);
-    execute format('create index %I on till.%I (type, state, created_at, id) where state <> ''pending''',
-      part || '_webhook_events_type_idx', part);
-    execute format('alter index till.webhook_events_state_idx attach partition till.%I',
-      part || '_webhook_events_state_idx');
-    execute format('alter index till.webhook_events_type_idx attach partition till.%I',
-      part || '_webhook_events_type_idx');
-  end loop;
-end $$;
+create table till.webhook_events_other partition of till.webhook_events default;
 
--- Makes the weeks between two times that are missing. A week of which the default partition already holds events stays with
--- it. A table that is created and then attached leaves the inbox open for inserts; only the default partition is locked,
--- and the wait for it is short, because everything that comes after it waits too: behind a backup, this fails with
--- lock_not_available, and the caller retries.
-create or replace function till.make_webhook_weeks(from_time timestamptz, to_time timestamptz) returns void
+-- The service creates and drops weeks by the following functions alone, which run as their owner. So the role that the
+-- service runs as need not own anything; docs/security.md has the grants that it needs.
+
+-- One process at a time changes the weeks ("tlwk" in ASCII).
+create function till.lock_webhook_weeks() returns void language sql security definer set search_path = '' as $$
+  select pg_catalog.pg_advisory_xact_lock(1953265515);
+$$;
+
+-- Creates the weeks between two times that are missing. A week of which the default partition already holds events
+-- stays with it. A table that is created and then attached leaves the inbox open for inserts. Only the default
+-- partition is locked, and the wait for it is short, because every later statement waits too: behind a backup, this
+-- fails with lock_not_available, and the caller retries.
+create function till.make_webhook_weeks(from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
@@ -53,7 +68,7 @@ begin
     name := 'webhook_events_' || to_char(week at time zone 'utc', 'YYYYMMDD');
     if to_regclass('till.' || name) is null then
       perform till.lock_webhook_weeks();
-      -- Another process may have made it by now.
+      -- Another process may have created it by now.
       if not exists (select from pg_catalog.pg_class
           where relnamespace = 'till'::regnamespace and relname = name)
         and not exists (select from till.webhook_events_other
@@ -68,11 +83,6 @@ begin
   end loop;
 end $$;
 
--- One process at a time changes the weeks ("tlwk" in ASCII).
-create function till.lock_webhook_weeks() returns void language sql security definer set search_path = '' as $$
-  select pg_catalog.pg_advisory_xact_lock(1953265515);
-$$;
-
 -- Whether this table is a week that is a part of the inbox; null if there is no such table.
 create function till.is_webhook_week_attached(week text) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
@@ -84,9 +94,9 @@ begin
     where relnamespace = 'till'::regnamespace and relname = week);
 end $$;
 
--- Moves up to so many events of a detached week, in this state, to the default partition. By index: a week is large, and few
--- of its events are kept. While a week is detached, a search for a deleted customer does not see its events, so
--- those that hold personal data are searched again.
+-- Moves up to so many events of a detached week, in this state, to the default partition. By index: a week is large,
+-- and few of its events are kept. While a week is detached, a search for a deleted customer does not see its events, so
+-- those that contain personal data are searched again.
 create function till.move_webhook_events(week text, moved_state text, moved_max integer) returns integer
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
@@ -114,8 +124,8 @@ begin
   return moved;
 end $$;
 
--- Takes a week out of the inbox. The exclusive lock on the inbox is held for milliseconds: nothing is scanned, and at most
--- so many pending events, and as many failed ones, move along. Fails with lock_not_available rather than wait.
+-- Takes a week out of the inbox. The exclusive lock on the inbox is held for milliseconds: nothing is scanned, and at
+-- most so many pending events, and as many failed ones, move along. Fails with lock_not_available rather than wait.
 -- Returns false if more events are pending.
 create function till.detach_webhook_week(week text, moved_max integer) returns boolean
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' set enable_seqscan = off as $$
@@ -161,5 +171,7 @@ begin
   return true;
 end $$;
 
-revoke execute on function till.lock_webhook_weeks, till.is_webhook_week_attached, till.move_webhook_events,
-  till.detach_webhook_week, till.drop_detached_webhook_week from public;
+revoke execute on function till.lock_webhook_weeks, till.make_webhook_weeks, till.is_webhook_week_attached,
+  till.move_webhook_events, till.detach_webhook_week, till.drop_detached_webhook_week from public;
+
+select till.make_webhook_weeks(now() - interval '5 weeks', now() + interval '4 weeks');

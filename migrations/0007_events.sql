@@ -1,0 +1,197 @@
+-- Events for applications: every change of what the API shows, in an order that readers can follow.
+set local lock_timeout = '5s';
+
+-- An event is inserted in the transaction of its change. `position` is its place in the feed. `data` is the object
+-- after the change, and `previous` the old values of what changed, both as the API shows them. They are text to
+-- PostgreSQL, so `json` and not `jsonb`, which would cost parsing on each insert.
+create table till.events (
+  position bigint not null,
+  created_at timestamptz not null,
+  type text not null,
+  object_type text not null,
+  object_id uuid not null,
+  customer_id uuid,
+  data json not null,
+  previous json not null,
+  cause json not null,
+  primary key (position, created_at)
+) partition by range (created_at);
+create index on till.events (object_id, position);
+create index on till.events (customer_id, position) where customer_id is not null;
+create table till.events_other partition of till.events default;
+
+-- What the newest event of each object shows, so that the next change knows what differs, even if that event is no
+-- longer kept. `changes_at` is when the object changes without being written: a grace period ends.
+create table till.event_objects (
+  object_id uuid primary key,
+  object_type text not null,
+  data json not null,
+  changes_at timestamptz
+) with (fillfactor = 80);
+create index on till.event_objects (changes_at) where changes_at is not null;
+
+-- Starts below the first position, so that every position is greater than a value read before it was drawn.
+create sequence till.event_positions minvalue 0 start 0;
+select nextval('till.event_positions');
+
+-- Histories. A failover or a restore can lose the newest commits. No position of a lost event is used again, and the
+-- ids of lost events are still known to be genuine.
+
+-- A random number that changes when a process finds that a position went back although nothing else showed it.
+create sequence till.history_break minvalue 0 start 0;
+
+-- Identifies what the server has done since it started, on the files that it has now. It changes with every incident
+-- after which commits may be missing: a failover leads to a server that started at another time, a copy of the files
+-- needs a start, and a restored dump creates new files. It also changes with a plain restart, which does no harm.
+-- Unlike the timeline, a standby and every role can ask for it. At most 2^53, so that every client can hold it.
+create function till.history() returns bigint language sql stable security definer set search_path = '' as $$
+  select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
+    extract(epoch from pg_catalog.pg_postmaster_start_time()),
+    pg_catalog.pg_relation_filepath('till.event_positions'), last_value), 0) & 9007199254740991
+  from till.history_break;
+$$;
+
+-- A process calls it when a position went back.
+create function till.break_history() returns void language sql security definer set search_path = '' as $$
+  select pg_catalog.setval('till.history_break', (pg_catalog.random() * 9007199254740991)::bigint);
+$$;
+
+-- The history in which positions are drawn. A sequence, because its value counts at once, for all transactions.
+create sequence till.event_history minvalue 0 start 0;
+
+-- Goes beyond every position that a lost part of the history may have used. The clock decides: 16 positions for each
+-- millisecond since 2026 are more than any load draws, so a later moment is always beyond an earlier one, whatever
+-- backups and servers are between them. If the sequence is ahead of the clock, as after two failovers in a short time,
+-- it goes on by far more than a failover can lose, and by a different number each time.
+create function till.skip_lost_positions() returns void
+language plpgsql security definer set search_path = '' as $$
+declare
+  skip_lock constant bigint := 1953264496; -- "tlsp" in ASCII
+begin
+  -- Not a lock of the transaction: others would wait for its end, and it may wait for their rows.
+  perform pg_catalog.pg_advisory_lock(skip_lock);
+  begin
+    if (select last_value from till.event_history) <> till.history() then
+      perform pg_catalog.setval('till.event_positions', greatest(
+        ((extract(epoch from pg_catalog.clock_timestamp()) - 1767225600) * 16000)::bigint,
+        last_value + 16777216 + (pg_catalog.random() * 16777216)::bigint)) from till.event_positions;
+      -- Last, so that no position is drawn in this history before.
+      perform pg_catalog.setval('till.event_history', till.history());
+    end if;
+  exception when query_canceled or others then
+    perform pg_catalog.pg_advisory_unlock(skip_lock);
+    raise;
+  end;
+  perform pg_catalog.pg_advisory_unlock(skip_lock);
+end $$;
+
+-- The checksum in the id of an event shows that Till created the id, even if the event is lost. The seed makes it
+-- differ between installations.
+create table till.event_seed (
+  id boolean primary key default true check (id),
+  seed uuid not null default gen_random_uuid()
+);
+insert into till.event_seed default values;
+
+-- 48 bits. No search path is set, so that statements can inline it.
+create function till.event_checksum(seed uuid, place bigint, created_at_ms bigint) returns bigint
+language sql immutable as $$
+  select ('x' || pg_catalog.left(pg_catalog.md5(seed::text || ' ' || place::text || ' ' || created_at_ms::text), 12))
+    ::bit(48)::bigint;
+$$;
+
+-- The number under which a transaction that inserts events holds an advisory lock: "tf" in ASCII, and below it the last
+-- position that was drawn before.
+create function till.event_lock(drawn bigint) returns bigint language sql immutable set search_path = '' as $$
+  select (29798::bigint << 48) | drawn;
+$$;
+
+-- Inserts events, and records what they show of their objects. The first events of a history skip what may be lost.
+-- Positions are drawn before the commit, so that a slower transaction can commit a lower position later. So it takes an
+-- advisory lock before, which says that it may still commit positions above the last one drawn so far, and which
+-- PostgreSQL releases after the commit is visible.
+create function till.append_events(new_events json) returns void
+language plpgsql security definer set search_path = '' as $$
+begin
+  if (select last_value from till.event_history) <> till.history() then
+    perform till.skip_lost_positions();
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock_shared(till.event_lock(last_value)) from till.event_positions;
+  with v as materialized (
+    select * from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid,
+      "customerId" uuid, data json, previous json, cause json, "changesAt" timestamptz)
+  ), appended as (
+    insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
+    select pg_catalog.nextval('till.event_positions'),
+      pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
+      v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
+    from v
+  )
+  insert into till.event_objects (object_id, object_type, data, changes_at)
+  select v."objectId", v."objectType", v.data, v."changesAt" from v
+  order by v."objectId"
+  on conflict (object_id) do update set data = excluded.data, changes_at = excluded.changes_at;
+end $$;
+
+-- The last position that was drawn. A transaction that has committed its events drew at or below it.
+create function till.drawn_event_position() returns bigint language sql security definer set search_path = '' as $$
+  select last_value from till.event_positions;
+$$;
+
+-- No transaction will commit an event at this position or below it, except those whose events are visible to statements
+-- that begin after this one. First what was drawn, then the locks: a transaction whose lock is not seen here draws
+-- later, and so above. Transactions that insert no events hold nothing back. A standby refuses: it does not know the
+-- locks of the primary.
+create function till.event_horizon() returns bigint
+language plpgsql security definer set search_path = '' as $$
+declare
+  drawn bigint;
+  held bigint;
+begin
+  if pg_catalog.pg_is_in_recovery() then
+    raise exception 'a standby does not know the horizon of events' using errcode = 'read_only_sql_transaction';
+  end if;
+  select last_value into drawn from till.event_positions;
+  select min(((classid::bigint & 65535) << 32) | objid::bigint) into held
+  from pg_catalog.pg_locks
+  where locktype = 'advisory' and objsubid = 1 and classid::bigint >> 16 = 29798
+    and database = (select oid from pg_catalog.pg_database where datname = pg_catalog.current_database());
+  return least(drawn, held);
+end $$;
+
+-- One process at a time changes the weeks of events ("tlew" in ASCII).
+create function till.lock_event_weeks() returns void language sql security definer set search_path = '' as $$
+  select pg_catalog.pg_advisory_xact_lock(1953261943);
+$$;
+
+-- Creates the weeks between two times that are missing, as till.make_webhook_weeks() does for the inbox: a table that
+-- is attached leaves the others open for inserts, and the wait for the lock on the default partition is short.
+create function till.make_event_weeks(from_time timestamptz, to_time timestamptz) returns void
+language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
+  name text;
+begin
+  while week <= to_time loop
+    name := 'events_' || to_char(week at time zone 'utc', 'YYYYMMDD');
+    if to_regclass('till.' || name) is null then
+      perform till.lock_event_weeks();
+      -- Another process may have created it by now.
+      if to_regclass('till.' || name) is null
+        and not exists (select from till.events_other
+          where created_at >= week and created_at < week + interval '7 days')
+      then
+        execute format('create table till.%I (like till.events including all)', name);
+        execute format('alter table till.events attach partition till.%I for values from (%L) to (%L)',
+          name, week, week + interval '7 days');
+      end if;
+    end if;
+    week := week + interval '7 days';
+  end loop;
+end $$;
+
+revoke execute on function till.history, till.break_history, till.skip_lost_positions, till.event_checksum,
+  till.append_events, till.drawn_event_position, till.event_horizon, till.lock_event_weeks, till.make_event_weeks
+  from public;
+
+select till.make_event_weeks(now() - interval '1 week', now() + interval '4 weeks');
