@@ -26,7 +26,7 @@ const errorLengthMax = 500;
 
 interface ApplierParts {
   readonly database: Database;
-  readonly inbox: Pick<Inbox, 'claim' | 'claimOne' | 'settle'>;
+  readonly inbox: Pick<Inbox, 'claim' | 'claimAgain' | 'settle'>;
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly metrics: Metrics;
@@ -83,23 +83,27 @@ export class EventApplier {
       return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
-      // Apply each event alone, so that a poisoned event does not block the others.
-      for (const event of events) await this.#applyOne(event);
+      await this.#applyHalves(events, error);
       return { size: events.length, refreshed: Promise.resolve() };
     }
   }
 
-  async #applyOne(event: WebhookEvent): Promise<void> {
-    const { inbox } = this.#parts;
-    try {
-      const batch = await this.#apply(async (tx) => {
-        const current = await inbox.claimOne(tx, event);
-        return current === undefined ? [] : [current];
-      });
-      await this.#finish(batch);
-    } catch (error) {
-      if (isOutage(error)) throw error;
-      await this.#retryLater(event, error);
+  /**
+   * Applies events whose transaction failed in two halves, and a half that fails in two halves again, so that a poisoned
+   * event does not block the others. One poisoned event costs two transactions for each time that a batch can be halved.
+   * However many are poisoned, there are fewer than two transactions for each event.
+   */
+  async #applyHalves(events: readonly WebhookEvent[], failure: unknown): Promise<void> {
+    const [first, ...others] = events;
+    if (first !== undefined && others.length === 0) return this.#retryLater(first, failure);
+    const middle = events.length >> 1;
+    for (const half of [events.slice(0, middle), events.slice(middle)]) {
+      try {
+        await this.#finish(await this.#apply((tx) => this.#parts.inbox.claimAgain(tx, half)));
+      } catch (error) {
+        if (isOutage(error)) throw error;
+        await this.#applyHalves(half, error);
+      }
     }
   }
 

@@ -50,9 +50,9 @@ export class Inbox {
     return this.#parts.store.claim(tx, limit);
   }
 
-  /** Locks one event. Undefined if it is no longer pending. */
-  claimOne(tx: Transaction, event: WebhookEvent): Promise<WebhookEvent | undefined> {
-    return this.#parts.store.claimOne(tx, event);
+  /** Locks those of the events that are still due and that no other worker has locked. */
+  claimAgain(tx: Transaction, events: readonly WebhookEvent[]): Promise<readonly WebhookEvent[]> {
+    return this.#parts.store.claimAgain(tx, events);
   }
 
   /** Returns the ids of the events with a new outcome. */

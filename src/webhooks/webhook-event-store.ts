@@ -74,16 +74,19 @@ export class WebhookEventStore {
       // A named statement, because planning for many partitions takes a millisecond, several times the run time.
       'claim_webhook_events',
     );
-    return rows.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+    return inOrderOfCreation(rows);
   }
 
-  /** Locks one event, if it is still pending. */
-  async claimOne(tx: Queryable, { id, createdAt }: WebhookEvent): Promise<WebhookEvent | undefined> {
+  /** Locks those of the events that are still due, and skips those that another worker has locked. */
+  async claimAgain(tx: Queryable, events: readonly WebhookEvent[]): Promise<readonly WebhookEvent[]> {
     const rows = await tx.query<WebhookEvent>(
-      `select ${webhookEventColumns} from till.webhook_events where id = $1 and created_at = $2 and state = 'pending' for update`,
-      [id, createdAt],
+      `select ${webhookEventColumns} from till.webhook_events
+       where (id, created_at) in (select * from unnest($1::text[], $2::timestamptz[]))
+         and state = 'pending' and next_try_at <= now()
+       for update skip locked`,
+      [events.map(({ id }) => id), events.map(({ createdAt }) => createdAt.toISOString())],
     );
-    return rows[0];
+    return inOrderOfCreation(rows);
   }
 
   /**
@@ -190,4 +193,8 @@ export class WebhookEventStore {
     const [row] = await db.query<{ count: number }>(`select ${countOf('pending')} as count`);
     return row?.count ?? 0;
   }
+}
+
+function inOrderOfCreation(events: readonly WebhookEvent[]): readonly WebhookEvent[] {
+  return events.toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
 }

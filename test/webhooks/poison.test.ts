@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { attemptsMax } from '../../src/model/webhook-event.ts';
+import { batchMax } from '../../src/sync/event-applier.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
@@ -91,6 +92,45 @@ test('an event that cannot be applied delays none of a thousand, ends failed, an
     [{ status: 'paid' }],
   );
   assert.equal(await till.count('webhook_events_processed_total'), goodEvents + 1);
+});
+
+test('a batch with one poisoned event takes about twenty transactions, and one with three stays below sixty', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  await till.sql(
+    `alter table till.invoices add constraint poisoned check (processor_invoice_id not like '%_poison')`,
+  );
+  // A sequence also counts transactions that are rolled back.
+  await till.sql('create sequence till.begun');
+  await till.sql(`create function till.count_begun() returns trigger language plpgsql as
+    $$ begin perform nextval('till.begun'); return null; end $$`);
+  await till.sql(`create trigger count_begun before insert on till.invoices
+    for each statement execute function till.count_begun()`);
+  const batches: readonly (readonly [poisoned: readonly number[], transactionsMax: number])[] = [
+    [[99], 20],
+    [[99, 266, 433], 60],
+  ];
+  for (const [poisoned, transactionsMax] of batches) {
+    await till.sql(`select setval('till.begun', 1, false)`);
+    await till.sql('delete from till.webhook_events');
+    const ids = Array.from(
+      { length: batchMax },
+      (_, index) => `in_${poisoned.length}_${index}${poisoned.includes(index) ? '_poison' : ''}`,
+    );
+    await receive(
+      till,
+      ids.map((id) => eventOf('invoice.paid.newer', { id })),
+    );
+    assert.equal(await till.services.eventApplier.applyBatch(), batchMax);
+    assert.deepEqual(
+      await till.sql('select state, attempts, count(*) from till.webhook_events group by 1, 2 order by 1'),
+      [
+        { state: 'pending', attempts: 1, count: poisoned.length },
+        { state: 'processed', attempts: 1, count: batchMax - poisoned.length },
+      ],
+    );
+    const [begun] = await till.sql<{ count: number }>('select last_value as count from till.begun');
+    assert.ok(begun && begun.count > 1 && begun.count <= transactionsMax, `${begun?.count} transactions`);
+  }
 });
 
 test('a good event about the same object is applied although a poisoned one came with it', async (t) => {
