@@ -169,6 +169,17 @@ test("a module calls another module's service, never its store; routes never rea
   );
 });
 
+test('no module reaches the stores of others through the file that puts them together', () => {
+  const isOfOther = ({ from, to }: Import) =>
+    roleOf(to) === 'store' && domains.includes(moduleOf(to)) && moduleOf(from) !== moduleOf(to);
+  const composing = new Set(imports.filter(isOfOther).map(({ from }) => from));
+  const mayCompose = (path: string) => ['till', 'cli', 'main.ts', 'seed', ''].includes(moduleOf(path));
+  assert.deepEqual(
+    breaches(({ from, to }) => composing.has(to) && !mayCompose(from)),
+    [],
+  );
+});
+
 test('the model imports only itself and the error catalogue', () => {
   assert.deepEqual(
     breaches(({ from, to }) => isModel(from) && !isModel(to) && to !== 'src/errors.ts'),
@@ -315,7 +326,6 @@ const againstDirection = [
   ['http', 'events'],
   ['http', 'subscriptions'],
   ['seed', 'till'],
-  ['sync', 'till'],
 ];
 
 /**

@@ -135,6 +135,16 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     });
   }
 
+  /** Whether a customer has this external id, or a request reserves it. */
+  async hasTaken(externalId: string): Promise<boolean> {
+    const { database, externalIds } = this.#parts;
+    return (await externalIds.find(database, [externalId])).length > 0;
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Customer[]> {
+    return this.#parts.store.findByKeys(db, keys);
+  }
+
   /** The customers with these keys, including deleted ones. */
   async find(db: Queryable, keys: readonly (string | null)[]): Promise<CustomersByKey> {
     const customers = await this.#parts.store.findByKeys(

@@ -17,7 +17,7 @@ import {
 } from '../model/invoice.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 import { invoiceView } from './invoice-view.ts';
@@ -70,6 +70,15 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     if (found !== undefined) return found;
     await untilSettled(() => this.refresh(key));
     return find();
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {
+    return this.#parts.store.findByKeys(db, keys);
+  }
+
+  /** The number of invoices whose customer has no row. */
+  countUnattached(): Promise<number> {
+    return this.#parts.store.countUnattached(this.#parts.database);
   }
 
   /** The row with this id of Till. */

@@ -16,7 +16,7 @@ import { type Payment, type PaymentFacts, takePaymentFacts } from '../model/paym
 import type { Clock } from '../platform/clock.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
@@ -148,6 +148,10 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     if (facts === undefined) return unknownToProcessor;
     const whole = await this.#withDisputes(facts, isDisputed || row.dispute !== null);
     return database.transaction((tx) => this.apply(tx, [whole], revisionsOf(key, row)));
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
+    return this.#parts.store.findByKeys(db, keys);
   }
 
   /** Locks all rows of a batch that has payments and refunds, because refunds also lock their payment. */

@@ -12,7 +12,7 @@ import {
 } from '../model/refund.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
@@ -91,6 +91,10 @@ export class RefundMirror implements Mirror<RefundFacts> {
       null;
     const applied = intentId === null ? ignoredAll(key) : await this.#refreshOfPayment(intentId);
     return intentId !== null && applied.ignored.includes(intentId) ? ignoredAll(key) : applied;
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Refund[]> {
+    return this.#parts.store.findByKeys(db, keys);
   }
 
   /** Also locks the reservations of the refunds, which do not have the processor's ids yet. */

@@ -111,6 +111,10 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return made;
   }
 
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Plan[]> {
+    return this.#parts.store.findByKeys(db, keys);
+  }
+
   /** The plans of these prices, by price id. */
   async find(db: Queryable, processorPriceIds: readonly string[]): Promise<ReadonlyMap<string, Plan>> {
     const plans = await this.#parts.store.findByKeys(db, processorPriceIds);

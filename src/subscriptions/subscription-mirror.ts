@@ -34,7 +34,7 @@ import { noTerms, type PlanIdOf, termsOf } from '../model/subscription-terms.ts'
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { restoreOfVoidedChanges } from './changes/waiting-items.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
@@ -108,6 +108,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     // Recovery has done what it can, so nothing that is still lost causes another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
     return applied;
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Subscription[]> {
+    return this.#parts.store.findByKeys(db, keys);
   }
 
   /** The row, which is created first if it is missing. Undefined if the subscription does not belong to Till. */

@@ -18,6 +18,7 @@ import type { Database } from '../platform/postgres.ts';
 import type { Pages } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
+import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
 import type { Mirrors } from './mirrors.ts';
 import { refreshObject } from './refresh-object.ts';
 
@@ -60,8 +61,6 @@ interface Run {
 /** Called after every page. The next page waits for it. */
 type Report = (progress: ResyncProgress) => Promise<void> | void;
 
-const onePage = { limit: 1, filters: {} };
-
 /**
  * Compares the mirrors with the processor's objects, of all customers or of one. Corrects rows that differ and recovers
  * lost rows. A row may have changed since the list was read, so every object that differs or has no row is refreshed.
@@ -92,32 +91,31 @@ export class Resync {
   }
 
   async #all(report: Report): Promise<readonly Skipped[]> {
-    const { processor, mirrors, customers, plans, refunds } = this.#parts;
+    const { processor, mirrors, customers } = this.#parts;
     const run: Run = { report, skipped: [] };
+    const { plan, customer, ...others } = mirroredLists(processor, mirrors);
     const listed = new Set<string>();
-    const pages = visitEach(processor.customers.list(), (facts) =>
-      listed.add(mirrors.customers.keyOf(facts)),
-    );
-    await this.#compare(mirrors.customers, pages, run, (await customers.list(onePage)).total);
+    const list = () => visitEach(customer.list({}), (facts) => listed.add(mirrors.customers.keyOf(facts)));
+    await this.#compare(plan, run);
+    await this.#compare({ ...customer, list }, run);
     // The processor does not list deleted customers. Refresh every customer that is missing from the list.
     for await (const page of customers.listLive()) {
       for (const { processorCustomerId: key } of page)
         if (!listed.has(key)) await this.#refresh(mirrors.customers, key, run);
     }
-    await this.#compare(mirrors.plans, processor.plans.list(), run, (await plans.list(false)).length);
-    await this.#compareMoney(undefined, run);
-    await this.#compare(mirrors.refunds, processor.refunds.list(), run, await refunds.count());
-    await this.#compare(mirrors.disputes, processor.disputes.list(), run, await mirrors.disputes.count());
+    for (const one of Object.values<MirroredList<unknown>>(others)) await this.#compare(one, run);
     return run.skipped;
   }
 
   async #ofCustomer(id: string, report: Report): Promise<readonly Skipped[]> {
-    const { mirrors, customers, payments } = this.#parts;
+    const { processor, mirrors, customers, payments } = this.#parts;
     const run: Run = { report, skipped: [] };
     const known = isUuid(id) ? await customers.findAny(id) : undefined;
     const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
     if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
-    await this.#compareMoney({ id, processorCustomerId }, run);
+    const { subscription, invoice, payment } = mirroredLists(processor, mirrors);
+    for (const one of [subscription, invoice, payment] as readonly MirroredList<unknown>[])
+      await this.#compare(one, run, { id, processorCustomerId });
     let cursor: string | undefined;
     do {
       const page = await payments.list({ cursor, limit: 100, filters: { customerId: id, source: 'all' } });
@@ -138,40 +136,17 @@ export class Resync {
     return recovered;
   }
 
-  async #compareMoney(
-    customer: { readonly id: string; readonly processorCustomerId: string } | undefined,
-    run: Run,
-  ): Promise<void> {
-    const filter = customer === undefined ? {} : { processorCustomerId: customer.processorCustomerId };
-    const { processor, mirrors, payments, subscriptions, invoices } = this.#parts;
-    const compare = async <Facts>(
-      mirror: Mirror<Facts>,
-      pages: Pages<Facts>,
-      service: PaymentService | SubscriptionService | InvoiceService,
-    ) =>
-      this.#compare(
-        mirror,
-        pages,
-        run,
-        (await service.list({ ...onePage, filters: { customerId: customer?.id, source: 'all' } })).total,
-      );
-    await compare(mirrors.subscriptions, processor.subscriptions.list(filter), subscriptions);
-    await compare(mirrors.invoices, processor.invoices.list(filter), invoices);
-    // Some of the payments are what subscriptions charged.
-    await compare(mirrors.payments, processor.payments.list(filter), payments);
-  }
-
-  /** `expected` is the number of rows before the comparison. */
   async #compare<Facts>(
-    mirror: Mirror<Facts>,
-    pages: Pages<Facts>,
+    { mirror, list }: MirroredList<Facts>,
     run: Run,
-    expected: number,
+    customer?: Pick<Customer, 'id' | 'processorCustomerId'>,
   ): Promise<void> {
     const { database } = this.#parts;
     const { resource } = mirror;
+    const expected = await this.#countRows(resource, customer?.id);
     let [compared, corrected] = [0, 0];
-    for await (const { items: facts } of pages) {
+    const filter = customer && { processorCustomerId: customer.processorCustomerId };
+    for await (const { items: facts } of list(filter ?? {})) {
       const applied = await database.transaction((tx) => mirror.apply(tx, facts, noRevisions));
       this.#reportDrift(resource, applied.changed);
       corrected += applied.changed.length;
@@ -179,6 +154,21 @@ export class Resync {
       compared += facts.length;
       await run.report({ resource, compared, expected, corrected });
     }
+  }
+
+  async #countRows(resource: Resource, customerId: string | undefined): Promise<number> {
+    const { customers, plans, payments, refunds, subscriptions, invoices, mirrors } = this.#parts;
+    const onePage = { limit: 1, filters: { customerId, source: 'all' as const } };
+    const counts: Readonly<Record<Resource, () => Promise<number>>> = {
+      customer: async () => (await customers.list({ limit: 1, filters: {} })).total,
+      plan: async () => (await plans.list(false)).length,
+      subscription: async () => (await subscriptions.list(onePage)).total,
+      invoice: async () => (await invoices.list(onePage)).total,
+      payment: async () => (await payments.list(onePage)).total,
+      refund: () => refunds.count(),
+      dispute: () => mirrors.disputes.count(),
+    };
+    return counts[resource]();
   }
 
   /** Returns the number of changes. Skips an object whose refresh fails, unless every refresh would fail. */

@@ -71,5 +71,5 @@ export function composeImport(
 ): Import {
   const processor = adoptingProcessor(parts.processor);
   const { mirrors } = composeMirrors({ ...parts, processor }, stores);
-  return new Import({ ...parts, processor, mirrors, stores, customers, store: new ImportStore() });
+  return new Import({ ...parts, processor, mirrors, customers, store: new ImportStore() });
 }

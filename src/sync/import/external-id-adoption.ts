@@ -5,13 +5,13 @@ import { unrepeatableName } from '../../idempotency/claim.ts';
 import { type Customer, type CustomerFacts, isExternalId } from '../../model/customer.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Database } from '../../platform/postgres.ts';
-import type { Stores } from '../../till/compose-stores.ts';
+import type { Mirrors } from '../mirrors.ts';
 import { type Counts, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type Finished } from './stage.ts';
 
 interface AdoptionParts {
   readonly database: Database;
-  readonly stores: Pick<Stores, 'customers' | 'externalIds'>;
+  readonly mirrors: Pick<Mirrors, 'customers'>;
   readonly customers: Pick<CustomerService, 'update'>;
 }
 
@@ -65,9 +65,9 @@ export class ExternalIdAdoption {
   }
 
   async #findRows(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Customer>> {
-    const { database, stores } = this.#parts;
+    const { database, mirrors } = this.#parts;
     const keys = wanted.map(({ facts }) => facts.processorCustomerId);
-    const rows = keys.length === 0 ? [] : await stores.customers.findByKeys(database, keys);
+    const rows = keys.length === 0 ? [] : await mirrors.customers.findByKeys(database, keys);
     return new Map(rows.map((row) => [row.processorCustomerId, row]));
   }
 
@@ -95,10 +95,8 @@ export class ExternalIdAdoption {
   }
 
   async #foresee(externalId: string): Promise<Outcome> {
-    const { database, stores } = this.#parts;
     const digest = createHash('sha256').update(externalId).digest('base64url').slice(0, digestLength);
-    const isTaken =
-      this.#seen.has(digest) || (await stores.externalIds.find(database, [externalId])).length > 0;
+    const isTaken = this.#seen.has(digest) || (await this.#parts.mirrors.customers.hasTaken(externalId));
     this.#seen.add(digest);
     return isTaken ? { reason: taken(externalId) } : 'adopted';
   }

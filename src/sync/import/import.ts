@@ -153,10 +153,10 @@ export class Import {
 
   /** Reads a list to its end. After an outage it continues after the last page that was stored. */
   async #runStage(run: Run, name: StageName): Promise<void> {
-    const { database, stores, clock, logger } = this.#parts;
+    const { mirrors, clock, logger } = this.#parts;
     const { signal } = run.options;
     let failures = 0;
-    const begin = async () => newStage(name, clock.now(), await stores.invoices.countUnattached(database));
+    const begin = async () => newStage(name, clock.now(), await mirrors.invoices.countUnattached());
     run.progress = withStage(run.progress, stageOf(run, name) ?? (await begin()));
     for (;;) {
       try {

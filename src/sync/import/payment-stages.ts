@@ -81,12 +81,11 @@ export function needsLookUp(facts: PaymentFacts, chargesListedAt: Date | null): 
 
 function sharedBy({
   mirrors,
-  stores,
 }: StageParts): Pick<PaymentStage, 'mirror' | 'idOf' | 'keyOf' | 'findRows' | 'refuse' | 'apply'> {
   const keyOf = ({ facts }: ListedPayment) => mirrors.payments.keyOf(facts);
   /** What pays an invoice of a subscription; the rest are payments like those made through the API. */
   const split = async (tx: Transaction, items: readonly ListedPayment[]) => {
-    const invoices = await stores.invoices.findByKeys(
+    const invoices = await mirrors.invoices.findByKeys(
       tx,
       items.flatMap(({ processorInvoiceId }) => processorInvoiceId ?? []),
     );
@@ -109,7 +108,7 @@ function sharedBy({
     mirror: mirrors.payments,
     idOf: keyOf,
     keyOf,
-    findRows: rowsOf(stores.payments, 'processorPaymentIntentId'),
+    findRows: rowsOf(mirrors.payments, 'processorPaymentIntentId'),
     refuse: ({ facts, processorInvoiceId }) => {
       if (facts.processorCustomerId === null) return noCustomer;
       const isUnpaidCharge = processorInvoiceId != null && !isAttempted(facts);

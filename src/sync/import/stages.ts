@@ -10,27 +10,21 @@ import type { RefundFacts } from '../../model/refund.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import type { Processor } from '../../processor/port/processor.ts';
-import type { Stores } from '../../till/compose-stores.ts';
+import { type MirroredList, mirroredLists } from '../mirrored-lists.ts';
 import type { Mirrors } from '../mirrors.ts';
 import { countPlanPrices, isForeignSubscription } from './adopting-processor.ts';
+import type { StageName } from './import-progress.ts';
 import type { Stage } from './stage.ts';
 
 export interface StageParts {
   /** Shows every object with a Till id, like the processor of the mirrors. */
   readonly processor: Processor;
   readonly mirrors: Mirrors;
-  readonly stores: Stores;
 }
 
-export function planStage({ processor, mirrors, stores }: StageParts): Stage<PlanFacts> {
-  const keyOf = (facts: PlanFacts) => mirrors.plans.keyOf(facts);
+export function planStage({ processor, mirrors }: StageParts): Stage<PlanFacts> {
   return {
-    name: 'plan',
-    mirror: mirrors.plans,
-    list: (after) => processor.plans.list({ after }),
-    idOf: keyOf,
-    keyOf,
-    findRows: rowsOf(stores.plans, 'processorPriceId'),
+    ...stageOf('plan', mirroredLists(processor, mirrors).plan, rowsOf(mirrors.plans, 'processorPriceId')),
     refuse: ({ product, price }) => {
       if (price.obstacle !== undefined) return priceObstacles[price.obstacle];
       if (product.deleted) return 'The product of the price is deleted.';
@@ -44,33 +38,19 @@ export function planStage({ processor, mirrors, stores }: StageParts): Stage<Pla
   };
 }
 
-export function customerStage({ processor, mirrors, stores }: StageParts): Stage<CustomerFacts> {
-  const keyOf = (facts: CustomerFacts) => mirrors.customers.keyOf(facts);
-  return {
-    name: 'customer',
-    mirror: mirrors.customers,
-    list: (after) => processor.customers.list({ after }),
-    idOf: keyOf,
-    keyOf,
-    findRows: rowsOf(stores.customers, 'processorCustomerId'),
-    refuse: () => undefined,
-    apply: (tx, facts) => mirrors.customers.apply(tx, facts, noRevisions),
-  };
+export function customerStage({ processor, mirrors }: StageParts): Stage<CustomerFacts> {
+  const { customer } = mirroredLists(processor, mirrors);
+  return stageOf('customer', customer, rowsOf(mirrors.customers, 'processorCustomerId'));
 }
 
 /**
  * A subscription shows one plan, so one of several plans has no row: see `SubscriptionMirror`. Prices that cannot be plans,
  * such as metered usage beside a plan, do not matter.
  */
-export function subscriptionStage({ processor, mirrors, stores }: StageParts): Stage<SubscriptionFacts> {
-  const keyOf = (facts: SubscriptionFacts) => mirrors.subscriptions.keyOf(facts);
+export function subscriptionStage({ processor, mirrors }: StageParts): Stage<SubscriptionFacts> {
+  const { subscription } = mirroredLists(processor, mirrors);
   return {
-    name: 'subscription',
-    mirror: mirrors.subscriptions,
-    list: (after) => processor.subscriptions.list({ after }),
-    idOf: keyOf,
-    keyOf,
-    findRows: rowsOf(stores.subscriptions, 'processorSubscriptionId'),
+    ...stageOf('subscription', subscription, rowsOf(mirrors.subscriptions, 'processorSubscriptionId')),
     refuse: (facts) => {
       if (facts.processorCustomerId === null) return noCustomer;
       // One that Till created was lost, and is recovered whatever was changed at the processor since.
@@ -80,7 +60,6 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
       const [{ obstacle, processorPriceId }] = facts.items;
       return plans === 0 && obstacle ? `${priceObstacles[obstacle]} (${processorPriceId})` : undefined;
     },
-    apply: (tx, facts) => mirrors.subscriptions.apply(tx, facts, noRevisions),
   };
 }
 
@@ -88,10 +67,15 @@ export function subscriptionStage({ processor, mirrors, stores }: StageParts): S
  * Invoices without a customer have a row too. The processor's lists of customers and subscriptions leave out those of
  * test clocks, which their invoices bring here, and those that were made since.
  */
-export function invoiceStage({ processor, mirrors, stores }: StageParts): Stage<InvoiceFacts> {
-  const keyOf = (facts: InvoiceFacts) => mirrors.invoices.keyOf(facts);
+export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceFacts> {
+  // Webhooks store the invoices of all customers. One whose customer is not here yet is still to be adopted.
+  const findRows: Stage<InvoiceFacts>['findRows'] = async (db, keys) => {
+    const rows = await mirrors.invoices.findByKeys(db, keys);
+    const whole = rows.filter((row) => row.customerId !== null || row.processorCustomerId === null);
+    return new Set(whole.map(({ processorInvoiceId }) => processorInvoiceId));
+  };
   return {
-    name: 'invoice',
+    ...stageOf('invoice', mirroredLists(processor, mirrors).invoice, findRows),
     mirror: {
       resource: 'invoice',
       refresh: async (key) => {
@@ -102,56 +86,58 @@ export function invoiceStage({ processor, mirrors, stores }: StageParts): Stage<
         return applied;
       },
     },
-    list: (after) => processor.invoices.list({ after }),
-    idOf: keyOf,
-    keyOf,
-    // Webhooks store the invoices of all customers. One whose customer is not here yet is still to be adopted.
-    findRows: async (db, keys) => {
-      const rows = await stores.invoices.findByKeys(db, keys);
-      const whole = rows.filter((row) => row.customerId !== null || row.processorCustomerId === null);
-      return new Set(whole.map(({ processorInvoiceId }) => processorInvoiceId));
-    },
-    refuse: () => undefined,
-    apply: (tx, facts) => mirrors.invoices.apply(tx, facts, noRevisions),
     // A list shows the first lines of an invoice.
     isPartial: ({ coversUntil, status, processorSubscriptionId }) =>
       coversUntil === undefined && status === 'paid' && processorSubscriptionId !== null,
   };
 }
 
-export function refundStage({ processor, mirrors, stores }: StageParts): Stage<RefundFacts> {
-  const keyOf = (facts: RefundFacts) => mirrors.refunds.keyOf(facts);
+export function refundStage({ processor, mirrors }: StageParts): Stage<RefundFacts> {
   return {
-    name: 'refund',
-    mirror: mirrors.refunds,
-    list: (after) => processor.refunds.list({ after }),
-    idOf: keyOf,
-    keyOf,
-    findRows: rowsOf(stores.refunds, 'processorRefundId'),
+    ...stageOf(
+      'refund',
+      mirroredLists(processor, mirrors).refund,
+      rowsOf(mirrors.refunds, 'processorRefundId'),
+    ),
     refuse: ({ processorPaymentIntentId, processorCustomerId }) => {
       if (processorPaymentIntentId === null) return 'It refunds a charge that belongs to no payment intent.';
       return processorCustomerId === null ? paymentWithoutCustomer : undefined;
     },
-    apply: (tx, facts) => mirrors.refunds.apply(tx, facts, noRevisions),
   };
 }
 
 /** A payment shows its newest dispute. */
-export function disputeStage({ processor, mirrors, stores }: StageParts): Stage<DisputeFacts> {
+export function disputeStage({ processor, mirrors }: StageParts): Stage<DisputeFacts> {
+  const findRows: Stage<DisputeFacts>['findRows'] = async (db, keys) => {
+    const payments = await mirrors.payments.findByKeys(db, keys);
+    const disputed = payments.filter(({ dispute }) => dispute !== null);
+    return new Set(disputed.map(({ processorPaymentIntentId }) => processorPaymentIntentId));
+  };
   return {
-    name: 'dispute',
-    mirror: mirrors.disputes,
-    list: (after) => processor.disputes.list({ after }),
+    ...stageOf('dispute', mirroredLists(processor, mirrors).dispute, findRows),
     idOf: ({ processorDisputeId }) => processorDisputeId,
-    keyOf: (facts) => mirrors.disputes.keyOf(facts),
-    findRows: async (db, keys) => {
-      const payments = await stores.payments.findByKeys(db, keys);
-      const disputed = payments.filter(({ dispute }) => dispute !== null);
-      return new Set(disputed.map(({ processorPaymentIntentId }) => processorPaymentIntentId));
-    },
     refuse: ({ processorCustomerId }) => (processorCustomerId === null ? paymentWithoutCustomer : undefined),
     // The payment may be newer than the list of payments.
     apply: async (tx, facts) => refreshIgnored(await mirrors.disputes.apply(tx, facts, noRevisions)),
+  };
+}
+
+/** The stage of a list as a resync compares it. It adopts every object, unless `refuse` is replaced. */
+function stageOf<Facts>(
+  name: StageName,
+  { mirror, list }: MirroredList<Facts>,
+  findRows: Stage<Facts>['findRows'],
+): Stage<Facts> {
+  const keyOf = (facts: Facts) => mirror.keyOf(facts);
+  return {
+    name,
+    mirror,
+    list: (after) => list({ after }),
+    idOf: keyOf,
+    keyOf,
+    findRows,
+    refuse: () => undefined,
+    apply: (tx, facts) => mirror.apply(tx, facts, noRevisions),
   };
 }
 
@@ -164,7 +150,7 @@ function refreshIgnored(applied: Applied): Applied {
 
 /** Which of the keys have a row, by the field that holds the processor's id. */
 export function rowsOf<Field extends string>(
-  store: {
+  mirror: {
     findByKeys(
       db: Queryable,
       keys: readonly string[],
@@ -173,7 +159,7 @@ export function rowsOf<Field extends string>(
   field: Field,
 ): Stage<never>['findRows'] {
   return async (db, keys) => {
-    const rows = keys.length === 0 ? [] : await store.findByKeys(db, keys);
+    const rows = keys.length === 0 ? [] : await mirror.findByKeys(db, keys);
     return new Set(rows.flatMap((row) => row[field] ?? []));
   };
 }

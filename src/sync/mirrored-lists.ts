@@ -1,0 +1,33 @@
+import type { Mirror } from '../mirrors/mirror.ts';
+import type { Pages, Place } from '../processor/port/pages.ts';
+import type { Processor } from '../processor/port/processor.ts';
+import type { Mirrors } from './mirrors.ts';
+
+/** A list of the processor, and the mirror of its objects. */
+export interface MirroredList<Facts> {
+  readonly mirror: Mirror<Facts>;
+  list(filter: ListFilter): Pages<Facts>;
+}
+
+type ListFilter = Place & { readonly processorCustomerId?: string };
+
+/** What a resync compares and an import adopts, in this order: an object comes after those that it depends on. */
+export function mirroredLists(processor: Processor, mirrors: Mirrors) {
+  return {
+    plan: listed(mirrors.plans, processor.plans),
+    customer: listed(mirrors.customers, processor.customers),
+    subscription: listed(mirrors.subscriptions, processor.subscriptions),
+    invoice: listed(mirrors.invoices, processor.invoices),
+    // Some of the payments are what subscriptions charged.
+    payment: listed(mirrors.payments, processor.payments),
+    refund: listed(mirrors.refunds, processor.refunds),
+    dispute: listed(mirrors.disputes, processor.disputes),
+  };
+}
+
+function listed<Facts>(
+  mirror: Mirror<NoInfer<Facts>>,
+  calls: Omit<MirroredList<Facts>, 'mirror'>,
+): MirroredList<Facts> {
+  return { mirror, list: (filter) => calls.list(filter) };
+}
