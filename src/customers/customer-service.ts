@@ -25,7 +25,7 @@ import {
   IdentifiedCustomerCreation,
 } from './customer-creation.ts';
 import type { DeletedCustomer } from './customer-store.ts';
-import { CustomerUpdate } from './customer-update.ts';
+import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
 
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
@@ -45,7 +45,7 @@ export class CustomerService {
   constructor(parts: CustomerServiceParts) {
     this.#parts = parts;
     this.creation = new IdentifiedCustomerCreation(parts);
-    this.updating = new CustomerUpdate(parts);
+    this.updating = customerUpdate(parts);
     this.#anonymousCreation = new CustomerCreation(parts);
     this.#reads = new SharedReads((ids) => parts.store.findLive(parts.database, ids));
   }
@@ -75,7 +75,7 @@ export class CustomerService {
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw customerNotFound();
-    return this.#parts.idempotency.run(this.updating, { customerId: id, change }, key);
+    return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 
   /**

@@ -16,7 +16,7 @@ import {
   PaymentCreation,
   type PaymentParts,
 } from './payment-creation.ts';
-import { PaymentUpdate } from './payment-update.ts';
+import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 
 /** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
@@ -39,7 +39,7 @@ export class PaymentService {
     this.#parts = parts;
     this.creation = new PaymentCreation(parts);
     this.captures = new PaymentCapture(parts);
-    this.updating = new PaymentUpdate(parts);
+    this.updating = paymentUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -64,7 +64,7 @@ export class PaymentService {
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw paymentNotFound();
-    return this.#parts.idempotency.run(this.updating, { paymentId: id, change }, key);
+    return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 
   /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */

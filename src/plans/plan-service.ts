@@ -18,7 +18,7 @@ import { SharedReads } from '../platform/shared-statement.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { notReached } from '../processor/refused-write.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
-import { PlanUpdate } from './plan-update.ts';
+import { type PlanUpdate, planUpdate } from './plan-update.ts';
 
 interface PlanServiceParts extends PlanParts {
   readonly idempotency: IdempotencyService;
@@ -34,7 +34,7 @@ export class PlanService {
   constructor(parts: PlanServiceParts) {
     this.#parts = parts;
     this.creation = new PlanCreation(parts);
-    this.updating = new PlanUpdate(parts);
+    this.updating = planUpdate(parts);
     this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
   }
 
@@ -85,7 +85,7 @@ export class PlanService {
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw planNotFound();
-    return this.#parts.idempotency.run(this.updating, { planId: id, change }, key);
+    return this.#parts.idempotency.run(this.updating, { id, change }, key);
   }
 
   /** Fails unless the plan exists and is active. */

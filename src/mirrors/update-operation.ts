@@ -1,0 +1,98 @@
+import {
+  type CheckedOperation,
+  type FoundClaim,
+  type OperationWrite,
+  parentOf,
+  type Recorded,
+} from '../idempotency/operation.ts';
+import type { Resource } from '../model/facts.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { Attempt } from '../processor/port/processor.ts';
+import { notReached, objectMissing } from '../processor/refused-write.ts';
+import type { Mirror } from './mirror.ts';
+import { applyInTransaction, correct } from './refresh.ts';
+
+export interface UpdateRequest<Change> {
+  readonly id: string;
+  readonly change: Change;
+}
+
+/** The processor's response, and the row before the request. */
+export interface Updated<Row, Facts> {
+  /** Null if there was nothing to change. */
+  readonly facts: Facts | null;
+  readonly row: Row;
+}
+
+/** How the changes of one kind of object differ from those of others. */
+interface UpdateOptions<Row, Change, Facts> {
+  readonly name: CheckedOperation<unknown, unknown, unknown, unknown>['name'];
+  readonly resource: Resource;
+  readonly database: Database;
+  readonly mirror: Mirror<never>;
+  /** The mirror of what the processor returns, which may be a part of the object. */
+  readonly partMirror: Mirror<Facts>;
+  /** The key of the object in `mirror`. */
+  keyOf(row: Row): string;
+  /** Fails if there is no such row. */
+  findRow(db: Queryable, id: string): Promise<Row>;
+  send(row: Row, change: Change, idempotencyKey: string): Promise<Attempt<Facts>>;
+  /** Null if the processor does not know the object. */
+  read(row: Row): Promise<Facts | null>;
+  /** Whether the processor accepted the change but does not show it. */
+  isIgnored(row: Row, change: Change, facts: Facts): boolean;
+}
+
+export type UpdateOperation<Row, Change, Facts> = CheckedOperation<
+  UpdateRequest<Change>,
+  Row,
+  Updated<Row, Facts>,
+  Row
+>;
+
+/** The steps of changing an object, after its row was found and the change was checked. */
+export function updateSteps<
+  Row extends { readonly id: string; readonly revision: number },
+  Change extends object,
+  Facts extends { readonly metadata: object | null },
+>(options: UpdateOptions<Row, Change, Facts>) {
+  const { name, resource, database, mirror, partMirror, keyOf, findRow } = options;
+  const refresh = async (row: Row): Promise<Row> => {
+    await correct(mirror, keyOf(row));
+    return findRow(database, row.id);
+  };
+  return {
+    name,
+    isChange: true as const,
+    parentIdOf: ({ id }: UpdateRequest<Change>) => id,
+    async call(
+      { change }: UpdateRequest<Change>,
+      row: Row,
+      { idempotencyKey, isRepeated }: OperationWrite,
+    ): Promise<Updated<Row, Facts>> {
+      if (Object.keys(change).length === 0) return { facts: null, row };
+      const attempt = await options.send(row, change, idempotencyKey);
+      if (attempt.outcome !== 'done') {
+        // Fails if the object was deleted at the processor and the event has not arrived yet.
+        await refresh(row);
+        throw notReached(attempt, resource, 'unchanged');
+      }
+      if (isRepeated || attempt.isReplayed || attempt.value.metadata === null) {
+        const facts = await options.read(row);
+        if (facts === null) throw objectMissing(resource);
+        return { facts, row };
+      }
+      if (options.isIgnored(row, change, attempt.value)) throw notReached(attempt, resource, 'unchanged');
+      return { facts: attempt.value, row };
+    },
+    async record(tx: Transaction, _id: string, { facts, row }: Updated<Row, Facts>): Promise<Recorded<Row>> {
+      const applied = facts && (await applyInTransaction(tx, partMirror, facts, row));
+      return { result: await findRow(tx, row.id), ...applied };
+    },
+    refresh,
+    /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
+    find: async () => null,
+    /** The first request may have died before it could refresh a row that had changed meanwhile. */
+    replay: async (_id: string, claim: FoundClaim) => refresh(await findRow(database, parentOf(claim))),
+  };
+}
