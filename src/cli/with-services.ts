@@ -1,5 +1,3 @@
-import { noCrashPoints } from '../idempotency/crash-points.ts';
-import { systemClock } from '../platform/clock.ts';
 import { withDeadline } from '../platform/deadline.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
@@ -42,26 +40,13 @@ export async function withServices<T>(
 
 /** The database, the processor and the services of a running Till. */
 export async function joinServices(start: Start, beforeCall?: BeforeCall) {
-  const { config, logger } = start;
   // Loaded only now: the whole service would make `--help` slow.
   const { joinDatabase } = await import('../till/compose-parts.ts');
   const { composeServices } = await import('../till/compose-services.ts');
-  const { database, ownerLock, installationId } = await joinDatabase(start);
+  const joined = await joinDatabase(start);
   const { processor, metrics } = await joinProcessor(start, beforeCall);
-  const services = composeServices({
-    database,
-    ownerLock,
-    installationId,
-    processor,
-    metrics,
-    clock: systemClock,
-    logger,
-    crashPoints: noCrashPoints,
-    retentionDays: config.webhookRetentionDays,
-    entitlementGraceDays: config.entitlementGraceDays,
-    events: config.events,
-  });
-  return { services, database, processor };
+  const services = composeServices({ ...start, ...joined, processor, metrics });
+  return { services, database: joined.database, processor };
 }
 
 /** The processor of a running Till. */

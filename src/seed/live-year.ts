@@ -1,7 +1,8 @@
 import { eventTypes } from '../processor/port/event-types.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
-import type { Services } from '../till/compose-services.ts';
+import type { EventApplier } from '../sync/event-applier.ts';
+import type { Inbox } from '../webhooks/inbox.ts';
 import type { DemoClock } from './demo-clock.ts';
 import type { Performer } from './performer.ts';
 import type { Action } from './story.ts';
@@ -24,7 +25,7 @@ const cardEntry = 40;
 const batchesMax = 1_000;
 
 interface YearParts {
-  readonly services: Services;
+  readonly services: { readonly inbox: Inbox; readonly eventApplier: EventApplier };
   readonly processor: Processor;
   readonly control: SandboxControl;
   readonly performer: Performer;

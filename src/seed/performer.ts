@@ -1,7 +1,10 @@
+import type { CustomerService } from '../customers/customer-service.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { PaymentService } from '../payments/payment-service.ts';
-import type { Services } from '../till/compose-services.ts';
+import type { RefundService } from '../payments/refund-service.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { type DemoPlan, demoPlans } from './catalogue.ts';
 import type { Shopper } from './shopper.ts';
 import type { Action } from './story.ts';
@@ -9,7 +12,13 @@ import type { Action } from './story.ts';
 type Payment = Awaited<ReturnType<PaymentService['read']>>;
 
 interface PerformerParts {
-  readonly services: Services;
+  readonly services: {
+    readonly customers: CustomerService;
+    readonly plans: PlanService;
+    readonly payments: PaymentService;
+    readonly refunds: RefundService;
+    readonly subscriptions: SubscriptionService;
+  };
   readonly shopper: Shopper;
 }
 

@@ -1,3 +1,12 @@
+import { DeliveryDispatcher } from '../events/deliveries/delivery-dispatcher.ts';
+import { DeliveryListStore } from '../events/deliveries/delivery-list-store.ts';
+import { DeliveryStore } from '../events/deliveries/delivery-store.ts';
+import { EventSender } from '../events/deliveries/event-sender.ts';
+import { AddressResolver, type Resolve } from '../events/endpoints/address-resolver.ts';
+import { SecretBox } from '../events/endpoints/endpoint-secret.ts';
+import { EndpointService } from '../events/endpoints/endpoint-service.ts';
+import { EndpointStore } from '../events/endpoints/endpoint-store.ts';
+import { SecretUpkeep } from '../events/endpoints/secret-upkeep.ts';
 import { EventFeed } from '../events/feed/event-feed.ts';
 import { EventStore } from '../events/feed/event-store.ts';
 import { objectKinds } from '../events/outbox/object-kinds.ts';
@@ -5,10 +14,14 @@ import { Outbox } from '../events/outbox/outbox.ts';
 import { OutboxStore } from '../events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
 import { EventUpkeep } from '../events/outbox/upkeep.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
-import type { Stores } from './compose-stores.ts';
+import type { Stores } from './compose-mirrors.ts';
 
 interface EventParts {
   readonly database: Database;
@@ -29,4 +42,66 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
   database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
   const eventUpkeep = new EventUpkeep({ database, store, clock, subscriptions: stores.subscriptions });
   return { outbox, eventUpkeep, eventFeed };
+}
+
+/** The settings of event endpoints. */
+export interface EventSettings {
+  readonly retentionDays: number;
+  /** Whether endpoints may be inside private networks, and use http. */
+  readonly allowPrivate: boolean;
+  /** Whether endpoints may be on this machine, and use http. */
+  readonly allowLoopback?: boolean | undefined;
+  /** Encrypt the secrets of endpoints in the database. The first is for new ones. */
+  readonly secretKeys: readonly string[];
+  /** In place of DNS, for tests. */
+  readonly resolve?: Resolve | undefined;
+  /** How long an attempt may take, for tests. */
+  readonly attemptTimeoutMs?: number | undefined;
+}
+
+interface EndpointParts {
+  readonly database: Database;
+  readonly ownerLock: OwnerLock;
+  readonly idempotency: IdempotencyService;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly events: EventSettings;
+}
+
+/** Wires up the endpoints of applications and the delivery of events to them. */
+export function composeEndpoints(parts: EndpointParts) {
+  const { database, metrics, events: settings } = parts;
+  const { allowPrivate, allowLoopback } = settings;
+  const addressPolicy = { allowPrivate, allowLoopback };
+  const addresses = new AddressResolver(addressPolicy, settings.resolve);
+  const secrets = new SecretBox(settings.secretKeys);
+  const store = new EndpointStore();
+  const deliveries = new DeliveryStore();
+  const events = new EventStore();
+  const deliveryList = new DeliveryListStore();
+  const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
+  const dispatcher = new DeliveryDispatcher({
+    ...parts,
+    endpoints: store,
+    deliveries,
+    events,
+    sender,
+    secrets,
+    random: Math.random,
+  });
+  const endpoints = new EndpointService({
+    ...parts,
+    store,
+    deliveries,
+    events,
+    deliveryList,
+    secrets,
+    addresses,
+    addressPolicy,
+    onChanged: () => dispatcher.endpointsChanged(),
+  });
+  const measureDeliveries = async () =>
+    metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
+  const secretUpkeep = new SecretUpkeep({ ...parts, store, secrets });
+  return { endpoints, dispatcher, secretUpkeep, measureDeliveries };
 }

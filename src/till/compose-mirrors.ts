@@ -1,25 +1,47 @@
 import { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
+import { CustomerStore } from '../customers/customer-store.ts';
+import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
 import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import { InvoiceStore } from '../invoices/invoice-store.ts';
 import { DisputeMirror } from '../payments/dispute-mirror.ts';
 import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
+import { PaymentStore } from '../payments/payment-store.ts';
 import { RefundMirror } from '../payments/refund-mirror.ts';
+import { RefundStore } from '../payments/refund-store.ts';
 import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
+import { PlanStore } from '../plans/plan-store.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
+import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
 import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
 import { Import } from '../sync/import/import.ts';
 import { ImportStore } from '../sync/import/import-store.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
-import type { Stores } from './compose-stores.ts';
+
+export type Stores = ReturnType<typeof composeStores>;
+
+export function composeStores() {
+  return {
+    customers: new CustomerStore(),
+    externalIds: new ExternalIdStore(),
+    plans: new PlanStore(),
+    payments: new PaymentStore(),
+    refunds: new RefundStore(),
+    subscriptions: new SubscriptionStore(),
+    groups: new GroupReservationStore(),
+    invoices: new InvoiceStore(),
+  };
+}
 
 interface MirrorParts {
   readonly database: Database;

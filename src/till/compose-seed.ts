@@ -2,7 +2,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { EventBackdatingStore } from '../events/feed/event-backdating-store.ts';
-import { noCrashPoints } from '../idempotency/crash-points.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
 import { dayOf } from '../platform/day.ts';
 import { exists } from '../platform/embedded-postgres/pending-moves.ts';
@@ -92,23 +91,20 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
     const sandbox = await startSandbox({ port: 0, linkUrl: sandboxUrlOf(config) });
     shutdown.add('sandbox', stopTimeoutMs, () => sandbox.close());
     const start = { config: configOf(config, postgres.url, sandbox.url), logger, shutdown };
-    const { database, ownerLock, installationId } = await openDatabase(start);
+    const opened = await openDatabase(start);
     const metrics = createMetrics(metricLabels);
     const { processor } = joinProcessor(start, metrics);
     const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
     const clock = new DemoClock();
-    const services = composeServices({
-      ...{ database, ownerLock, installationId, processor, metrics, clock, logger },
-      crashPoints: noCrashPoints,
-      retentionDays: config.webhookRetentionDays,
-      entitlementGraceDays: config.entitlementGraceDays,
-      events: config.events,
-    });
+    const services = composeServices({ ...start, ...opened, processor, metrics, clock });
     shutdown.add('services', stopTimeoutMs, () => services.stop());
     await refuseOtherData(services, options);
     const shopper = new Shopper({ sandboxUrl: sandbox.url, secretKey: sandboxKey });
     const performer = new Performer({ services, shopper });
-    const made = await makeYear({ ...options, services, processor, control, clock, performer }, database);
+    const made = await makeYear(
+      { ...options, services, processor, control, clock, performer },
+      opened.database,
+    );
     await sandbox.save(dataDir);
     if (!(await shutdown.run())) throw new SeedError('The database or the sandbox did not stop. Try again.');
     return made;
@@ -149,7 +145,7 @@ function otherData(): SeedError {
   );
 }
 
-type YearParts = SeedOptions & Omit<Parameters<typeof liveYear>[0], 'signal' | 'report'>;
+type YearParts = SeedOptions & Parameters<typeof liveYear>[0] & { readonly services: Services };
 
 async function makeYear(parts: YearParts, database: Database): Promise<Omit<Seeded, 'aside'>> {
   const { services, control, clock, seed, customers } = parts;

@@ -1,6 +1,5 @@
 import { CustomerService } from '../customers/customer-service.ts';
-import { CustomerStore, customerList } from '../customers/customer-store.ts';
-import { ExternalIdStore } from '../customers/external-id-store.ts';
+import { customerList } from '../customers/customer-store.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { DeliveryListStore } from '../events/deliveries/delivery-list-store.ts';
 import type { EndpointService } from '../events/endpoints/endpoint-service.ts';
@@ -8,21 +7,23 @@ import { EventErasureStore } from '../events/feed/event-erasure-store.ts';
 import { EventStore } from '../events/feed/event-store.ts';
 import { deliveryWeeks, EventWeeksStore, eventWeeks } from '../events/feed/event-weeks-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
-import type { CrashPoints } from '../idempotency/crash-points.ts';
+import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import { Sweeper } from '../idempotency/sweeper.ts';
 import { InvoiceService } from '../invoices/invoice-service.ts';
-import { InvoiceStore, invoiceList } from '../invoices/invoice-store.ts';
+import { invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
+import { countedTables } from '../overview/overview-count-store.ts';
+import { OverviewFollower } from '../overview/overview-follower.ts';
+import { OverviewService } from '../overview/overview-service.ts';
+import { OverviewStore } from '../overview/overview-store.ts';
 import { PaymentMethodService } from '../payment-methods/payment-method-service.ts';
 import { PaymentService } from '../payments/payment-service.ts';
-import { PaymentStore, paymentList } from '../payments/payment-store.ts';
+import { paymentList } from '../payments/payment-store.ts';
 import { RefundService } from '../payments/refund-service.ts';
-import { RefundStore } from '../payments/refund-store.ts';
 import { PlanService } from '../plans/plan-service.ts';
-import { PlanStore } from '../plans/plan-store.ts';
-import type { Clock } from '../platform/clock.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
@@ -31,9 +32,8 @@ import type { Processor } from '../processor/port/processor.ts';
 import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import { EntitlementStore } from '../subscriptions/entitlements/entitlement-store.ts';
-import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionService } from '../subscriptions/subscription-service.ts';
-import { SubscriptionStore, subscriptionList } from '../subscriptions/subscription-store.ts';
+import { subscriptionList } from '../subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '../subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '../subscriptions/turns/turn-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
@@ -51,11 +51,9 @@ import { Retention } from '../webhooks/retention.ts';
 import { RetentionStore } from '../webhooks/retention-store.ts';
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
-import { composeEndpoints, type EventSettings } from './compose-endpoints.ts';
-import { composeEvents } from './compose-events.ts';
-import { composeImport, composeMirrors } from './compose-mirrors.ts';
-import { composeOverview } from './compose-overview.ts';
-import type { Stores } from './compose-stores.ts';
+import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
+import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
+import type { Config } from './config.ts';
 
 /**
  * As long as the deadline of a processor call. Slower work may be taken over, which does no harm: see decision 0007.
@@ -68,32 +66,34 @@ interface ServiceParts {
   readonly ownerLock: OwnerLock;
   readonly processor: Processor;
   readonly metrics: Metrics;
-  readonly clock: Clock;
   readonly logger: Logger;
-  readonly crashPoints: CrashPoints;
-  readonly retentionDays: number;
-  readonly entitlementGraceDays: number;
-  readonly events: EventSettings;
+  readonly config: Pick<Config, 'webhookRetentionDays' | 'entitlementGraceDays'> & {
+    readonly events: EventSettings;
+  };
+  /** Demo data is created at another time. */
+  readonly clock?: Clock | undefined;
+  /** Tests stop at one. */
+  readonly crashPoints?: CrashPoints | undefined;
   /** Tests set a shorter wait for the turn of a write. */
   readonly turnWaitMs?: number | undefined;
+}
+
+type Composed = ReturnType<typeof withDefaults>;
+
+function withDefaults({ config, ...parts }: ServiceParts) {
+  const { webhookRetentionDays: retentionDays, entitlementGraceDays, events } = config;
+  const { clock = systemClock, crashPoints = noCrashPoints } = parts;
+  return { ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, events };
 }
 
 export type Services = ReturnType<typeof composeServices>;
 
 /** Wires up the domain. */
-export function composeServices(parts: ServiceParts) {
+export function composeServices(given: ServiceParts) {
+  const parts = withDefaults(given);
   const claims = new ClaimStore(leaseMs, parts.installationId);
   const idempotency = new IdempotencyService({ ...parts, claims });
-  const stores = {
-    customers: new CustomerStore(),
-    externalIds: new ExternalIdStore(),
-    plans: new PlanStore(),
-    payments: new PaymentStore(),
-    refunds: new RefundStore(),
-    subscriptions: new SubscriptionStore(),
-    groups: new GroupReservationStore(),
-    invoices: new InvoiceStore(),
-  };
+  const stores = composeStores();
   const { mirrors, lostCustomers } = composeMirrors(parts, stores);
   const turns = new SubscriptionTurns({
     ...parts,
@@ -153,10 +153,7 @@ interface SweptParts {
 }
 
 /** The sweeper knows every operation that has an idempotency key. */
-function composeSweeper(
-  { database, logger }: ServiceParts,
-  { claims, domain, endpoints }: SweptParts,
-): Sweeper {
+function composeSweeper({ database, logger }: Composed, { claims, domain, endpoints }: SweptParts): Sweeper {
   return new Sweeper({
     database,
     claims,
@@ -185,7 +182,7 @@ function composeSweeper(
 
 /** The services behind the API. */
 function composeDomain(
-  parts: ServiceParts & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
+  parts: Composed & { readonly idempotency: IdempotencyService; readonly turns: SubscriptionTurns },
   stores: Stores,
   mirrors: Mirrors,
 ) {
@@ -230,7 +227,7 @@ function composeDomain(
 
 type Domain = ReturnType<typeof composeDomain>;
 
-interface WebhookParts extends ServiceParts, Domain {
+interface WebhookParts extends Composed, Domain {
   readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
 }
@@ -268,4 +265,20 @@ function composeWebhooks(parts: WebhookParts) {
     deliveries: new DeliveryListStore(),
   });
   return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
+}
+
+/** Wires up the overview: counting the events, and showing the numbers. */
+function composeOverview(
+  parts: Composed & { readonly stores: Stores; readonly webhookEvents: WebhookEventService },
+) {
+  const store = new OverviewStore();
+  const overviewFollower = new OverviewFollower({
+    ...parts,
+    store,
+    events: new EventStore(),
+    plans: parts.stores.plans,
+    tables: countedTables,
+  });
+  const overview = new OverviewService({ ...parts, store, follower: overviewFollower });
+  return { overview, overviewFollower };
 }

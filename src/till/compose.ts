@@ -6,7 +6,7 @@ import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.t
 import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
 import { backlogMax } from '../http/load/limits.ts';
-import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
+import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
 import { resources } from '../model/facts.ts';
 import type { Cache } from '../platform/cache.ts';
@@ -87,7 +87,8 @@ async function start(
 ): Promise<Till> {
   const { config, logger, shutdown } = from;
   const keys = await loadApiKeys(config, logger);
-  const { directUrl, database, ownerLock, installationId } = await openDatabase(from);
+  const opened = await openDatabase(from);
+  const { database, directUrl } = opened;
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const address = { url: `http://${config.host}:${config.port}` };
@@ -95,19 +96,7 @@ async function start(
   const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
-  const services = composeServices({
-    database,
-    installationId,
-    ownerLock,
-    processor,
-    metrics,
-    clock: systemClock,
-    logger,
-    crashPoints: crashPoints ?? noCrashPoints,
-    retentionDays: config.webhookRetentionDays,
-    entitlementGraceDays: config.entitlementGraceDays,
-    events: config.events,
-  });
+  const services = composeServices({ ...from, ...opened, processor, metrics, crashPoints });
   const startBackgroundWork = composeBackgroundWork(from, services, {
     ...{ account, database, directUrl, recoveryDelayMs },
   });

@@ -4,7 +4,7 @@ import type { StreamLimits } from '../../src/events/feed/event-streams.ts';
 import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
-import { type CrashPoints, noCrashPoints } from '../../src/idempotency/crash-points.ts';
+import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
 import { InstallationStore } from '../../src/idempotency/installation-store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
@@ -17,7 +17,7 @@ import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { metricLabels } from '../../src/till/compose.ts';
-import type { EventSettings } from '../../src/till/compose-endpoints.ts';
+import type { EventSettings } from '../../src/till/compose-events.ts';
 import { registerRoutes } from '../../src/till/compose-routes.ts';
 import { composeServices, type Services } from '../../src/till/compose-services.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
@@ -128,14 +128,15 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
   backend.atEnd(stop);
   const parts = await openParts(backend, options, ends);
   const { logger, lines, metrics, processor, database } = parts;
-  const clock = options.clock ?? systemClock;
   const services = composeServices({
     ...parts,
-    clock,
-    crashPoints: options.crashPoints ?? noCrashPoints,
-    retentionDays: options.retentionDays ?? 90,
-    entitlementGraceDays: options.entitlementGraceDays ?? 0,
-    events: { ...eventSettings, ...options.events },
+    clock: options.clock,
+    crashPoints: options.crashPoints,
+    config: {
+      webhookRetentionDays: options.retentionDays ?? 90,
+      entitlementGraceDays: options.entitlementGraceDays ?? 0,
+      events: { ...eventSettings, ...options.events },
+    },
     turnWaitMs: options.turnWaitMs,
   });
   ends.push(() => services.stop());

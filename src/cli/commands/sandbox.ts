@@ -21,12 +21,10 @@ export const sandbox = defineCommand({
   details: `WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event. SANDBOX_ALLOWED_HOSTS has the names under
 which the controls may be called, besides localhost and IP addresses. See sandbox/README.md for test cards and controls.`,
   run: async ({ values, environment, output, signal }) => {
-    const { startSandboxCommand } = await import('../../till/compose-sandbox.ts');
-    const started = await startSandboxCommand(values, environment);
-    if ('mistake' in started) throw new UsageError(started.mistake);
-    output.result({ url: started.url }, started.welcome);
+    const { sandbox, welcome } = await startSandbox(values, environment);
+    output.result({ url: sandbox.url }, welcome);
     await aborted(signal);
-    await started.close();
+    await sandbox.close();
   },
 });
 
@@ -35,4 +33,33 @@ function aborted(signal: AbortSignal): Promise<void> {
   signal.addEventListener('abort', () => resolve(), { once: true });
   if (signal.aborted) resolve();
   return promise;
+}
+
+interface SandboxOptions {
+  readonly port: string | undefined;
+  readonly host: string | undefined;
+  readonly memory: boolean;
+  readonly 'data-dir': string | undefined;
+}
+
+/** Starts the sandbox with the rules of `till-sandbox`. */
+async function startSandbox(
+  { memory, ...named }: SandboxOptions,
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  const commandLine = await import('../../../sandbox/command-line.ts');
+  const { startCommand, welcomeTo } = await import('../../../sandbox/start-command.ts');
+  const isInMemory = memory || (named['data-dir'] === undefined && environment['DATA_DIR'] === undefined);
+  const args = [
+    ...Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...(isInMemory ? ['--memory'] : []),
+  ];
+  try {
+    const command = commandLine.parseCommand(args, environment);
+    if (command === null) throw new UsageError('Unknown option.');
+    const sandbox = await startCommand(command);
+    return { sandbox, welcome: welcomeTo(sandbox) };
+  } catch (error) {
+    throw error instanceof commandLine.UsageError ? new UsageError(error.message) : error;
+  }
 }
