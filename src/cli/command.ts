@@ -49,8 +49,6 @@ export interface Call<O extends Options = Options> {
   readonly inspectConfig: () => ReturnType<typeof inspectConfig>;
   readonly environment: Record<string, string | undefined>;
   readonly output: Output;
-  /** Every command, for those that describe them. */
-  readonly commands: readonly Command[];
   /**
    * Aborted by SIGINT and SIGTERM, which no longer end the process once a command has read this. A second signal ends
    * it at once.

@@ -1,7 +1,6 @@
 import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
 import { backup } from './commands/backup.ts';
-import { completion } from './commands/completion.ts';
 import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { importAccount } from './commands/import.ts';
@@ -33,5 +32,4 @@ export const commands: readonly Command[] = [
   seed,
   adoptAccount,
   sandbox,
-  completion,
 ];

@@ -61,7 +61,6 @@ async function runCommand(
     positionals,
     environment,
     output,
-    commands,
     config: (unneeded = {}) => {
       const config = loadConfig({ ...unneeded, ...environment }, workingDir);
       for (const name of secretVariables) delete environment[name];

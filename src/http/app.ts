@@ -20,6 +20,7 @@ import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
 import { undeclaredInput } from './input/undeclared-input.ts';
 import { compileValidator } from './input/validator.ts';
+import { LargeResponses } from './load/large-responses.ts';
 import {
   bodyBytesMax,
   connectionsMax,
@@ -35,7 +36,6 @@ import { OpenRequests } from './load/open-requests.ts';
 import { type OverloadLimits, overloadLimits, registerOverload } from './load/overload.ts';
 import { registerRequestDeadline } from './load/request-deadline.ts';
 import { closeSilentConnections } from './load/silent-connections.ts';
-import { Turns } from './load/turns.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
@@ -96,7 +96,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addSchema(ProblemSchema);
   const open = new OpenRequests();
   app.decorate('openRequests', open);
-  app.decorate('turns', new Turns());
+  app.decorate('largeResponses', new LargeResponses());
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
   app.decorate('csvExports', csvExports);
   app.addHook('onClose', async () => csvExports.close());

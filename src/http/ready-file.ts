@@ -53,6 +53,6 @@ export async function sendReadyFile(
   const coding = (['br', 'gzip'] as const).find((name) => acceptsCoding(accepted, name));
   if (coding !== undefined) reply.header('content-encoding', coding);
   const bytes = coding === undefined ? file.plain : await file[coding]();
-  await request.server.turns.wait(reply);
+  await request.server.largeResponses.wait(reply);
   return reply.send(bytes);
 }

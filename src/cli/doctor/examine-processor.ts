@@ -27,7 +27,7 @@ export interface Remembered {
   /** When the newest webhook event came. Null if there is none. */
   readonly lastReceivedAt: Date | null;
   /** Undefined if they cannot be read. */
-  readonly secrets: SecretCounts | undefined;
+  readonly secrets: SecretCounts;
 }
 
 interface Examination {

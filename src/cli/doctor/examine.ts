@@ -84,7 +84,7 @@ async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Fi
 
 /** Without the database, or before its migrations, nothing is known about them. */
 function examineSecrets({ config }: Start, found: Remembered | undefined): readonly Finding[] {
-  return found?.secrets === undefined ? [] : judgeSecrets(found.secrets, config.events.secretKeys.length > 0);
+  return found === undefined ? [] : judgeSecrets(found.secrets, config.events.secretKeys.length > 0);
 }
 
 async function examineCache({ config }: Start): Promise<readonly Finding[]> {
@@ -104,7 +104,6 @@ async function readRemembered(start: Start): Promise<Remembered> {
   const { services, database } = await joinServices(start);
   const account = await new AccountStore().read(database);
   const { data } = await services.webhookEvents.list(everyEvent, { page: 1, limit: 1 });
-  // The schema may be older than this release.
-  const secrets = await services.secretUpkeep.count().catch(() => undefined);
+  const secrets = await services.secretUpkeep.count();
   return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets };
 }

@@ -41,7 +41,7 @@ export function registerMetrics(
     },
     async (_request, reply) => {
       const text = await scrape();
-      await app.turns.wait(reply);
+      await app.largeResponses.wait(reply);
       return reply.type(metrics.registry.contentType).send(text);
     },
   );

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../logger.ts';
-import { restartDelayMs } from './restart-delay.ts';
 import type { Server } from './server.ts';
 
 interface Supervisor {
@@ -66,4 +65,16 @@ async function launchFirst(launch: () => Promise<Server>): Promise<Server> {
     }
     await delay(lingeringPollMs);
   }
+}
+
+/** After a single crash, such as a kill by the kernel when memory runs out, clients should hardly notice a gap. */
+const restartDelayMsMin = 100;
+/**
+ * A server that crashes at every start must not keep the machine busy, and must return soon after the cause is gone.
+ */
+const restartDelayMsMax = 10_000;
+
+/** The delay before the next start, after this many crashes in a row. */
+export function restartDelayMs(crashes: number): number {
+  return Math.min(restartDelayMsMin * 2 ** (crashes - 1), restartDelayMsMax);
 }

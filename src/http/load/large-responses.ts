@@ -2,8 +2,8 @@ import type { FastifyReply } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The turns of large responses that need no API key. */
-    turns: Turns;
+    /** Those that need no API key. */
+    largeResponses: LargeResponses;
   }
 }
 
@@ -12,7 +12,7 @@ declare module 'fastify' {
  * API then waits for one of them at most, however many there are. As many wait as there are connections, which have a
  * limit, and each takes less than a millisecond.
  */
-export class Turns {
+export class LargeResponses {
   readonly #waiting: { readonly reply: FastifyReply; readonly begin: () => void }[] = [];
   #isBusy = false;
 
@@ -28,7 +28,7 @@ export class Turns {
 
   #serve(): void {
     let next = this.#waiting.shift();
-    // A caller that has disconnected needs no turn.
+    // A caller that has disconnected gets no response.
     for (; next?.reply.raw.destroyed === true; next = this.#waiting.shift()) next.begin();
     this.#isBusy = next !== undefined;
     if (next === undefined) return;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restartDelayMs } from './restart-delay.ts';
+import { restartDelayMs } from './supervisor.ts';
 
 test('the restart delay starts short, doubles with each crash in a row, and never exceeds ten seconds', () => {
   assert.deepEqual(
