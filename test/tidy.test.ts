@@ -397,7 +397,6 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/webhook-event-list-store.ts',
     'webhooks/erasure-store.ts',
   ],
-  webhook_events_other: ['webhooks/retention-store.ts'],
   event_endpoints: ['events/endpoints/endpoint-store.ts', 'events/deliveries/delivery-list-store.ts'],
   // The queue; what is kept for the list.
   event_retries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],

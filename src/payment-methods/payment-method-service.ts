@@ -14,6 +14,7 @@ import {
   paymentMethodInUse,
   paymentMethodNotFound,
 } from '../model/payment-method.ts';
+import { inLanes } from '../platform/lanes.ts';
 import type { Refused } from '../processor/port/processor.ts';
 import { notReached, objectMissing } from '../processor/refused-write.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -77,15 +78,9 @@ export class PaymentMethodService {
     const customer = await this.#parts.customers.read(customerId);
     const method = await this.#read(customer, paymentMethodId);
     const { uses, customerDefault } = await this.#readUses(customer);
-    const changes = uses
-      .filter((use) => needsDefault(use, method.id))
-      .map((use) => () => this.#setInTurn(customer, method, use));
-    for (let start = 0; start < changes.length; start += concurrentChangesMax) {
-      const batch = changes.slice(start, start + concurrentChangesMax);
-      // All calls end before the response, so that none of them overtakes the caller's next request.
-      const outcomes = await Promise.allSettled(batch.map((change) => change()));
-      for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
-    }
+    const changed = uses.filter((use) => needsDefault(use, method.id));
+    // All calls end before the response, so that none of them overtakes the caller's next request.
+    await inLanes(changed, concurrentChangesMax, (use) => this.#setInTurn(customer, method, use));
     if (customerDefault !== method.id) await this.#setOfCustomer(customer, method);
     return { ...method, isDefault: true };
   }

@@ -3,6 +3,7 @@ import { untilSettled } from '../mirrors/refresh.ts';
 import type { Applied } from '../model/fold.ts';
 import { attemptsMax, retryAfterMs, type WebhookEvent } from '../model/webhook-event.ts';
 import { runWithCause, runWithCauses } from '../platform/cause.ts';
+import { inLanes } from '../platform/lanes.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
@@ -10,10 +11,9 @@ import { type Subject, UnmappableError } from '../processor/port/event-facts.ts'
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { BatchCauses, causeOfEvent } from './batch-causes.ts';
-import { countOutcomes, type Outcome } from './count-outcomes.ts';
+import { countOutcomes, type Outcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
 import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
-import { outcomeOf, pending, settlementOf } from './settlements.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
@@ -212,14 +212,8 @@ export class EventApplier {
       logger,
       outcomes.filter(({ event }) => newIds.has(event.id)),
     );
-    const waiting = [...refreshes];
     const responses = new Map<string, Promise<boolean>>();
-    const lanes = Array.from({ length: Math.min(concurrentRefreshesMax, waiting.length) }, async () => {
-      for (let refresh = waiting.shift(); refresh !== undefined; refresh = waiting.shift())
-        await this.#refresh(refresh, responses);
-    });
-    const failed = (await Promise.allSettled(lanes)).find((lane) => lane.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+    await inLanes(refreshes, concurrentRefreshesMax, (refresh) => this.#refresh(refresh, responses));
   }
 
   /** Events of a batch about the same object share one refresh. */

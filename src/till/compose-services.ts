@@ -2,10 +2,10 @@ import { CustomerService } from '../customers/customer-service.ts';
 import { customerList } from '../customers/customer-store.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { DeliveryListStore } from '../events/deliveries/delivery-list-store.ts';
+import { deliveryWeeks } from '../events/deliveries/delivery-store.ts';
 import type { EndpointService } from '../events/endpoints/endpoint-service.ts';
 import { EventErasureStore } from '../events/feed/event-erasure-store.ts';
-import { EventStore } from '../events/feed/event-store.ts';
-import { deliveryWeeks, EventWeeksStore, eventWeeks } from '../events/feed/event-weeks-store.ts';
+import { EventStore, eventWeeks } from '../events/feed/event-store.ts';
 import { ClaimStore } from '../idempotency/claim-store.ts';
 import { type CrashPoints, noCrashPoints } from '../idempotency/crash-points.ts';
 import { IdempotencyService } from '../idempotency/idempotency-service.ts';
@@ -28,6 +28,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
+import { WeeksStore } from '../platform/weeks-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -47,8 +48,8 @@ import { Worker } from '../sync/worker.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
 import { Inbox } from '../webhooks/inbox.ts';
+import { InboxWeeksStore } from '../webhooks/inbox-weeks-store.ts';
 import { Retention } from '../webhooks/retention.ts';
-import { RetentionStore } from '../webhooks/retention-store.ts';
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
@@ -254,8 +255,8 @@ function composeWebhooks(parts: WebhookParts) {
   });
   const retention = new Retention({
     ...parts,
-    store: new RetentionStore(),
-    eventWeeks: [eventWeeks, deliveryWeeks].map((table) => new EventWeeksStore(table)),
+    inboxWeeks: new InboxWeeksStore(),
+    eventWeeks: [eventWeeks, deliveryWeeks].map((table) => new WeeksStore(table)),
     eventRetentionDays: parts.events.retentionDays,
   });
   const erasure = new Erasure({

@@ -68,7 +68,10 @@ export class Inbox {
     const { database, store, onStored } = this.#parts;
     const since = new Date(Math.min(...rows.map((row) => row.since.getTime())));
     const keys = [...new Set(rows.map(({ key }) => key))];
-    if ((await store.requeueIgnored(database, keys, since)) > 0) onStored();
+    let requeued = 0;
+    for (let start = 0; start < keys.length; start += keysPerSearchMax)
+      requeued += await store.requeueIgnored(database, keys.slice(start, start + keysPerSearchMax), since);
+    if (requeued > 0) onStored();
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
@@ -107,6 +110,12 @@ export class Inbox {
     this.#parts.logger.warn(fields, message);
   }
 }
+
+/**
+ * Objects whose ignored events one statement brings back. Every event since then is searched for each of them, and the few
+ * events of each stay locked until the statement ends: with this many, for milliseconds.
+ */
+const keysPerSearchMax = 100;
 
 /** There are few versions and modes. The limit keeps invented ones from filling the memory and the log. */
 const warningsMax = 100;

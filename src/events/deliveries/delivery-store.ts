@@ -1,4 +1,5 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
+import type { WeeklyTable } from '../../platform/weeks-store.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import { checksumOf, type EventRange, eventColumns, millisOf } from '../feed/event-store.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
@@ -39,6 +40,16 @@ interface FreedObject {
   /** The id of the next delivery. */
   readonly nextId: string;
 }
+
+export const deliveryWeeks: WeeklyTable = {
+  name: 'event_deliveries',
+  primaryKey: 'endpoint_id, id, created_at',
+  makeWeeks: 'till.make_delivery_weeks',
+  latestFor: '1 week',
+  removeWeek: 'till.drop_delivery_week($1)',
+  isWeekDone: () => 'true',
+  isRowDone: 'true',
+};
 
 /** All SQL for the delivery of events: what is to be sent, what waits and what is finished. */
 export class DeliveryStore {

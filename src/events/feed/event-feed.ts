@@ -1,11 +1,10 @@
 import { isUuid } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
 import type { EventSelection } from '../event.ts';
-import type { EventPlace } from './event-id.ts';
+import type { EventPlace, FeedPoint } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { EventTail } from './event-tail.ts';
 import { FeedEvent } from './feed-event.ts';
-import type { FeedPoint } from './feed-point.ts';
 import { locateEvent } from './locate-event.ts';
 
 /**

@@ -5,6 +5,12 @@ const partBytes = 6;
 /** The end of the year 9999: JSON and PostgreSQL write later times differently. */
 const timeMsMax = 253_402_300_799_999;
 
+/** A position, and the history of the database in which it was read: see `till.history`. */
+export interface FeedPoint {
+  readonly position: number;
+  readonly history: number;
+}
+
 /** Where an event is: its place in the feed, and its time, which selects the partition of the table. */
 export interface EventPlace {
   readonly position: number;

@@ -12,10 +12,9 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
 import type { EventFeed, FeedPage } from './event-feed.ts';
-import { eventId } from './event-id.ts';
+import { eventId, type FeedPoint } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
-import type { FeedPoint } from './feed-point.ts';
 
 /** The contract's. A page of a thousand events is about a megabyte. */
 const limitMax = 1_000;

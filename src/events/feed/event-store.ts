@@ -1,11 +1,11 @@
 import type { Queryable } from '../../platform/postgres.ts';
+import type { WeeklyTable } from '../../platform/weeks-store.ts';
 import type { EventSelection } from '../event.ts';
-import type { EventPlace } from './event-id.ts';
-import type { FeedPoint } from './feed-point.ts';
+import type { EventPlace, FeedPoint } from './event-id.ts';
 import type { StoredEvent } from './stored-event.ts';
 
 /** What the database knows of a place. */
-interface Look {
+interface KnownPlace {
   readonly exists: boolean;
   readonly history: number;
 }
@@ -44,6 +44,17 @@ export const eventColumns = `events.position, ${millisOf('events.created_at')} a
   object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
   data::text as data, previous::text as previous, cause::text as cause`;
 
+export const eventWeeks: WeeklyTable = {
+  name: 'events',
+  primaryKey: 'position, created_at',
+  makeWeeks: 'till.make_event_weeks',
+  latestFor: '1 week',
+  removeWeek: 'till.drop_event_week($1)',
+  // The overview counts each event once, and it must not miss any.
+  isWeekDone: (week) => `till.is_event_week_counted(${week})`,
+  isRowDone: 'position <= till.counted_event_position()',
+};
+
 /** The SQL that reads events. `till.append_events` writes them. */
 export class EventStore {
   /**
@@ -66,8 +77,8 @@ export class EventStore {
   }
 
   /** Undefined if Till did not make the id of this place. */
-  async look(db: Queryable, place: EventPlace): Promise<Look | undefined> {
-    const [row] = await db.query<Look & { checksum: number }>(
+  async findPlace(db: Queryable, place: EventPlace): Promise<KnownPlace | undefined> {
+    const [row] = await db.query<KnownPlace & { checksum: number }>(
       `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
          exists (select from till.events where position = $1 and created_at = $2) as exists`,
       [place.position, new Date(place.createdAtMs).toISOString()],

@@ -5,8 +5,7 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { EventSelection } from '../event.ts';
 import type { EventFeed, FeedBatch } from './event-feed.ts';
-import { eventId } from './event-id.ts';
-import type { FeedPoint } from './feed-point.ts';
+import { eventId, type FeedPoint } from './event-id.ts';
 
 /** The limits of streams. Tests set lower ones. */
 export const streamLimits = {

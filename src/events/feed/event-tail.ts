@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Database } from '../../platform/postgres.ts';
+import type { FeedPoint } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { FeedEvent } from './feed-event.ts';
-import type { FeedPoint } from './feed-point.ts';
 
 /** Events of other processes are seen after at most this time: with the read itself, well within half a second. */
 const pollDelayMs = 200;

@@ -1,12 +1,11 @@
 import { Failure } from '../../errors.ts';
 import type { Database } from '../../platform/postgres.ts';
-import { parseEventId } from './event-id.ts';
+import { type FeedPoint, parseEventId } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
-import type { FeedPoint } from './feed-point.ts';
 
 interface Parts {
   readonly database: Database;
-  readonly store: Pick<EventStore, 'look' | 'oldestWeekMs'>;
+  readonly store: Pick<EventStore, 'findPlace' | 'oldestWeekMs'>;
 }
 
 /** Where the id comes from, and how the caller starts with the oldest event instead. */
@@ -27,7 +26,7 @@ export async function locateEvent(
   const place = parseEventId(id);
   if (place === undefined) throw unknownId(field, toStart);
   const { position, createdAtMs } = place;
-  const found = await store.look(database, place);
+  const found = await store.findPlace(database, place);
   if (found === undefined) throw unknownId(field, toStart);
   const isKept = found.exists || createdAtMs >= (await store.oldestWeekMs(database));
   if (isKept) return { position, history: found.history };

@@ -1,4 +1,4 @@
-import type { WebhookEvent } from '../model/webhook-event.ts';
+import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { eventTypeLabel } from '../processor/port/event-types.ts';
@@ -9,6 +9,26 @@ export interface Outcome {
   readonly error: string | null;
   /** The event reports a failed attempt to pay a payment that was made through the API. */
   readonly failsPayment: boolean;
+}
+
+export function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): Outcome {
+  return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
+}
+
+/** An event that has its outcome. */
+export function settlementOf({ event, state, error }: Outcome): Settlement {
+  const { id, createdAt, attempts } = event;
+  return { id, createdAt, state, attempts: attempts + 1, lastError: error, delayMs: 0 };
+}
+
+/** An event that waits for its next attempt. */
+export function pending(
+  event: WebhookEvent,
+  attempts: number,
+  delayMs: number,
+  lastError: string | null,
+): Settlement {
+  return { id: event.id, createdAt: event.createdAt, state: 'pending', attempts, lastError, delayMs };
 }
 
 /** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */

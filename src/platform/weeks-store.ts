@@ -1,37 +1,21 @@
-import type { Queryable } from '../../platform/postgres.ts';
+import type { Queryable } from './postgres.ts';
 
 /** A table with a partition for each week. Functions that run as the schema's owner change its partitions. */
-interface WeeklyTable {
+export interface WeeklyTable {
   readonly name: string;
   readonly primaryKey: string;
   readonly makeWeeks: string;
-  readonly dropWeek: string;
-  /** The condition of a week that may be dropped, given the SQL of its name, and of a row that may be deleted. */
+  /** How far back rows may begin that have no week yet. */
+  readonly latestFor: string;
+  /** Takes a week out of the table, given its name as $1. False if the week must stay. */
+  readonly removeWeek: string;
+  /** The condition of a week that may be removed, given the SQL of its name, and of a row that may be deleted. */
   readonly isWeekDone: (week: string) => string;
   readonly isRowDone: string;
 }
 
-export const eventWeeks: WeeklyTable = {
-  name: 'events',
-  primaryKey: 'position, created_at',
-  makeWeeks: 'till.make_event_weeks',
-  dropWeek: 'till.drop_event_week',
-  // The overview counts each event once, and it must not miss any.
-  isWeekDone: (week) => `till.is_event_week_counted(${week})`,
-  isRowDone: 'position <= till.counted_event_position()',
-};
-
-export const deliveryWeeks: WeeklyTable = {
-  name: 'event_deliveries',
-  primaryKey: 'endpoint_id, id, created_at',
-  makeWeeks: 'till.make_delivery_weeks',
-  dropWeek: 'till.drop_delivery_week',
-  isWeekDone: () => 'true',
-  isRowDone: 'true',
-};
-
-/** All SQL for the weeks of events or of their deliveries. */
-export class EventWeeksStore {
+/** All SQL for the weekly partitions of a table. */
+export class WeeksStore {
   readonly #table: WeeklyTable;
 
   constructor(table: WeeklyTable) {
@@ -40,7 +24,8 @@ export class EventWeeksStore {
 
   /** Fails if it does not get its locks within 100 ms. */
   async makeWeeks(db: Queryable): Promise<void> {
-    await db.query(`select ${this.#table.makeWeeks}(now() - interval '1 week', now() + interval '4 weeks')`);
+    const { makeWeeks, latestFor } = this.#table;
+    await db.query(`select ${makeWeeks}(now() - interval '${latestFor}', now() + interval '4 weeks')`);
   }
 
   /** Weeks that ended before the retention period, and that nothing needs any more. */
@@ -57,9 +42,10 @@ export class EventWeeksStore {
     return rows.map(({ week }) => week);
   }
 
-  /** Fails if it does not get its locks within 100 ms. */
-  async dropWeek(db: Queryable, week: string): Promise<void> {
-    await db.query(`select ${this.#table.dropWeek}($1)`, [week]);
+  /** Fails if it does not get its locks within 100 ms. False if the week must stay. */
+  async removeWeek(db: Queryable, week: string): Promise<boolean> {
+    const [row] = await db.query<{ done: unknown }>(`select ${this.#table.removeWeek} as done`, [week]);
+    return row?.done !== false;
   }
 
   /** Deletes up to `limit` expired rows for which no week was made in time. Returns their number. */
