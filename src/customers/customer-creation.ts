@@ -9,6 +9,7 @@ import {
   ReservationHeld,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
+import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import {
   type Customer,
@@ -17,20 +18,16 @@ import {
   foundCustomer,
   hasValues,
 } from '../model/customer.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { CustomerValues, Processor } from '../processor/port/processor.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import type { CustomerValues } from '../processor/port/processor.ts';
 import { type CustomerMirror, toCustomer } from './customer-mirror.ts';
 import type { CustomerStore } from './customer-store.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 
-export interface CustomerParts {
-  readonly database: Database;
+export interface CustomerParts extends MirrorParts {
   readonly store: CustomerStore;
   readonly externalIds: ExternalIdStore;
   readonly mirror: CustomerMirror;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 export interface CreatedCustomer {

@@ -1,25 +1,20 @@
 import { applyToRows, type Inserted, lockRows } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import { type Customer, type CustomerFacts, eraseCustomer } from '../model/customer.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import { noMetadata, type OwnedChange, ownersOfNewMetadata } from '../model/metadata.ts';
-import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { CustomerStore, DeletedCustomer } from './customer-store.ts';
 import { customerView } from './customer-view.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 import { type TakenExternalIds, takeExternalIds } from './external-ids.ts';
 
-interface CustomerMirrorParts {
-  readonly database: Database;
+interface CustomerMirrorParts extends MirrorParts {
   readonly store: CustomerStore;
   readonly externalIds: ExternalIdStore;
-  readonly processor: Processor;
-  readonly clock: Clock;
   /** Called in the transaction that creates rows for lost customers. */
   readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
   /** Called in a transaction that deletes customers, or erases again what belongs to them. */

@@ -1,7 +1,7 @@
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import { applyToRows, lockRows, withRecovery } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, untilSettled } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import { rowTime } from '../model/facts.ts';
@@ -15,20 +15,15 @@ import {
   noCoverage,
   takeInvoiceFacts,
 } from '../model/invoice.ts';
-import type { Clock } from '../platform/clock.ts';
 import { derivedId, isOurId } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 import { invoiceView } from './invoice-view.ts';
 
-interface InvoiceMirrorParts {
-  readonly database: Database;
+interface InvoiceMirrorParts extends MirrorParts {
   readonly store: InvoiceStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /** Mirrors all invoices of the account, including those of customers that do not belong to Till. */

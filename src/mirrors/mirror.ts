@@ -1,6 +1,8 @@
 import type { Resource } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
-import type { Transaction } from '../platform/postgres.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Processor } from '../processor/port/processor.ts';
 
 /**
  * Till's rows for one kind of object at the processor. Webhooks, recovery, resync, the sweeper and API responses all
@@ -13,4 +15,11 @@ export interface Mirror<Facts> {
   apply(tx: Transaction, facts: readonly Facts[], source: Source): Promise<Applied>;
   /** Reads the object from the processor and applies its facts. No transaction is open during the read. */
   refresh(key: string): Promise<Applied>;
+}
+
+/** What every mirror needs, and the operations on its objects. */
+export interface MirrorParts {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly clock: Clock;
 }

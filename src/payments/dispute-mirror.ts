@@ -1,22 +1,17 @@
 import { applyToRows, lockRows } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
 import { type DisputeFacts, takeDispute, type UnlinkedDisputeFacts } from '../model/dispute.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import type { Payment } from '../model/payment.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';
 
-interface DisputeMirrorParts {
-  readonly database: Database;
+interface DisputeMirrorParts extends MirrorParts {
   readonly paymentStore: PaymentStore;
   readonly payments: PaymentMirror;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /** A payment's row stores its newest dispute, so the key of a dispute is the payment intent's. */

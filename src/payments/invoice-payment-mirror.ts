@@ -1,19 +1,16 @@
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied } from '../mirrors/refresh.ts';
 import type { Applied } from '../model/fold.ts';
 import type { InvoicePaymentFacts } from '../model/payment.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { SubscriptionCharges } from './subscription-charges.ts';
 
-interface InvoicePaymentMirrorParts {
-  readonly database: Database;
+interface InvoicePaymentMirrorParts extends MirrorParts {
   readonly paymentStore: PaymentStore;
   readonly payments: PaymentMirror;
   readonly subscriptionCharges: SubscriptionCharges;
-  readonly processor: Processor;
 }
 
 /** For events that say that an invoice was paid. Their keys contain the ids of both objects. */

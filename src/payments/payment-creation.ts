@@ -1,15 +1,15 @@
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { CheckedOperation, FoundClaim, OperationWrite, Recorded } from '../idempotency/operation.ts';
+import type { MirrorParts } from '../mirrors/mirror.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import { foundPayment, type Payment } from '../model/payment.ts';
 import { type Cause, currentCause, runWithCauses } from '../platform/cause.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import type { NewPayment } from '../processor/port/new-payment.ts';
-import type { PaymentWithSecret, Processor } from '../processor/port/processor.ts';
+import type { PaymentWithSecret } from '../processor/port/processor.ts';
 import { objectMissing } from '../processor/refused-write.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import { toPayment } from './payment-row.ts';
@@ -25,13 +25,10 @@ export interface CreatedPayment {
   readonly clientSecret: string | null;
 }
 
-export interface PaymentParts {
-  readonly database: Database;
+export interface PaymentParts extends MirrorParts {
   readonly store: PaymentStore;
   readonly mirror: PaymentMirror;
   readonly customers: CustomerService;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /** A row to insert, and which request it is for. */

@@ -7,17 +7,15 @@ import {
   type LockedRows,
   lockRows,
 } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, noRevisions, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import { type ChargeFacts, takeChargeFacts } from '../model/charge.ts';
 import type { Applied, Source } from '../model/fold.ts';
 import type { OwnedChange } from '../model/metadata.ts';
 import { type Payment, type PaymentFacts, takePaymentFacts } from '../model/payment.ts';
-import type { Clock } from '../platform/clock.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { toChargedPayment, toPayment } from './payment-row.ts';
 import type { PaymentStore } from './payment-store.ts';
 import { paymentView } from './payment-view.ts';
@@ -32,15 +30,12 @@ import {
 /** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
 const lateAfterMs = 60_000;
 
-interface PaymentMirrorParts {
-  readonly database: Database;
+interface PaymentMirrorParts extends MirrorParts {
   readonly store: PaymentStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
   readonly subscriptionCharges: SubscriptionCharges;
-  readonly processor: Processor;
   readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
-  readonly clock: Clock;
 }
 
 export class PaymentMirror implements Mirror<PaymentFacts> {

@@ -9,15 +9,14 @@ import {
   type ReleasedClaim,
   type ReservingOperation,
 } from '../idempotency/operation.ts';
+import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import { formatAmount } from '../model/format-amount.ts';
 import { amountLeft, foundPayment, type Payment } from '../model/payment.ts';
 import type { Refund, RefundFacts, RefundReason } from '../model/refund.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
-import type { Clock } from '../platform/clock.ts';
 import { idTime } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { notRefunded } from '../processor/refused-write.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
@@ -42,14 +41,11 @@ interface Reserved {
   readonly amount: number;
 }
 
-export interface RefundParts {
-  readonly database: Database;
+export interface RefundParts extends MirrorParts {
   readonly store: RefundStore;
   readonly mirror: RefundMirror;
   readonly payments: PaymentService;
   readonly paymentStore: PaymentStore;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { applyToRows, lockRows, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, untilSettled } from '../mirrors/refresh.ts';
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
@@ -10,22 +10,17 @@ import {
   type RefundFacts,
   takeRefundFacts,
 } from '../model/refund.ts';
-import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { PaymentMirror } from './payment-mirror.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { RefundStore } from './refund-store.ts';
 import { refundView } from './refund-view.ts';
 
-interface RefundMirrorParts {
-  readonly database: Database;
+interface RefundMirrorParts extends MirrorParts {
   readonly store: RefundStore;
   readonly payments: PaymentMirror;
   readonly paymentStore: PaymentStore;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 export class RefundMirror implements Mirror<RefundFacts> {

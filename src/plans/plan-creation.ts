@@ -6,20 +6,17 @@ import {
   ofSameRequest,
   type Recorded,
 } from '../idempotency/operation.ts';
+import type { MirrorParts } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import { foundPlan, type Plan, type PlanFacts } from '../model/plan.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
-import type { PlanValues, Processor } from '../processor/port/processor.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import type { PlanValues } from '../processor/port/processor.ts';
 import { type PlanMirror, toPlan } from './plan-mirror.ts';
 import type { PlanStore } from './plan-store.ts';
 
-export interface PlanParts {
-  readonly database: Database;
+export interface PlanParts extends MirrorParts {
   readonly store: PlanStore;
   readonly mirror: PlanMirror;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /** The steps of creating a plan. */

@@ -1,5 +1,5 @@
 import { applyToRows, lockRows, mergeApplied, type RowStore, withRecovery } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import { ignoredAll, nothingApplied, revisionsOf, unknownToProcessor } from '../mirrors/refresh.ts';
 import type { OwnFacts } from '../model/facts.ts';
 import type { Applied, Source, Take } from '../model/fold.ts';
@@ -13,22 +13,17 @@ import {
   takePriceFacts,
   takeProductFacts,
 } from '../model/plan.ts';
-import type { Clock } from '../platform/clock.ts';
 import { idTime, isOurId } from '../platform/id.ts';
 import { inLanes } from '../platform/lanes.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { PlanStore } from './plan-store.ts';
 import { planView } from './plan-view.ts';
 
 /** A product has a few prices. One with hundreds must not use up the calls that the processor allows. */
 const refreshesAtOnce = 4;
 
-interface PlanMirrorParts {
-  readonly database: Database;
+interface PlanMirrorParts extends MirrorParts {
   readonly store: PlanStore;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 /** Plans, each of which is a product and a price at the processor. The key of a plan is the id of its price. */

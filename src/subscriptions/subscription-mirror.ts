@@ -7,7 +7,7 @@ import {
   lockRows,
   withRecovery,
 } from '../mirrors/apply-facts.ts';
-import type { Mirror } from '../mirrors/mirror.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
 import {
   ignoredAll,
   nothingApplied,
@@ -32,22 +32,17 @@ import {
 } from '../model/subscription.ts';
 import { noTerms, type PlanIdOf, termsOf } from '../model/subscription-terms.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
-import type { Clock } from '../platform/clock.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { restoreOfVoidedChanges } from './changes/waiting-items.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import { subscriptionView } from './subscription-view.ts';
 
-interface SubscriptionMirrorParts {
-  readonly database: Database;
+interface SubscriptionMirrorParts extends MirrorParts {
   readonly store: SubscriptionStore;
   readonly customers: CustomerMirror;
   readonly lostCustomers: LostCustomers;
   readonly plans: PlanMirror;
-  readonly processor: Processor;
-  readonly clock: Clock;
 }
 
 export class SubscriptionMirror implements Mirror<SubscriptionFacts> {

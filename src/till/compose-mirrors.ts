@@ -5,6 +5,7 @@ import { ExternalIdStore } from '../customers/external-id-store.ts';
 import { LostCustomers } from '../customers/lost-customers.ts';
 import { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import { InvoiceStore } from '../invoices/invoice-store.ts';
+import type { MirrorParts } from '../mirrors/mirror.ts';
 import { DisputeMirror } from '../payments/dispute-mirror.ts';
 import { InvoicePaymentMirror } from '../payments/invoice-payment-mirror.ts';
 import { PaymentMirror } from '../payments/payment-mirror.ts';
@@ -14,12 +15,9 @@ import { RefundStore } from '../payments/refund-store.ts';
 import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
 import { PlanStore } from '../plans/plan-store.ts';
-import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
-import type { Database } from '../platform/postgres.ts';
-import type { Processor } from '../processor/port/processor.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
@@ -43,16 +41,13 @@ export function composeStores() {
   };
 }
 
-interface MirrorParts {
-  readonly database: Database;
-  readonly processor: Processor;
+interface ComposedParts extends MirrorParts {
   readonly metrics: Metrics;
-  readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** The mirrors of one processor. Any number of them can work on the same rows. */
-export function composeMirrors(parts: MirrorParts, stores: Stores) {
+export function composeMirrors(parts: ComposedParts, stores: Stores) {
   const customers = new CustomerMirror({
     ...parts,
     store: stores.customers,
@@ -87,7 +82,7 @@ export function composeMirrors(parts: MirrorParts, stores: Stores) {
 
 /** An import works on the same rows, through mirrors that take every object for Till's own. */
 export function composeImport(
-  parts: MirrorParts & { readonly ownerLock: OwnerLock },
+  parts: ComposedParts & { readonly ownerLock: OwnerLock },
   stores: Stores,
   customers: CustomerService,
 ): Import {
