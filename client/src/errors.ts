@@ -1,4 +1,5 @@
-import { type ErrorCode, type ErrorFieldsOf, fieldsOf, type Problem } from './error-codes.ts';
+import type { ErrorCode } from './error-codes.ts';
+import { type ErrorFieldsOf, fieldsOf, type Problem } from './error-fields.ts';
 
 /** What an error says about the call that failed. No field has the API key. */
 export interface CallFacts {

@@ -1,5 +1,6 @@
 export type { Who } from './entitlements.ts';
-export type { ErrorCode, Mistake } from './error-codes.ts';
+export type { ErrorCode } from './error-codes.ts';
+export type { Mistake } from './error-fields.ts';
 export { isTillError, TillConnectionError, TillError, type TillErrorOf, TillTimeoutError } from './errors.ts';
 export type { EventFollower, FollowOptions } from './events/event-follower.ts';
 export type {

@@ -1,4 +1,4 @@
-import type { Problem } from '../error-codes.ts';
+import type { Problem } from '../error-fields.ts';
 import { type CallFacts, TillConnectionError, TillError } from '../errors.ts';
 import type { Answer } from './attempt.ts';
 import { readRetryAfter } from './retry.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { failureStatus } from '../../../src/http/failures/problem.ts';
+import { errorCatalogue } from '../../../src/error-catalogue.ts';
 import { TillConnectionError, TillError } from '../errors.ts';
 import { isTemporary, readRetryAfter, retryDelayMs } from './retry.ts';
 
@@ -11,7 +11,7 @@ function tillError(code: string, status: number, retryAfterSeconds?: number): Ti
 }
 
 test('only failures that can go away by themselves are retried', () => {
-  const retried = Object.entries(failureStatus).filter(([code, status]) =>
+  const retried = Object.entries(errorCatalogue).filter(([code, { status }]) =>
     isTemporary(tillError(code, status)),
   );
   assert.deepEqual(retried.map(([code]) => code).toSorted(), [

@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { errorCatalogue } from '../../error-catalogue.ts';
 import type { FailureCode } from '../../errors.ts';
 import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
 import {
@@ -10,7 +11,7 @@ import {
   metadataValueLengthMax,
   ownKeyPrefix,
 } from '../../model/metadata.ts';
-import { failureStatus, problemContentType, problemExample } from '../failures/problem.ts';
+import { problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';
 
@@ -244,7 +245,7 @@ export function problemsWithoutKey(...codes: readonly FailureCode[]) {
 export const malformedRequest = problemsOf(['malformed_request']);
 
 export function problemsOf(codes: readonly FailureCode[]) {
-  const byStatus = Map.groupBy(codes, (code) => failureStatus[code]);
+  const byStatus = Map.groupBy(codes, (code) => errorCatalogue[code].status);
   const entries = [...byStatus].map(([status, group]) => {
     const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));
     const content = { [problemContentType]: { schema: Type.Ref('Problem'), examples } };

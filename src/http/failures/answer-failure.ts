@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { errorCatalogue } from '../../error-catalogue.ts';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { isRefused } from '../input/host-header.ts';
 import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
 import { setSecurityHeaders } from '../security-headers.ts';
-import { failureStatus, problemResponse, rawProblemResponse } from './problem.ts';
+import { problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
 /**
@@ -28,7 +29,7 @@ export function answerFailure(
     : toFailure(error);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
-  else if (failureStatus[failure.code] >= 500) {
+  else if (errorCatalogue[failure.code].status >= 500) {
     logger.warn({ requestId, code: failure.code, err: failure }, 'request not served');
   }
   return sendProblem(

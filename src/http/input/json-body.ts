@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { Failure, type Mistake } from '../../errors.ts';
+import type { Mistake } from '../../error-catalogue.ts';
+import { Failure } from '../../errors.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 

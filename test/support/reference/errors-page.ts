@@ -1,6 +1,4 @@
-import { type FailureCode, failureTitles } from '../../../src/errors.ts';
-import { failureAdvice } from '../../../src/http/failures/failure-advice.ts';
-import { failureStatus } from '../../../src/http/failures/problem.ts';
+import { errorCatalogue } from '../../../src/error-catalogue.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { code, heading, table } from './table.ts';
 
@@ -9,16 +7,15 @@ const operationsMax = 4;
 
 export function errorsPage(): string {
   const operations = readOperations();
-  const codes = (Object.keys(failureTitles) as FailureCode[]).toSorted(
-    (a, b) => failureStatus[a] - failureStatus[b] || a.localeCompare(b),
-  );
-  const rows = codes.map((name) => [
-    code(name),
-    String(failureStatus[name]),
-    `${failureAdvice[name].when}${routesOf(operations, name)}`,
-    failureAdvice[name].advice,
-  ]);
-  return `${heading('Errors', 'src/errors.ts and src/http/failures')}
+  const rows = Object.entries(errorCatalogue)
+    .toSorted(([a, { status }], [b, other]) => status - other.status || a.localeCompare(b))
+    .map(([name, { status, when, advice }]) => [
+      code(name),
+      String(status),
+      `${when}${routesOf(operations, name)}`,
+      advice,
+    ]);
+  return `${heading('Errors', 'src/error-catalogue.ts')}
 Every error is a problem as [RFC 9457](https://www.rfc-editor.org/rfc/rfc9457) defines it. Programs decide by \`code\`,
 which never changes its meaning. \`detail\` is for people: it says what went wrong in this request, and what to do next.
 \`requestId\` is also in the \`x-request-id\` header and in the log.
@@ -30,8 +27,18 @@ ${table(['code', 'status', 'when', 'what to do'], rows)}
 `;
 }
 
-function routesOf(operations: readonly Operation[], name: FailureCode): string {
+function routesOf(operations: readonly Operation[], name: string): string {
   const routes = operations.filter(({ failures }) => failures.includes(name));
   if (routes.length === 0 || routes.length > operationsMax) return '';
   return ` (${routes.map(({ method, path }) => code(`${method} ${path.replace('/api/v1', '')}`)).join(', ')})`;
+}
+
+/** The client's list of codes, as a type. */
+export function clientErrorCodes(): string {
+  const codes = Object.keys(errorCatalogue).map((name) => `\n  | '${name}'`);
+  return `// Written by \`npm run reference\` from src/error-catalogue.ts. Don't edit it here.
+
+/** Every code of Till's errors. A code never changes its meaning. A later release of Till can add some. */
+export type ErrorCode =${codes.join('')};
+`;
 }

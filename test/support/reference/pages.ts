@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { commandLinePage } from './command-line-page.ts';
-import { errorsPage } from './errors-page.ts';
+import { clientErrorCodes, errorsPage } from './errors-page.ts';
 import { eventsPage } from './events-page.ts';
 import { metricsPage } from './metrics-page.ts';
 import { scopesPage } from './scopes-page.ts';
@@ -13,7 +13,7 @@ export const root = fileURLToPath(new URL('../../..', import.meta.url));
 const settingsPart =
   /(<!-- settings: written by npm run reference -->\n\n)[\s\S]*?(\n\n<!-- end of settings -->)/;
 
-/** Every generated page, and what it must contain. */
+/** Every generated file, and what it must contain. */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const readme = readFileSync(`${root}/README.md`, 'utf8');
   if (!settingsPart.test(readme)) throw new Error('README.md has no place for the table of settings');
@@ -21,6 +21,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/settings.md', settingsPage()],
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
+    ['client/src/error-codes.ts', clientErrorCodes()],
     ['docs/reference/events.md', eventsPage()],
     ['docs/reference/scopes.md', scopesPage()],
     ['docs/reference/command-line.md', commandLinePage()],

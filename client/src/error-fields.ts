@@ -1,0 +1,58 @@
+import type { ErrorCode } from './error-codes.ts';
+
+/** A mistake in a request. */
+export interface Mistake {
+  /** Where it is: `body.amount`, `query.page`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** What errors of some codes have in addition to what all errors have. */
+interface ErrorFields {
+  readonly invalid_request: {
+    /** Every mistake in the request. */
+    readonly errors: readonly Mistake[];
+  };
+  readonly payment_declined: {
+    /** Why the card was declined, in the processor's words. Null if it does not say. */
+    readonly declineCode: string | null;
+  };
+  readonly external_id_taken: {
+    /** The customer that already has the externalId. */
+    readonly customerId: string;
+  };
+  readonly already_subscribed: {
+    /** The subscription that the customer already has. Null while another request is creating it. */
+    readonly subscriptionId: string | null;
+  };
+  readonly processor_rejected: {
+    /** The processor's own error code. Undefined if it gives none. */
+    readonly processorCode?: string;
+  };
+  readonly payment_not_refundable: {
+    /** The processor's own error code, if the processor refused. */
+    readonly processorCode?: string;
+  };
+}
+
+/** A problem as it arrives: only what is checked has a type. */
+export interface Problem {
+  readonly code: string;
+  readonly status: number;
+  readonly [field: string]: unknown;
+}
+
+/** What a problem says in addition. Nothing else is copied: a response must not replace other fields of an error. */
+export function fieldsOf({ code, ...problem }: Problem): object {
+  const { errors, declineCode, customerId, subscriptionId, processorCode } = problem;
+  if (code === 'invalid_request') return { errors: Array.isArray(errors) ? errors : [] };
+  if (code === 'payment_declined') return { declineCode: declineCode ?? null };
+  if (code === 'already_subscribed') return { subscriptionId: subscriptionId ?? null };
+  if (code === 'external_id_taken') return { customerId };
+  return processorCode === undefined ? {} : { processorCode };
+}
+
+/** The fields that errors of this code have in addition. */
+export type ErrorFieldsOf<Code extends ErrorCode> = Code extends keyof ErrorFields
+  ? ErrorFields[Code]
+  : unknown;

@@ -1,0 +1,320 @@
+/**
+ * Every expected failure. A code is part of the API and never changes its meaning. Responses, the OpenAPI document,
+ * docs/reference/errors.md and the client's list of codes are made from this catalogue.
+ */
+export const errorCatalogue = {
+  invalid_request: failure(400, 'Invalid request', {
+    when: 'A value in the path, the query, a header or the body is missing, unknown or not allowed.',
+    advice: 'Correct every mistake that `errors` lists.',
+    example: 'body.amount must be integer',
+    exampleFields: { errors: [{ path: 'body.amount', message: 'must be integer' }] },
+  }),
+  malformed_request: failure(400, 'Malformed request', {
+    when: 'The request is not valid HTTP, or its body is not valid JSON.',
+    advice: 'Correct the client or the proxy that sent it.',
+    example: 'The body is not valid JSON: fix the syntax error at position 17.',
+  }),
+  invalid_signature: failure(400, 'Invalid signature', {
+    when: 'A webhook has no signature, a wrong one, or one whose time is more than five minutes from now.',
+    advice: 'Check `PROCESSOR_WEBHOOK_SECRET`, and the clock of the machine.',
+    example: 'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
+  }),
+  unauthorized: failure(401, 'Missing or invalid API key', {
+    when: 'The request has no API key, or one that is unknown, expired or revoked.',
+    advice: 'Send a valid API key in the `x-api-key` header.',
+    example: 'Send a valid API key in the x-api-key header.',
+  }),
+  payment_declined: failure(402, 'Payment declined', {
+    when: 'The card was declined. `declineCode` says why.',
+    advice: 'Ask the customer for another card. Use a new idempotency key for the next attempt.',
+    example: 'Your card has insufficient funds.',
+    exampleFields: { declineCode: 'insufficient_funds' },
+  }),
+  authentication_required: failure(402, 'Authentication required', {
+    when: "The customer's bank asks for authentication.",
+    advice: 'Get the `clientSecret`, and let the customer confirm with it in your frontend.',
+    example:
+      'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.',
+  }),
+  forbidden: failure(403, 'API key without the needed scope', {
+    when: 'The API key does not have the scope that the route needs.',
+    advice: 'Use an API key with that scope. [scopes.md](scopes.md) lists the routes of each scope.',
+    example: 'The API key needs the scope `write`. Use a key that has it, or ask an administrator for one.',
+  }),
+  not_found: failure(404, 'Not found', {
+    when: 'No object has this id, or no route has this path.',
+    advice: 'Check the id and the path. A deleted customer is not found either.',
+    example: 'No customer has this id. Check the id.',
+  }),
+  method_not_allowed: failure(405, 'Method not allowed', {
+    when: 'The path exists, but not with this method.',
+    advice: 'Use one of the methods in the `Allow` header.',
+    example: 'Use one of these methods: GET, POST.',
+  }),
+  request_timeout: failure(408, 'Request timeout', {
+    when: 'The request did not arrive in time: 10 seconds for the headers, 30 seconds for all of it.',
+    advice: 'Send it again, over a faster connection.',
+    example: 'Send the headers within 10 s and the whole request within 30 s.',
+  }),
+  idempotency_key_in_flight: failure(409, 'Idempotency key in use', {
+    when: 'A request with the same idempotency key is still in progress after 10 seconds.',
+    advice: 'Repeat the request later with the same idempotency key.',
+    example: 'A request with this idempotency key is still in progress. Retry later.',
+  }),
+  external_id_taken: failure(409, 'External id taken', {
+    when: 'Another customer has this `externalId`, with other values. `customerId` names it.',
+    advice: 'Use that customer, or send another `externalId`.',
+    example: 'Another customer has this externalId. Use that customer, or send another externalId.',
+    exampleFields: { customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90' },
+  }),
+  customer_deleted: failure(409, 'Customer deleted', {
+    when: 'The object belongs to a customer who is deleted, and takes no metadata any more.',
+    advice: 'Nothing. The data of the customer stays erased.',
+    example: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
+  }),
+  plan_archived: failure(409, 'Plan archived', {
+    when: 'The plan is archived, and takes no new subscriptions.',
+    advice: 'Choose an active plan.',
+    example: 'The plan is archived. Choose an active plan.',
+  }),
+  already_subscribed: failure(409, 'Already subscribed', {
+    when: 'The customer has a live subscription to a plan of the same group. `subscriptionId` names it.',
+    advice: 'Change that subscription, or cancel it first.',
+    example:
+      'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
+    exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
+  }),
+  nothing_to_pay: failure(409, 'Nothing to pay', {
+    when: 'The latest invoice of the subscription, or the one of `invoiceId`, is not to be paid.',
+    advice:
+      'Nothing. Read the subscription to see its status. Older unpaid invoices are paid by `invoiceId`.',
+    example: 'The subscription is active, and its latest invoice is not to be paid.',
+  }),
+  too_many_event_endpoints: failure(409, 'Too many event endpoints', {
+    when: 'There are as many event endpoints as allowed.',
+    advice: 'Delete endpoints that are no longer used.',
+    example: 'There are 50 event endpoints, which is the maximum. Delete one that is not needed.',
+  }),
+  too_many_event_secrets: failure(409, 'Too many valid secrets', {
+    when: 'The event endpoint has as many valid secrets as allowed, because it was rotated several times within a day.',
+    advice: 'Rotate again after the time that `detail` names.',
+    example:
+      'The endpoint has 5 valid secrets, which is the maximum. Each one stays valid for a day after it was replaced. Rotate again after 2026-11-16T09:30:00.000Z.',
+  }),
+  currency_mismatch: failure(409, 'Currency differs', {
+    when: 'The plan has another currency than the subscription.',
+    advice: 'Choose a plan in the same currency, or create a new subscription.',
+    example: 'The plan has another currency than the subscription. Choose a plan in the same currency.',
+  }),
+  subscription_ended: failure(409, 'Subscription ended', {
+    when: 'The subscription has ended, and cannot change any more.',
+    advice: 'Create a new subscription.',
+    example: 'The subscription has ended. Create a new one.',
+  }),
+  subscription_incomplete: failure(409, 'Subscription incomplete', {
+    when: 'The first payment of the subscription is not complete.',
+    advice: 'Complete it with the `clientSecret`, or cancel the subscription.',
+    example:
+      'The first payment of the subscription is not complete. Complete it before you change the subscription.',
+  }),
+  subscription_ending: failure(409, 'Subscription about to end', {
+    when: 'The subscription ends with its period, so a change at the end of the period has no effect.',
+    advice: 'Set `cancelAtPeriodEnd` to false first.',
+    example:
+      'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
+  }),
+  payment_due: failure(409, 'Payment due', {
+    when: 'No paid invoice covers the current period, and the change would bill or credit it.',
+    advice:
+      '`detail` names what works: pay first (`POST …/pay`) if there is an invoice to pay, or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
+    example:
+      'No paid invoice covers the current period, and this change would bill or credit it. Send proration: none or when: periodEnd.',
+  }),
+  subscription_busy: failure(409, 'Subscription busy', {
+    when: 'The request waited for 10 seconds while other requests changed the subscription, and did not change it.',
+    advice: 'Repeat the request after `Retry-After`, with the same idempotency key or a new one.',
+    example:
+      'Other requests are changing the subscription. This request did not change it. Repeat this request.',
+  }),
+  concurrent_change: failure(409, 'Changed elsewhere', {
+    when: 'The subscription was changed outside Till at the same time, again and again.',
+    advice: 'Repeat the request.',
+    example: 'The subscription was changed outside Till at the same time. Repeat this request.',
+  }),
+  payment_not_cancelable: failure(409, 'Payment not cancelable', {
+    when: 'The payment is no longer open.',
+    advice: 'Refund it, if it has succeeded.',
+    example: 'The payment is succeeded. You can only cancel a payment that is still open.',
+  }),
+  payment_not_capturable: failure(409, 'Payment not capturable', {
+    when: 'The payment is not authorised, or already captured.',
+    advice: 'Read the payment. A payment can be captured once, before `captureBefore`.',
+    example: 'The payment is succeeded. You can only capture a payment that is authorised.',
+  }),
+  capture_exceeds_authorized: failure(409, 'Capture exceeds the authorised amount', {
+    when: 'The amount is larger than the authorised one.',
+    advice: 'Send an amount of at most `amountCapturable`.',
+    example: 'Only 20.00 EUR is authorised. Send an amount of at most 2000.',
+  }),
+  payment_not_refundable: failure(409, 'Payment not refundable', {
+    when: 'The payment has not succeeded.',
+    advice: 'Cancel it, if it is still open.',
+    example: 'The payment is canceled. You can only refund a payment that has succeeded.',
+  }),
+  payment_method_in_use: failure(409, 'Payment method in use', {
+    when: 'A subscription charges this card, now or after a planned change.',
+    advice: 'Make another card the default first, or cancel the subscription.',
+    example:
+      'A subscription uses this payment method. Set another default payment method first, or cancel the subscription.',
+  }),
+  refund_in_flight: failure(409, 'Refund in progress', {
+    when: 'The outcome of an earlier refund of this payment is not known yet.',
+    advice: 'Retry later, or repeat the earlier request with its idempotency key.',
+    example:
+      'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
+  }),
+  refund_exceeds_remaining: failure(409, 'Refund exceeds the remaining amount', {
+    when: 'The amount is larger than what is left of the payment.',
+    advice: 'Send a smaller amount, or none to refund all that is left.',
+    example: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
+  }),
+  too_many_api_keys: failure(409, 'Too many API keys', {
+    when: 'There are as many valid API keys as allowed.',
+    advice: 'Revoke API keys that are no longer used.',
+    example: 'There are 1000 valid API keys. Revoke those that are no longer used.',
+  }),
+  resync_running: failure(409, 'Resync in progress', {
+    when: 'A comparison with the processor is running. There is one at a time.',
+    advice: 'Wait until it has ended: `GET /api/v1/resyncs` shows it.',
+    example: 'A comparison with the processor is running. Wait until it has ended.',
+  }),
+  event_expired: failure(410, 'Event expired', {
+    when: 'The event of `after` is older than the events that are kept.',
+    advice:
+      'You may have missed events. Read the objects again, as [events.md](../events.md#if-after-is-refused) says.',
+    example:
+      'The event of query.after is older than the events that are kept, so you may have missed some. Read the objects again, and leave it out to start with the oldest event.',
+  }),
+  payload_too_large: failure(413, 'Request body too large', {
+    when: 'The body is larger than 1 MiB.',
+    advice: 'Send a smaller body.',
+    example: 'Send a body of at most 1048576 bytes.',
+  }),
+  unsupported_media_type: failure(415, 'Unsupported media type', {
+    when: 'The body is not JSON, or it is compressed.',
+    advice: 'Send it as `application/json`, without a `content-encoding`.',
+    example: 'Send the body as application/json.',
+  }),
+  idempotency_key_reused: failure(422, 'Idempotency key used for a different request', {
+    when: 'The idempotency key belongs to a request with other values.',
+    advice: 'Send that request again, or use a new idempotency key.',
+    example:
+      'This idempotency key belongs to a different request. Send that request again, or use a new key.',
+  }),
+  processor_rejected: failure(422, 'Request rejected by the processor', {
+    when: 'The processor refuses the values. `processorCode` is its own code.',
+    advice: 'Correct the values as `detail` says. The same request fails again.',
+    example: 'Amount must be at least 50 cents.',
+    exampleFields: { processorCode: 'amount_too_small' },
+  }),
+  promotion_code_invalid: failure(422, 'Promotion code not valid', {
+    when: 'The promotion code is unknown, expired, used up, or not for this customer or plan.',
+    advice: 'Ask the customer for another code, or subscribe without one.',
+    example: 'The promotion code does not exist, has expired or was used up, or is for another customer.',
+  }),
+  rate_limited: failure(429, 'Too many requests', {
+    when: 'The application, or an address with wrong API keys, sends more requests a minute than allowed. Or API keys of one name have more streams, waiting requests or exports open than allowed.',
+    advice: 'Wait as long as `Retry-After` says.',
+    example: 'More than 6000 requests in one minute. Retry in 12 s.',
+  }),
+  headers_too_large: failure(431, 'Request headers too large', {
+    when: 'The headers are larger than 16 KiB.',
+    advice: 'Send smaller headers.',
+    example: 'Send at most 16384 bytes of headers.',
+  }),
+  internal_error: failure(500, 'Internal error', {
+    when: 'A defect of Till.',
+    advice: 'Retry later. If it happens again, look up the `requestId` in the log, and report it.',
+    example: 'Retry later. If the error persists, look up the request id in the log.',
+  }),
+  processor_misconfigured: failure(502, 'Invalid processor credentials', {
+    when: "The processor refuses Till's processor key, or the key lacks a permission.",
+    advice: 'Check `PROCESSOR_SECRET_KEY`, and [its permissions](../processor-key.md).',
+    example: 'The processor rejected PROCESSOR_SECRET_KEY (status 401). Check the key and its permissions.',
+  }),
+  processor_object_missing: failure(502, 'Object not found at the processor', {
+    when: 'The processor does not know an object that Till has.',
+    advice: 'Check that the processor key belongs to the right account. `detail` names the object.',
+    example:
+      'The processor has no such customer, and Till changed nothing. Check that PROCESSOR_SECRET_KEY belongs to the account and mode that created it.',
+  }),
+  processor_bad_answer: failure(502, 'Invalid response from the processor', {
+    when: 'The response of the processor makes no sense, such as the page of a proxy.',
+    advice: 'Retry later, with the same idempotency key.',
+    example:
+      'The processor sent an invalid response: payment_intent.amount is missing. Retry later, with the same idempotency key if you sent one.',
+  }),
+  processor_unavailable: failure(503, 'Processor unavailable', {
+    when: 'The processor cannot be reached, fails, or limits its calls.',
+    advice: 'Retry after `Retry-After`, with the same idempotency key.',
+    example: 'The processor failed (status 500). Retry later, with the same idempotency key if you sent one.',
+  }),
+  database_unavailable: failure(503, 'Database unavailable', {
+    when: 'PostgreSQL cannot be reached, or refuses to write.',
+    advice: 'Retry after `Retry-After`, with the same idempotency key.',
+    example: 'The database is unavailable. Retry later.',
+  }),
+  overloaded: failure(503, 'Service overloaded', {
+    when: 'The process has more work than it can do in time.',
+    advice: 'Retry after `Retry-After`. If it happens often, start another process.',
+    example: 'The service receives more requests than it can handle. Retry later.',
+  }),
+  processor_timeout: failure(504, 'Processor timeout', {
+    when: 'The processor did not respond in time. The request may have taken effect.',
+    advice: 'Repeat it with the same idempotency key: nothing happens twice.',
+    example:
+      'The processor did not respond in time. Retry later, with the same idempotency key if you sent one.',
+  }),
+};
+
+interface CatalogueEntry {
+  /** The HTTP status. */
+  readonly status: number;
+  /** The kind of problem, in words. */
+  readonly title: string;
+  /** The condition, as a sentence. */
+  readonly when: string;
+  /** What the caller does about it. */
+  readonly advice: string;
+  /** The detail of one such problem, for the OpenAPI document. */
+  readonly example: string;
+  readonly exampleFields?: ProblemFields;
+}
+
+/** What problems of some codes have in addition. */
+export interface ProblemFields {
+  /** Every mistake of an invalid request. */
+  readonly errors?: readonly Mistake[];
+  /** The customer that the problem is about, if the request does not name it. */
+  readonly customerId?: string;
+  /** The subscription that the problem is about, if the request does not name it. Null if it is not known yet. */
+  readonly subscriptionId?: string | null;
+  /** Why the card was declined, in the processor's words. Null if it does not say. */
+  readonly declineCode?: string | null;
+  /** The processor's error code, when it rejected the caller's values. */
+  readonly processorCode?: string;
+}
+
+export interface Mistake {
+  /** The path of the mistake: `body.amount`, `query.page`, `header.idempotency-key`. */
+  readonly path: string;
+  readonly message: string;
+}
+
+function failure(
+  status: number,
+  title: string,
+  texts: Omit<CatalogueEntry, 'status' | 'title'>,
+): CatalogueEntry {
+  return { status, title, ...texts };
+}
