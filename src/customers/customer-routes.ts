@@ -1,26 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { ApiRoutes } from '../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   ChangedMetadata,
   DateTime,
   ExternalId,
   Id,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   MetadataAnswer,
   NewMetadata,
   nullable,
-  problems,
-  processorFailures,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { registerListRoute } from '../http/read-routes.ts';
-import { typed } from '../http/typed-app.ts';
 import type { CustomerService } from './customer-service.ts';
 import { customerView } from './customer-view.ts';
 
@@ -81,7 +75,6 @@ const example: Static<typeof CustomerSchema> = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
-const tags = ['customers'];
 const path = '/api/v1/customers';
 
 export interface CustomerRouteParts {
@@ -90,112 +83,10 @@ export interface CustomerRouteParts {
   readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 
-export function registerCustomerRoutes(fastify: FastifyInstance, parts: CustomerRouteParts): void {
-  registerWrites(fastify, parts.customers);
-  registerDelete(fastify, parts);
-  registerReads(fastify, parts.customers);
-}
-
-function registerWrites(fastify: FastifyInstance, customers: CustomerService): void {
-  const app = typed(fastify);
-  app.post(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'createCustomer',
-        summary: 'Create a customer',
-        description:
-          'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
-          'you send. So an application can send this request at every sign-in.',
-        body: body(CreateBody, {
-          email: example.email,
-          name: 'Ada Lovelace',
-          externalId: 'user-1815',
-          metadata: example.metadata,
-        }),
-        response: {
-          200: answer('The existing customer with this externalId.', CustomerSchema, example),
-          201: answer('The new customer.', CustomerSchema, example),
-          ...problems('external_id_taken', ...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { idempotencyKey, name = null, phone = null, ...values } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await customers.create({ ...values, name, phone }, key);
-      const { customer, isExisting } = result;
-      return answerCreated(reply, replayed)
-        .code(isExisting ? 200 : 201)
-        .send(customerView(customer));
-    },
-  );
-  app.patch(
-    `${path}/:id`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'updateCustomer',
-        summary: 'Update a customer',
-        params: IdParams,
-        body: body(UpdateBody, { name: 'Ada King', phone: null }),
-        response: {
-          200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }),
-          ...problems(
-            'not_found',
-            'external_id_taken',
-            ...bodyFailures,
-            ...keyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await customers.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(customerView(result));
-    },
-  );
-}
-
-function registerDelete(
-  fastify: FastifyInstance,
-  { customers, correctSubscriptions }: CustomerRouteParts,
-): void {
-  const app = typed(fastify);
-  app.delete(
-    `${path}/:id`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'deleteCustomer',
-        summary: 'Delete a customer',
-        description:
-          "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, also the " +
-          'metadata of payments and subscriptions. You can still read the payments and invoices.',
-        params: IdParams,
-        response: {
-          204: Type.Null({ description: 'The customer is deleted.' }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      await customers.delete(request.params.id, correctSubscriptions);
-      return reply.code(204).send(null);
-    },
-  );
-}
-
-function registerReads(fastify: FastifyInstance, customers: CustomerService): void {
-  const app = typed(fastify);
-  registerListRoute(fastify, {
+export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRouteParts): void {
+  const routes = new ApiRoutes(app, 'customers');
+  addWrites(routes, parts);
+  registerListRoute(app, {
     path,
     tag: 'customers',
     plural: 'customers',
@@ -210,21 +101,69 @@ function registerReads(fastify: FastifyInstance, customers: CustomerService): vo
       }),
       email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
     },
-    list: (request) => customers.list(request),
+    list: (request) => parts.customers.list(request),
     toAnswer: customerView,
   });
-  app.get(
-    `${path}/:id`,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        operationId: 'getCustomer',
-        summary: 'Get a customer',
-        params: IdParams,
-        response: { 200: answer('The customer.', CustomerSchema, example), ...problems('not_found') },
-      },
+  routes.add(`GET ${path}/:id`, {
+    scope: 'read',
+    operationId: 'getCustomer',
+    summary: 'Get a customer',
+    response: { 200: answer('The customer.', CustomerSchema, example) },
+    run: async ({ params }) => customerView(await parts.customers.read(params.id)),
+  });
+}
+
+function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: CustomerRouteParts): void {
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createCustomer',
+    summary: 'Create a customer',
+    description:
+      'If a customer with this externalId exists, it is returned unchanged, provided that it has the values that ' +
+      'you send. So an application can send this request at every sign-in.',
+    body: body(CreateBody, {
+      email: example.email,
+      name: 'Ada Lovelace',
+      externalId: 'user-1815',
+      metadata: example.metadata,
+    }),
+    response: {
+      200: answer('The existing customer with this externalId.', CustomerSchema, example),
+      201: answer('The new customer.', CustomerSchema, example),
     },
-    async (request) => customerView(await customers.read(request.params.id)),
-  );
+    failures: ['external_id_taken'],
+    callsProcessor: true,
+    run: ({ body: { idempotencyKey: _, name = null, phone = null, ...values } }, key) =>
+      customers.create({ ...values, name, phone }, key),
+    toAnswer: ({ customer, isExisting }, _replayed, reply) => {
+      reply.code(isExisting ? 200 : 201);
+      return customerView(customer);
+    },
+  });
+  routes.addKeyed(`PATCH ${path}/:id`, {
+    scope: 'write',
+    operationId: 'updateCustomer',
+    summary: 'Update a customer',
+    body: body(UpdateBody, { name: 'Ada King', phone: null }),
+    response: { 200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }) },
+    failures: ['external_id_taken'],
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>
+      customers.update(params.id, change, key),
+    toAnswer: customerView,
+  });
+  routes.add(`DELETE ${path}/:id`, {
+    scope: 'write',
+    operationId: 'deleteCustomer',
+    summary: 'Delete a customer',
+    description:
+      "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, also the " +
+      'metadata of payments and subscriptions. You can still read the payments and invoices.',
+    response: { 204: Type.Null({ description: 'The customer is deleted.' }) },
+    callsProcessor: true,
+    run: async ({ params }) => {
+      await customers.delete(params.id, correctSubscriptions);
+      return null;
+    },
+  });
 }

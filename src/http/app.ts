@@ -14,7 +14,6 @@ import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { answerBrokenRequest, answerFailure } from './failures/answer-failure.ts';
-import { ProblemSchema } from './failures/problem.ts';
 import { unclearHost } from './input/host-header.ts';
 import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
@@ -93,7 +92,6 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
-  app.addSchema(ProblemSchema);
   const open = new OpenRequests();
   app.decorate('openRequests', open);
   app.decorate('largeResponses', new LargeResponses());

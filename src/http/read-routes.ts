@@ -1,22 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import type { Static, TProperties, TSchema } from 'typebox';
+import type { TProperties, TSchema } from 'typebox';
 import { Failure } from '../errors.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import { ApiRoutes } from './api-routes.ts';
 import { columnsOf } from './csv/csv.ts';
 import { withCsv } from './csv/csv-answer.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
-import {
-  describeAnswer,
-  IdParams,
-  type ListQueryValues,
-  listOf,
-  listQuery,
-  problems,
-} from './docs/api-schema.ts';
+import { describeAnswer, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
 
 interface ListRoute<Row, Answer> {
   /** With an `:id`, the list belongs to that object. */
-  readonly path: string;
+  readonly path: `/api/v1/${string}`;
   readonly tag: string;
   readonly plural: string;
   readonly operationId: string;
@@ -41,7 +35,7 @@ interface ReadRoutes<Row, Answer>
  */
 export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: ReadRoutes<Row, Answer>): void {
   const { noun, plural, schema, example, read, toAnswer } = routes;
-  const path = `/api/v1/${plural}`;
+  const path = `/api/v1/${plural}` as const;
   registerListRoute(app, {
     ...routes,
     path,
@@ -49,20 +43,13 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
     operationId: `list${capitalized(plural)}`,
     summary: `List ${plural}, newest first`,
   });
-  app.get<{ Params: Static<typeof IdParams> }>(
-    `${path}/:id`,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: [plural],
-        operationId: `get${capitalized(noun)}`,
-        summary: `Get one of the ${plural}`,
-        params: IdParams,
-        response: { 200: describeAnswer(`The ${noun}.`, schema, example), ...problems('not_found') },
-      },
-    },
-    async (request) => toAnswer(await read(request.params.id)),
-  );
+  new ApiRoutes(app, plural).add(`GET ${path}/:id`, {
+    scope: 'read',
+    operationId: `get${capitalized(noun)}`,
+    summary: `Get one of the ${plural}`,
+    response: { 200: describeAnswer(`The ${noun}.`, schema, example) },
+    run: async ({ params }) => toAnswer(await read(params.id)),
+  });
 }
 
 /** A list with cursors and filters, newest first. */
@@ -76,31 +63,19 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
     limit: 20,
     nextCursor: null,
   };
-  const hasParent = path.includes(':id');
   const columns = columnsOf(schema);
-  app.get<{ Querystring: ListQueryValues; Params: { readonly id?: string } }>(
-    path,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: [tag],
-        operationId,
-        summary,
-        ...(hasParent ? { params: IdParams } : {}),
-        querystring: listQuery(filters),
-        response: {
-          200: withCsv(
-            describeAnswer(`One page of ${plural}.`, listOf(schema), example),
-            columns,
-            route.example,
-          ),
-          ...problems(...(hasParent ? (['not_found'] as const) : [])),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { id = '' } = request.params;
-      const asked = toListRequest(request.query);
+  const query: TSchema = listQuery(filters);
+  const page = describeAnswer(`One page of ${plural}.`, listOf(schema), example);
+  new ApiRoutes(app, tag).add(`GET ${path}`, {
+    scope: 'read',
+    operationId,
+    summary,
+    query,
+    response: { 200: withCsv(page, columns, route.example) },
+    run: async (request, reply) => {
+      // The types of the path and of the filters are those of each list.
+      const { id = '' } = request.params as { readonly id?: string };
+      const asked = toListRequest(request.query as ListQueryValues);
       if (wantsCsv(request)) {
         const read = (page: CsvPageRequest) => list({ ...withoutPage(asked), ...page }, id);
         const source = { name: plural, columns, cursor: asked.cursor, read, toAnswer };
@@ -109,7 +84,7 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
       const { data, ...rest } = await list(asked, id);
       return { ...rest, data: data.map(toAnswer) };
     },
-  );
+  });
 }
 
 function capitalized(text: string): string {

@@ -2,7 +2,7 @@ import { SerializerSelector } from '@fastify/fast-json-stringify-compiler';
 
 type Serialize = (data: unknown) => string;
 
-/** Problems are the only shared schemas, and they are sent as bytes; see `hideProblems`. */
+/** No schema refers to another one. */
 const compile = SerializerSelector()();
 /** Services in one process, and routes with one schema, share what was compiled. */
 const compiled = new WeakMap<object, Serialize>();

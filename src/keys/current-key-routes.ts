@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, Id, nullable, problems } from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, Id, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { typed } from '../http/typed-app.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { ApiKeySchema } from './key-routes.ts';
 
@@ -41,24 +41,15 @@ const example: Static<typeof CurrentApiKeySchema> = {
 
 /** Tells an application, such as the console, what its key may do and whose objects it sees. */
 export function registerCurrentKeyRoutes(
-  fastify: FastifyInstance,
+  app: FastifyInstance,
   { mode, dashboardUrl }: Pick<Processor, 'mode' | 'dashboardUrl'>,
 ): void {
-  typed(fastify).get(
-    '/api/v1/api-keys/current',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['api keys'],
-        operationId: 'getCurrentApiKey',
-        summary: 'Get the key of this request',
-        response: {
-          200: answer('The key that the request carries.', CurrentApiKeySchema, example),
-          ...problems(),
-        },
-      },
-    },
-    async ({ caller }) => {
+  new ApiRoutes(app, 'api keys').add('GET /api/v1/api-keys/current', {
+    scope: 'read',
+    operationId: 'getCurrentApiKey',
+    summary: 'Get the key of this request',
+    response: { 200: answer('The key that the request carries.', CurrentApiKeySchema, example) },
+    run: async ({ caller }) => {
       if (caller === undefined) throw new Error('a request reached the API without a key');
       const { id, name, scopes, expiresAt } = caller;
       return {
@@ -69,5 +60,5 @@ export function registerCurrentKeyRoutes(
         processor: { mode, dashboardUrl },
       };
     },
-  );
+  });
 }

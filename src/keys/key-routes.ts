@@ -1,25 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { ApiRoutes } from '../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   CursorQuery,
   DateTime,
   Id,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   NextCursor,
   nullable,
-  problems,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
-import { typed } from '../http/typed-app.ts';
 import { keyNamePattern, type StoredKey, scopes } from '../model/api-key.ts';
 import { parseInstant } from '../platform/instant.ts';
-import type { CreatedKey } from './key-creation.ts';
 import type { KeyService } from './key-service.ts';
 
 const Name = Type.String({
@@ -81,94 +75,56 @@ const example: Static<typeof ApiKeySchema> = {
   lastUsedAt: '2026-11-15T09:31:00.000Z',
 };
 
-const tags = ['api keys'];
 const path = '/api/v1/api-keys';
-const config = { scope: 'admin' } as const;
 
-export function registerKeyRoutes(fastify: FastifyInstance, keys: KeyService): void {
-  const app = typed(fastify);
-  registerCreation(fastify, keys);
-  app.get(
-    path,
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'listApiKeys',
-        summary: 'List API keys, newest first',
-        description: 'Without revoked keys, and without those from the environment.',
-        querystring: CursorQuery,
-        response: {
-          200: answer('One page of keys.', ApiKeyListSchema, { data: [example], nextCursor: null }),
-          ...problems(),
-        },
-      },
+export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void {
+  const routes = new ApiRoutes(app, 'api keys');
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'admin',
+    operationId: 'createApiKey',
+    summary: 'Create an API key',
+    body: body(CreateBody, { name: 'shop', scopes: ['write', 'refund'] }),
+    response: {
+      201: answer('The key, shown this once.', CreatedApiKeySchema, {
+        ...example,
+        lastUsedAt: null,
+        key: `till_${example.id.replaceAll('-', '')}_${'x'.repeat(43)}`,
+      }),
     },
-    async (request) => {
-      const { data, nextCursor } = await keys.list(request.query);
+    failures: ['too_many_api_keys'],
+    run: ({ body: { name, scopes: wanted, expiresAt = null } }, key) =>
+      keys.create({ name, scopes: wanted, expiresAt: expiresAt === null ? null : toDate(expiresAt) }, key),
+    toAnswer: ({ row, key }) => ({ ...toAnswer(row), key }),
+  });
+  routes.add(`GET ${path}`, {
+    scope: 'admin',
+    operationId: 'listApiKeys',
+    summary: 'List API keys, newest first',
+    description: 'Without revoked keys, and without those from the environment.',
+    query: CursorQuery,
+    response: { 200: answer('One page of keys.', ApiKeyListSchema, { data: [example], nextCursor: null }) },
+    run: async ({ query }) => {
+      const { data, nextCursor } = await keys.list(query);
       return { data: data.map(toAnswer), nextCursor };
     },
-  );
-  app.delete(
-    `${path}/:id`,
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'revokeApiKey',
-        summary: 'Revoke an API key',
-        description:
-          'All processes refuse the key within 5 seconds. Keys from the environment cannot be revoked here.',
-        params: IdParams,
-        response: {
-          204: Type.Null({ description: 'The key is revoked.' }),
-          ...problems('not_found', ...bodyFailures),
-        },
-      },
+  });
+  routes.add(`DELETE ${path}/:id`, {
+    scope: 'admin',
+    operationId: 'revokeApiKey',
+    summary: 'Revoke an API key',
+    description:
+      'All processes refuse the key within 5 seconds. Keys from the environment cannot be revoked here.',
+    response: { 204: Type.Null({ description: 'The key is revoked.' }) },
+    run: async ({ params }) => {
+      await keys.revoke(params.id);
+      return null;
     },
-    async (request, reply) => {
-      await keys.revoke(request.params.id);
-      return reply.code(204).send(null);
-    },
-  );
-}
-
-function registerCreation(fastify: FastifyInstance, keys: KeyService): void {
-  typed(fastify).post(
-    path,
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'createApiKey',
-        summary: 'Create an API key',
-        body: body(CreateBody, { name: 'shop', scopes: ['write', 'refund'] }),
-        response: {
-          201: answer('The key, shown this once.', CreatedApiKeySchema, {
-            ...example,
-            lastUsedAt: null,
-            key: `till_${example.id.replaceAll('-', '')}_${'x'.repeat(43)}`,
-          }),
-          ...problems('too_many_api_keys', ...keyFailures, ...bodyFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { name, scopes: wanted, expiresAt = null, idempotencyKey } = request.body;
-      const values = { name, scopes: wanted, expiresAt: expiresAt === null ? null : toDate(expiresAt) };
-      const { result, replayed } = await keys.create(values, idempotencyKeyOf(request, idempotencyKey));
-      return answerCreated(reply, replayed).send(toCreatedAnswer(result));
-    },
-  );
+  });
 }
 
 /** The schema accepts only what `parseInstant` does. */
 function toDate(text: string): Date {
   return new Date(Number((parseInstant(text) ?? 0n) / 1_000n));
-}
-
-function toCreatedAnswer({ row, key }: CreatedKey): Static<typeof CreatedApiKeySchema> {
-  return { ...toAnswer(row), key };
 }
 
 function toAnswer(key: StoredKey): Static<typeof ApiKeySchema> {

@@ -1,22 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  DateTime,
-  Id,
-  IdempotencyKey,
-  IdParams,
-  keyFailures,
-  nullable,
-  problems,
-  processorFailures,
-} from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, body, DateTime, Id, IdempotencyKey, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
-import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
-import { typed } from '../http/typed-app.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import type { PaymentMethodService, SavedPaymentMethod } from './payment-method-service.ts';
 
 const PaymentMethodSchema = component('PaymentMethod', {
@@ -68,107 +55,65 @@ const example: Static<typeof PaymentMethodSchema> = {
   createdAt: '2026-11-15T09:30:00.000Z',
 };
 
-const tags = ['payment methods'];
 const path = '/api/v1/customers/:id/payment-methods';
 
-export function registerPaymentMethodRoutes(fastify: FastifyInstance, methods: PaymentMethodService): void {
-  registerSaving(fastify, methods);
-  registerSaved(fastify, methods);
-}
-
-function registerSaving(fastify: FastifyInstance, methods: PaymentMethodService): void {
-  typed(fastify).post(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'createPaymentMethod',
-        summary: 'Save a payment method without a payment',
-        description:
-          'Pass `clientSecret` to the frontend, which confirms a card with the processor, with 3-D Secure ' +
-          'if the bank requires it. The processor then saves the card for later charges.',
-        params: IdParams,
-        body: body(CreateBody, {}),
-        response: {
-          201: answer('The secret with which the frontend saves the payment method.', CreatedSchema, {
-            clientSecret: 'seti_1Mm8s8LkdIwHu7ix0OXBfTRG_secret_NXDICkPqPeiBTAFqWmkbff09lRmSVXe',
-          }),
-          ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
-      preValidation: emptyIfAbsent,
+export function registerPaymentMethodRoutes(app: FastifyInstance, methods: PaymentMethodService): void {
+  const routes = new ApiRoutes(app, 'payment methods');
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createPaymentMethod',
+    summary: 'Save a payment method without a payment',
+    description:
+      'Pass `clientSecret` to the frontend, which confirms a card with the processor, with 3-D Secure ' +
+      'if the bank requires it. The processor then saves the card for later charges.',
+    body: body(CreateBody, {}),
+    response: {
+      201: answer('The secret with which the frontend saves the payment method.', CreatedSchema, {
+        clientSecret: 'seti_1Mm8s8LkdIwHu7ix0OXBfTRG_secret_NXDICkPqPeiBTAFqWmkbff09lRmSVXe',
+      }),
     },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await methods.create({ customerId: request.params.id }, key);
-      return answerCreated(reply, replayed).send({ clientSecret: result.clientSecret });
+    callsProcessor: true,
+    run: ({ params }, key) => methods.create({ customerId: params.id }, key),
+    toAnswer: ({ clientSecret }) => ({ clientSecret }),
+  });
+  routes.add(`GET ${path}`, {
+    scope: 'read',
+    operationId: 'listPaymentMethods',
+    summary: 'List the saved payment methods of a customer, newest first',
+    response: {
+      200: answer('All saved payment methods.', Type.Array(PaymentMethodSchema), [example]),
     },
-  );
-}
-
-function registerSaved(fastify: FastifyInstance, methods: PaymentMethodService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        operationId: 'listPaymentMethods',
-        summary: 'List the saved payment methods of a customer, newest first',
-        params: IdParams,
-        response: {
-          200: answer('All saved payment methods.', Type.Array(PaymentMethodSchema), [example]),
-          ...problems('not_found', ...processorFailures),
-        },
-      },
+    callsProcessor: true,
+    run: async ({ params }) => (await methods.list(params.id)).map(toAnswer),
+  });
+  routes.add('PUT /api/v1/customers/:id/default-payment-method', {
+    scope: 'write',
+    operationId: 'setDefaultPaymentMethod',
+    summary: 'Set the default payment method',
+    description:
+      'It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, ' +
+      '`past_due` or `unpaid`, also after a change that is planned for the end of the period. If the request fails halfway, repeat it: it then does the rest.',
+    body: body(DefaultBody, { paymentMethodId: example.id }),
+    response: { 200: answer('The new default.', PaymentMethodSchema, example) },
+    failures: ['subscription_busy'],
+    callsProcessor: true,
+    run: async ({ params, body }) => toAnswer(await methods.setDefault(params.id, body.paymentMethodId)),
+  });
+  routes.add(`DELETE ${path}/:paymentMethodId`, {
+    scope: 'write',
+    operationId: 'deletePaymentMethod',
+    summary: 'Remove a saved payment method',
+    description:
+      'The payment method that a subscription charges, now or after a planned change, cannot be removed.',
+    params: Type.Object({ id: Id, paymentMethodId: PaymentMethodId }),
+    response: { 204: Type.Null({ description: 'The payment method is removed.' }) },
+    failures: ['payment_method_in_use'],
+    callsProcessor: true,
+    run: async ({ params }) => {
+      await methods.remove(params.id, params.paymentMethodId);
+      return null;
     },
-    async (request) => (await methods.list(request.params.id)).map(toAnswer),
-  );
-  app.put(
-    '/api/v1/customers/:id/default-payment-method',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'setDefaultPaymentMethod',
-        summary: 'Set the default payment method',
-        description:
-          'It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, ' +
-          '`past_due` or `unpaid`, also after a change that is planned for the end of the period. If the request fails halfway, repeat it: it then does the rest.',
-        params: IdParams,
-        body: body(DefaultBody, { paymentMethodId: example.id }),
-        response: {
-          200: answer('The new default.', PaymentMethodSchema, example),
-          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => toAnswer(await methods.setDefault(request.params.id, request.body.paymentMethodId)),
-  );
-  app.delete(
-    `${path}/:paymentMethodId`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'deletePaymentMethod',
-        summary: 'Remove a saved payment method',
-        description:
-          'The payment method that a subscription charges, now or after a planned change, cannot be removed.',
-        params: Type.Object({ id: Id, paymentMethodId: PaymentMethodId }),
-        response: {
-          204: Type.Null({ description: 'The payment method is removed.' }),
-          ...problems('not_found', 'payment_method_in_use', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      await methods.remove(request.params.id, request.params.paymentMethodId);
-      return reply.code(204).send(null);
-    },
-  );
+  });
 }
 
 /** Only the fields that the contract names. */

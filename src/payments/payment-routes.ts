@@ -1,29 +1,23 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { Failure } from '../errors.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   Currency,
   CurrencyFilter,
   CustomerIdFilter,
   DateTime,
   Id,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   MetadataAnswer,
   NewMetadata,
   nullable,
-  problems,
-  processorFailures,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
-import { typed } from '../http/typed-app.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
 import { DisputeSchema } from './dispute-schema.ts';
@@ -170,12 +164,11 @@ export const paymentExample: Static<typeof PaymentSchema> = {
 /** A filter that has one value. */
 const isTrue = (description: string) => Type.Optional(Type.Enum(['true'], { description }));
 
-const tags = ['payments'];
 const path = '/api/v1/payments';
 
-export function registerPaymentRoutes(fastify: FastifyInstance, payments: PaymentService): void {
-  registerWrites(fastify, payments);
-  registerReadRoutes(fastify, {
+export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentService): void {
+  registerWrites(app, payments);
+  registerReadRoutes(app, {
     noun: 'payment',
     plural: 'payments',
     schema: PaymentSchema,
@@ -202,57 +195,42 @@ export function registerPaymentRoutes(fastify: FastifyInstance, payments: Paymen
   });
 }
 
-function registerWrites(fastify: FastifyInstance, payments: PaymentService): void {
-  const app = typed(fastify);
-  app.post(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'createPayment',
-        summary: 'Create a payment',
-        description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
-        body: body(CreateBody, {
-          customerId: paymentExample.customerId,
-          amount: 2_000,
-          currency: 'eur',
-          description: 'Order 1234',
-          metadata: { orderId: '1234' },
-        }),
-        response: {
-          201: answer('The new payment and its client secret.', CreatedSchema, {
-            payment: paymentExample,
-            clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
-          }),
-          ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
+function registerWrites(app: FastifyInstance, payments: PaymentService): void {
+  const routes = new ApiRoutes(app, 'payments');
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createPayment',
+    summary: 'Create a payment',
+    description: 'Pass `clientSecret` to the frontend, which confirms the payment with the processor.',
+    body: body(CreateBody, {
+      customerId: paymentExample.customerId,
+      amount: 2_000,
+      currency: 'eur',
+      description: 'Order 1234',
+      metadata: { orderId: '1234' },
+    }),
+    response: {
+      201: answer('The new payment and its client secret.', CreatedSchema, {
+        payment: paymentExample,
+        clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
+      }),
     },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await payments.create(newPaymentOf(request.body), key);
-      const { payment, clientSecret } = result;
-      return answerCreated(reply, replayed).send({ payment: paymentView(payment), clientSecret });
+    failures: ['not_found'],
+    callsProcessor: true,
+    run: (request, key) => payments.create(newPaymentOf(request.body), key),
+    toAnswer: ({ payment, clientSecret }) => ({ payment: paymentView(payment), clientSecret }),
+  });
+  routes.add(`POST ${path}/:id/cancel`, {
+    scope: 'write',
+    operationId: 'cancelPayment',
+    summary: 'Cancel a payment that has not succeeded',
+    response: {
+      200: answer('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
     },
-  );
-  app.post(
-    `${path}/:id/cancel`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'cancelPayment',
-        summary: 'Cancel a payment that has not succeeded',
-        params: IdParams,
-        response: {
-          200: answer('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
-          ...problems('not_found', 'payment_not_cancelable', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => paymentView(await payments.cancel(request.params.id)),
-  );
+    failures: ['payment_not_cancelable'],
+    callsProcessor: true,
+    run: async ({ params }) => paymentView(await payments.cancel(params.id)),
+  });
 }
 
 /** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */

@@ -1,20 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { ApiRoutes } from '../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
-  problems,
-  processorFailures,
 } from '../http/docs/api-schema.ts';
-import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
-import { typed } from '../http/typed-app.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
@@ -28,54 +22,36 @@ const UpdateBody = Type.Object(
   },
 );
 
-const tags = ['payments'];
 const path = '/api/v1/payments/:id';
 
-export function registerPaymentUpdateRoutes(fastify: FastifyInstance, payments: PaymentService): void {
-  const app = typed(fastify);
-  app.patch(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'updatePayment',
-        summary: 'Update a payment',
-        description: 'You can change the metadata of a payment in every status.',
-        params: IdParams,
-        body: body(UpdateBody, { metadata: { invoiceNumber: '2026-0815' } }),
-        response: {
-          200: answer('The updated payment.', PaymentSchema, {
-            ...paymentExample,
-            metadata: { ...paymentExample.metadata, invoiceNumber: '2026-0815' },
-          }),
-          ...problems('not_found', 'customer_deleted', ...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
+export function registerPaymentUpdateRoutes(app: FastifyInstance, payments: PaymentService): void {
+  const routes = new ApiRoutes(app, 'payments');
+  routes.addKeyed(`PATCH ${path}`, {
+    scope: 'write',
+    operationId: 'updatePayment',
+    summary: 'Update a payment',
+    description: 'You can change the metadata of a payment in every status.',
+    body: body(UpdateBody, { metadata: { invoiceNumber: '2026-0815' } }),
+    response: {
+      200: answer('The updated payment.', PaymentSchema, {
+        ...paymentExample,
+        metadata: { ...paymentExample.metadata, invoiceNumber: '2026-0815' },
+      }),
     },
-    async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await payments.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(paymentView(result));
+    failures: ['customer_deleted'],
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) => payments.update(params.id, change, key),
+    toAnswer: paymentView,
+  });
+  routes.add(`POST ${path}/client-secret`, {
+    scope: 'write',
+    operationId: 'getPaymentClientSecret',
+    summary: 'Get the client secret of a payment again',
+    description: 'Reads it from the processor, because Till never stores it. This changes nothing.',
+    response: {
+      200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
-  );
-  app.post(
-    `${path}/client-secret`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'getPaymentClientSecret',
-        summary: 'Get the client secret of a payment again',
-        description: 'Reads it from the processor, because Till never stores it. This changes nothing.',
-        params: IdParams,
-        response: {
-          200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => ({ clientSecret: await payments.readClientSecret(request.params.id) }),
-  );
+    callsProcessor: true,
+    run: async ({ params }) => ({ clientSecret: await payments.readClientSecret(params.id) }),
+  });
 }

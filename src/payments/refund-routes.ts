@@ -1,23 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  CurrencyFilter,
-  DateTime,
-  Id,
-  IdempotencyKey,
-  IdParams,
-  keyFailures,
-  problems,
-  processorFailures,
-} from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, body, CurrencyFilter, DateTime, Id, IdempotencyKey } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
-import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
-import { typed } from '../http/typed-app.ts';
 import { refundReasons, refundStatuses } from '../model/refund.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
@@ -67,54 +54,27 @@ const example: Static<typeof RefundSchema> = {
   updatedAt: '2026-11-15T10:00:00.000Z',
 };
 
-const tags = ['payments'];
-
-export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundService): void {
-  const app = typed(fastify);
-  app.post(
-    '/api/v1/payments/:id/refund',
-    {
-      config: { scope: 'refund' },
-      schema: {
-        tags,
-        operationId: 'refundPayment',
-        summary: 'Refund a payment fully or partially',
-        description: 'The payment becomes `refunded` once the whole amount received is refunded.',
-        params: IdParams,
-        body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),
-        response: {
-          200: answer('The payment and its refund.', RefundedSchema, {
-            ...paymentExample,
-            status: 'refunded',
-            refund: example,
-          }),
-          ...problems(
-            'not_found',
-            'payment_not_refundable',
-            'refund_exceeds_remaining',
-            'refund_in_flight',
-            ...bodyFailures,
-            ...keyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
-      preValidation: emptyIfAbsent,
+export function registerRefundRoutes(app: FastifyInstance, refunds: RefundService): void {
+  new ApiRoutes(app, 'payments').addKeyed('POST /api/v1/payments/:id/refund', {
+    scope: 'refund',
+    operationId: 'refundPayment',
+    summary: 'Refund a payment fully or partially',
+    description: 'The payment becomes `refunded` once the whole amount received is refunded.',
+    body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),
+    response: {
+      200: answer('The payment and its refund.', RefundedSchema, {
+        ...paymentExample,
+        status: 'refunded',
+        refund: example,
+      }),
     },
-    async (request, reply) => {
-      const { amount = null, reason = null, idempotencyKey } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await refunds.create(
-        { paymentId: request.params.id, amount, reason },
-        key,
-      );
-      return markReplay(reply, replayed).send({
-        ...paymentView(result.payment),
-        refund: refundView(result.refund),
-      });
-    },
-  );
-  registerListRoute(fastify, {
+    failures: ['payment_not_refundable', 'refund_exceeds_remaining', 'refund_in_flight'],
+    callsProcessor: true,
+    run: ({ params, body: { amount = null, reason = null } }, key) =>
+      refunds.create({ paymentId: params.id, amount, reason }, key),
+    toAnswer: ({ payment, refund }) => ({ ...paymentView(payment), refund: refundView(refund) }),
+  });
+  registerListRoute(app, {
     path: '/api/v1/refunds',
     tag: 'payments',
     plural: 'refunds',
@@ -126,7 +86,7 @@ export function registerRefundRoutes(fastify: FastifyInstance, refunds: RefundSe
     list: (request) => refunds.listAll(request),
     toAnswer: refundView,
   });
-  registerListRoute(fastify, {
+  registerListRoute(app, {
     path: '/api/v1/payments/:id/refunds',
     tag: 'payments',
     plural: 'refunds',

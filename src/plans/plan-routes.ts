@@ -1,25 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { ApiRoutes } from '../http/api-routes.ts';
 import { columnsOf } from '../http/csv/csv.ts';
 import { withCsv } from '../http/csv/csv-answer.ts';
 import { wantsCsv } from '../http/csv/csv-exports.ts';
 import {
   answer,
   body,
-  bodyFailures,
   ChangedMetadata,
   Currency,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   NewMetadata,
   nullable,
-  problems,
-  processorFailures,
 } from '../http/docs/api-schema.ts';
-import { answerCreated, idempotencyKeyOf, markReplay } from '../http/input/idempotency-key.ts';
 import { inCurrency } from '../http/input/validator.ts';
-import { typed } from '../http/typed-app.ts';
 import { intervalCountMax, planIntervals, refuseLongPeriod } from '../model/plan.ts';
 import {
   featureKeyLengthMax,
@@ -121,100 +115,48 @@ const exampleOfChange = {
 };
 
 const columns = columnsOf(PlanSchema);
-const tags = ['plans'];
 const path = '/api/v1/plans';
 
-export function registerPlanRoutes(fastify: FastifyInstance, plans: PlanService): void {
-  registerWrites(fastify, plans);
-  registerReads(fastify, plans);
-}
-
-function registerWrites(fastify: FastifyInstance, plans: PlanService): void {
-  const app = typed(fastify);
-  app.post(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'createPlan',
-        summary: 'Create a plan',
-        description:
-          'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
-        body: body(CreateBody, exampleOfNew),
-        response: {
-          201: answer('The new plan.', PlanSchema, example),
-          ...problems(...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await plans.create(newPlanOf(request.body), key);
-      return answerCreated(reply, replayed).send(planView(result));
-    },
-  );
-  app.patch(
-    `${path}/:id`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'updatePlan',
-        summary: 'Update a plan',
-        params: IdParams,
-        body: body(UpdateBody, exampleOfChange),
-        response: {
-          200: answer('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }),
-          ...problems('not_found', ...bodyFailures, ...keyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await plans.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(planView(result));
-    },
-  );
-  app.post(
-    `${path}/:id/archive`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'archivePlan',
-        summary: 'Archive a plan',
-        description: 'An archived plan accepts no new subscriptions. Existing subscriptions continue.',
-        params: IdParams,
-        response: {
-          200: answer('The archived plan.', PlanSchema, { ...example, active: false }),
-          ...problems('not_found', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => planView(await plans.archive(request.params.id)),
-  );
-}
-
-function registerReads(fastify: FastifyInstance, plans: PlanService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        operationId: 'listPlans',
-        summary: 'List plans, newest first',
-        querystring: ListQuery,
-        response: {
-          200: withCsv(answer('All plans.', Type.Array(PlanSchema), [example]), columns, example),
-          ...problems(),
-        },
-      },
-    },
-    async (request, reply) => {
+export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): void {
+  const routes = new ApiRoutes(app, 'plans');
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createPlan',
+    summary: 'Create a plan',
+    description:
+      'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
+    body: body(CreateBody, exampleOfNew),
+    response: { 201: answer('The new plan.', PlanSchema, example) },
+    callsProcessor: true,
+    run: (request, key) => plans.create(newPlanOf(request.body), key),
+    toAnswer: planView,
+  });
+  routes.addKeyed(`PATCH ${path}/:id`, {
+    scope: 'write',
+    operationId: 'updatePlan',
+    summary: 'Update a plan',
+    body: body(UpdateBody, exampleOfChange),
+    response: { 200: answer('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }) },
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) => plans.update(params.id, change, key),
+    toAnswer: planView,
+  });
+  routes.add(`POST ${path}/:id/archive`, {
+    scope: 'write',
+    operationId: 'archivePlan',
+    summary: 'Archive a plan',
+    description: 'An archived plan accepts no new subscriptions. Existing subscriptions continue.',
+    response: { 200: answer('The archived plan.', PlanSchema, { ...example, active: false }) },
+    callsProcessor: true,
+    run: async ({ params }) => planView(await plans.archive(params.id)),
+  });
+  routes.add(`GET ${path}`, {
+    scope: 'read',
+    operationId: 'listPlans',
+    summary: 'List plans, newest first',
+    query: ListQuery,
+    response: { 200: withCsv(answer('All plans.', Type.Array(PlanSchema), [example]), columns, example) },
+    run: async (request, reply) => {
       const rows = () => plans.list(request.query.activeOnly === 'true');
       if (!wantsCsv(request)) return (await rows()).map(planView);
       return request.server.csvExports.sendAll(request, reply, {
@@ -224,21 +166,14 @@ function registerReads(fastify: FastifyInstance, plans: PlanService): void {
         toAnswer: planView,
       });
     },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        operationId: 'getPlan',
-        summary: 'Get a plan',
-        params: IdParams,
-        response: { 200: answer('The plan.', PlanSchema, example), ...problems('not_found') },
-      },
-    },
-    async (request) => planView(await plans.read(request.params.id)),
-  );
+  });
+  routes.add(`GET ${path}/:id`, {
+    scope: 'read',
+    operationId: 'getPlan',
+    summary: 'Get a plan',
+    response: { 200: answer('The plan.', PlanSchema, example) },
+    run: async ({ params }) => planView(await plans.read(params.id)),
+  });
 }
 
 /** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */

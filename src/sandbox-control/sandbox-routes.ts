@@ -1,7 +1,7 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
 import { IdParams } from '../http/docs/api-schema.ts';
-import { typed } from '../http/typed-app.ts';
 import {
   ClockSchema,
   ConfirmationSchema,
@@ -136,6 +136,11 @@ function registerCards(fastify: FastifyInstance, { sandbox, payments }: RoutePar
       return confirmationAnswer(confirmed);
     },
   );
+}
+
+/** The app with requests and responses typed by their schemas. */
+function typed(app: FastifyInstance) {
+  return app.withTypeProvider<TypeBoxTypeProvider>();
 }
 
 function strict<Properties extends Parameters<typeof Type.Object>[0]>(properties: Properties) {

@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, DateTime, Id, nullable, problems } from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { typed } from '../http/typed-app.ts';
 import { grants } from '../model/api-key.ts';
 import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
 import type { SearchService } from './search-service.ts';
@@ -77,31 +77,22 @@ const example: Static<typeof SearchResultSchema> = {
   exact: true,
 };
 
-export function registerSearchRoutes(fastify: FastifyInstance, search: SearchService): void {
-  typed(fastify).get(
-    '/api/v1/search',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['search'],
-        operationId: 'search',
-        summary: 'Find objects by an id, an email or a number',
-        description:
-          `Returns up to ${resultsMax} objects, exact matches first. A text that matches nothing returns none. Webhook ` +
-          'events are only found with the scope `operate`.',
-        querystring: Query,
-        response: {
-          200: answer('What was found.', SearchResultsSchema, { data: [example] }),
-          ...problems(),
-        },
-      },
-    },
-    async ({ query, caller }) => {
+export function registerSearchRoutes(app: FastifyInstance, search: SearchService): void {
+  new ApiRoutes(app, 'search').add('GET /api/v1/search', {
+    scope: 'read',
+    operationId: 'search',
+    summary: 'Find objects by an id, an email or a number',
+    description:
+      `Returns up to ${resultsMax} objects, exact matches first. A text that matches nothing returns none. Webhook ` +
+      'events are only found with the scope `operate`.',
+    query: Query,
+    response: { 200: answer('What was found.', SearchResultsSchema, { data: [example] }) },
+    run: async ({ query, caller }) => {
       const withWebhookEvents = grants(caller?.scopes ?? [], 'operate');
       const matches = await search.search(query.q.trim(), { withWebhookEvents });
       return { data: matches.map(toAnswer) };
     },
-  );
+  });
 }
 
 function toAnswer({

@@ -1,24 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import { ApiRoutes } from '../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   CurrencyFilter,
   CustomerIdFilter,
   Id,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   NewMetadata,
   nullable,
-  problems,
-  processorFailures,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { answerCreated, idempotencyKeyOf } from '../http/input/idempotency-key.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
-import { typed } from '../http/typed-app.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
@@ -91,19 +85,17 @@ const CreatedSchema = component('CreatedSubscription', {
   ),
 });
 
-const tags = ['subscriptions'];
 const path = '/api/v1/subscriptions';
 
 export function registerSubscriptionRoutes(
-  fastify: FastifyInstance,
+  app: FastifyInstance,
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
 ): void {
   const toAnswer = (subscription: Subscription) =>
     subscriptionView(subscription, entitlements.isEntitled(subscription));
-  registerCreate(fastify, subscriptions, toAnswer);
-  registerCancel(fastify, subscriptions, toAnswer);
-  registerReadRoutes(fastify, {
+  addWrites(new ApiRoutes(app, 'subscriptions'), subscriptions, toAnswer);
+  registerReadRoutes(app, {
     noun: 'subscription',
     plural: 'subscriptions',
     schema: SubscriptionSchema,
@@ -120,57 +112,53 @@ export function registerSubscriptionRoutes(
   });
 }
 
-type ToAnswer = (subscription: Subscription) => Static<typeof SubscriptionSchema>;
-
-function registerCreate(
-  fastify: FastifyInstance,
+function addWrites(
+  routes: ApiRoutes,
   subscriptions: SubscriptionService,
-  toAnswer: ToAnswer,
+  toAnswer: (subscription: Subscription) => Static<typeof SubscriptionSchema>,
 ): void {
-  const app = typed(fastify);
-  app.post(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'createSubscription',
-        summary: 'Create a subscription',
-        description:
-          'Without `paymentMethodId` the first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the ' +
-          'payment with the processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
-          '`already_subscribed` names it. It is live unless its status is `canceled` or `incomplete_expired`.',
-        body: body(CreateBody, {
-          customerId: subscriptionExample.customerId,
-          planId: subscriptionExample.planId,
-          quantity: 1,
-          trialPeriodDays: 0,
-        }),
-        response: {
-          201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
-            subscription: subscriptionExample,
-            clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
-            setupClientSecret: null,
-          }),
-          ...problems(
-            'not_found',
-            'plan_archived',
-            'already_subscribed',
-            'promotion_code_invalid',
-            ...bodyFailures,
-            ...keyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'write',
+    operationId: 'createSubscription',
+    summary: 'Create a subscription',
+    description:
+      'Without `paymentMethodId` the first invoice is unpaid: pass `clientSecret` to the frontend, which confirms the ' +
+      'payment with the processor. While the customer has a live subscription to a plan of the same group, another one is refused: ' +
+      '`already_subscribed` names it. It is live unless its status is `canceled` or `incomplete_expired`.',
+    body: body(CreateBody, {
+      customerId: subscriptionExample.customerId,
+      planId: subscriptionExample.planId,
+      quantity: 1,
+      trialPeriodDays: 0,
+    }),
+    response: {
+      201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
+        subscription: subscriptionExample,
+        clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
+        setupClientSecret: null,
+      }),
     },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await subscriptions.create(newSubscriptionOf(request.body), key);
-      const { subscription, ...secrets } = result;
-      return answerCreated(reply, replayed).send({ subscription: toAnswer(subscription), ...secrets });
+    failures: ['not_found', 'plan_archived', 'already_subscribed', 'promotion_code_invalid'],
+    callsProcessor: true,
+    run: (request, key) => subscriptions.create(newSubscriptionOf(request.body), key),
+    toAnswer: ({ subscription, ...secrets }) => ({ subscription: toAnswer(subscription), ...secrets }),
+  });
+  routes.add(`DELETE ${path}/:id`, {
+    scope: 'write',
+    operationId: 'cancelSubscription',
+    summary: 'Cancel a subscription immediately',
+    response: {
+      200: answer('The canceled subscription.', SubscriptionSchema, {
+        ...subscriptionExample,
+        status: 'canceled',
+        canceledAt: '2026-11-20T12:00:00.000Z',
+        endedAt: '2026-11-20T12:00:00.000Z',
+      }),
     },
-  );
+    failures: ['subscription_busy'],
+    callsProcessor: true,
+    run: async ({ params }) => toAnswer(await subscriptions.cancel(params.id)),
+  });
 }
 
 /** Requests that differ only in spelling out a default are the same request. */
@@ -187,33 +175,4 @@ function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequ
     ...(atTrialEnd === undefined || atTrialEnd === 'invoice' ? {} : { trialEndWithoutCard: atTrialEnd }),
     ...(metadata === undefined ? {} : { metadata }),
   };
-}
-
-function registerCancel(
-  fastify: FastifyInstance,
-  subscriptions: SubscriptionService,
-  toAnswer: ToAnswer,
-): void {
-  typed(fastify).delete(
-    `${path}/:id`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'cancelSubscription',
-        summary: 'Cancel a subscription immediately',
-        params: IdParams,
-        response: {
-          200: answer('The canceled subscription.', SubscriptionSchema, {
-            ...subscriptionExample,
-            status: 'canceled',
-            canceledAt: '2026-11-20T12:00:00.000Z',
-            endedAt: '2026-11-20T12:00:00.000Z',
-          }),
-          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => toAnswer(await subscriptions.cancel(request.params.id)),
-  );
 }

@@ -1,18 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  DateTime,
-  Id,
-  IdParams,
-  nullable,
-  problems,
-} from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, body, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { emptyIfAbsent, optionalBody } from '../http/input/validator.ts';
-import { typed } from '../http/typed-app.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import { resources } from '../model/facts.ts';
 import { type ResyncRun, resyncStatuses } from './resync-run.ts';
 import type { ResyncRuns } from './resync-runs.ts';
@@ -63,64 +54,37 @@ const example: Static<typeof ResyncSchema> = {
   endedAt: null,
 };
 
-const tags = ['resyncs'];
 const path = '/api/v1/resyncs';
-const config = { scope: 'operate' } as const;
 
-export function registerResyncRoutes(fastify: FastifyInstance, runs: ResyncRuns): void {
-  const app = typed(fastify);
-  app.post(
-    path,
-    {
-      config,
-      preValidation: emptyIfAbsent,
-      schema: {
-        tags,
-        operationId: 'startResync',
-        summary: 'Compare with the processor',
-        description:
-          'Compares every object with the processor, or those of one customer, and corrects what differs. It runs after ' +
-          'the response, one at a time: follow it with GET. Safe at any time, and safe to repeat.',
-        body: body(CreateBody, { customerId: example.id }),
-        response: {
-          202: answer('The resync, running.', ResyncSchema, example),
-          ...problems('not_found', 'resync_running', ...bodyFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const run = await runs.start(request.body.customerId ?? null);
-      return reply.code(202).send(toAnswer(run));
-    },
-  );
-  app.get(
-    path,
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'listResyncs',
-        summary: 'List resyncs, newest first',
-        description: 'The last 50.',
-        response: { 200: answer('The resyncs.', ResyncListSchema, { data: [example] }), ...problems() },
-      },
-    },
-    async () => ({ data: (await runs.list()).map(toAnswer) }),
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      config,
-      schema: {
-        tags,
-        operationId: 'getResync',
-        summary: 'Get a resync with its progress',
-        params: IdParams,
-        response: { 200: answer('The resync.', ResyncSchema, example), ...problems('not_found') },
-      },
-    },
-    async (request) => toAnswer(await runs.read(request.params.id)),
-  );
+export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): void {
+  const routes = new ApiRoutes(app, 'resyncs');
+  routes.add(`POST ${path}`, {
+    scope: 'operate',
+    operationId: 'startResync',
+    summary: 'Compare with the processor',
+    description:
+      'Compares every object with the processor, or those of one customer, and corrects what differs. It runs after ' +
+      'the response, one at a time: follow it with GET. Safe at any time, and safe to repeat.',
+    body: body(CreateBody, { customerId: example.id }),
+    response: { 202: answer('The resync, running.', ResyncSchema, example) },
+    failures: ['not_found', 'resync_running'],
+    run: async (request) => toAnswer(await runs.start(request.body.customerId ?? null)),
+  });
+  routes.add(`GET ${path}`, {
+    scope: 'operate',
+    operationId: 'listResyncs',
+    summary: 'List resyncs, newest first',
+    description: 'The last 50.',
+    response: { 200: answer('The resyncs.', ResyncListSchema, { data: [example] }) },
+    run: async () => ({ data: (await runs.list()).map(toAnswer) }),
+  });
+  routes.add(`GET ${path}/:id`, {
+    scope: 'operate',
+    operationId: 'getResync',
+    summary: 'Get a resync with its progress',
+    response: { 200: answer('The resync.', ResyncSchema, example) },
+    run: async ({ params }) => toAnswer(await runs.read(params.id)),
+  });
 }
 
 function toAnswer(run: ResyncRun): Static<typeof ResyncSchema> {

@@ -1,16 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  bodyFailures,
-  DateTime,
-  nullable,
-  PageQuery,
-  pageOf,
-  problems,
-} from '../http/docs/api-schema.ts';
+import { ApiRoutes } from '../http/api-routes.ts';
+import { answer, DateTime, nullable, PageQuery, pageOf } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
-import { typed } from '../http/typed-app.ts';
 import { type WebhookEvent, webhookEventStates } from '../model/webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
 
@@ -79,109 +71,71 @@ const example: Static<typeof EventSchema> = {
   processedAt: '2026-11-15T09:30:01.012Z',
 };
 
-const tags = ['webhook events'];
 const path = '/api/v1/webhook-events';
 
-export function registerWebhookEventRoutes(fastify: FastifyInstance, events: WebhookEventService): void {
-  registerReads(fastify, events);
-  registerReplayOfFailed(fastify, events);
-  typed(fastify).post(
-    `${path}/:id/replay`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'replayWebhookEvent',
-        summary: 'Process a webhook event again',
-        description: 'Safe at any time: Till applies an event only if it brings something new.',
-        params: Params,
-        response: {
-          200: answer('The event, pending again.', EventSchema, {
-            ...example,
-            state: 'pending',
-            attempts: 0,
-          }),
-          ...problems('not_found', ...bodyFailures),
-        },
-      },
+export function registerWebhookEventRoutes(app: FastifyInstance, events: WebhookEventService): void {
+  const routes = new ApiRoutes(app, 'webhook events');
+  addReads(routes, events);
+  routes.add(`POST ${path}/replay-failed`, {
+    scope: 'operate',
+    operationId: 'replayFailedWebhookEvents',
+    summary: 'Process all failed webhook events again',
+    description: 'At most 1,000, oldest first. Repeat the request while `hasMore` is true.',
+    response: {
+      200: answer('How many are pending again.', ReplayedSchema, { replayed: 12, hasMore: false }),
     },
-    async (request) => toAnswer(await events.replay(request.params.id)),
-  );
+    run: () => events.replayFailed(),
+  });
+  routes.add(`POST ${path}/:id/replay`, {
+    scope: 'operate',
+    operationId: 'replayWebhookEvent',
+    summary: 'Process a webhook event again',
+    description: 'Safe at any time: Till applies an event only if it brings something new.',
+    params: Params,
+    response: {
+      200: answer('The event, pending again.', EventSchema, { ...example, state: 'pending', attempts: 0 }),
+    },
+    run: async ({ params }) => toAnswer(await events.replay(params.id)),
+  });
 }
 
-function registerReplayOfFailed(fastify: FastifyInstance, events: WebhookEventService): void {
-  typed(fastify).post(
-    `${path}/replay-failed`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'replayFailedWebhookEvents',
-        summary: 'Process all failed webhook events again',
-        description: 'At most 1,000, oldest first. Repeat the request while `hasMore` is true.',
-        response: {
-          200: answer('How many are pending again.', ReplayedSchema, { replayed: 12, hasMore: false }),
-          ...problems(...bodyFailures),
-        },
-      },
+function addReads(routes: ApiRoutes, events: WebhookEventService): void {
+  routes.add(`GET ${path}`, {
+    scope: 'operate',
+    operationId: 'listWebhookEvents',
+    summary: 'List webhook events, newest first',
+    query: ListQuery,
+    response: {
+      200: answer('One page of events.', EventPageSchema, {
+        data: [example],
+        total: 1,
+        totalCapped: false,
+        page: 1,
+        limit: 20,
+      }),
     },
-    () => events.replayFailed(),
-  );
-}
-
-function registerReads(fastify: FastifyInstance, events: WebhookEventService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'listWebhookEvents',
-        summary: 'List webhook events, newest first',
-        querystring: ListQuery,
-        response: {
-          200: answer('One page of events.', EventPageSchema, {
-            data: [example],
-            total: 1,
-            totalCapped: false,
-            page: 1,
-            limit: 20,
-          }),
-          ...problems(),
-        },
-      },
-    },
-    async (request) => {
-      const { state, type, objectId, ...page } = request.query;
+    run: async ({ query: { state, type, objectId, ...page } }) => {
       const { data, ...rest } = await events.list({ state, type, objectId }, page);
       return { ...rest, data: data.map(toAnswer) };
     },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'getWebhookEvent',
-        summary: 'Get a webhook event with its payload',
-        params: Params,
-        response: {
-          200: answer('The event with its payload.', EventWithPayloadSchema, {
-            ...example,
-            apiVersion: '2026-10-28.endive',
-            payload: { id: example.id, object: 'event', type: example.type },
-          }),
-          ...problems('not_found'),
-        },
-      },
+  });
+  routes.add(`GET ${path}/:id`, {
+    scope: 'operate',
+    operationId: 'getWebhookEvent',
+    summary: 'Get a webhook event with its payload',
+    params: Params,
+    response: {
+      200: answer('The event with its payload.', EventWithPayloadSchema, {
+        ...example,
+        apiVersion: '2026-10-28.endive',
+        payload: { id: example.id, object: 'event', type: example.type },
+      }),
     },
-    async (request) => {
-      const event = await events.read(request.params.id);
+    run: async ({ params }) => {
+      const event = await events.read(params.id);
       return { ...toAnswer(event), apiVersion: event.apiVersion, payload: JSON.parse(event.payload) };
     },
-  );
+  });
 }
 
 function toAnswer(event: WebhookEvent): Static<typeof EventSchema> {

@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
-import { answer, problemsWithoutKey } from '../http/docs/api-schema.ts';
+import { bodyFailures, commonFailures } from '../http/api-routes.ts';
+import { answer } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -27,6 +28,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
     scope.post(
       '/webhooks/processor',
       {
+        config: { failures: [...commonFailures, 'invalid_signature', ...bodyFailures] },
         schema: {
           tags: ['operations'],
           operationId: 'receiveWebhook',
@@ -40,12 +42,6 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
               received: true,
               duplicate: false,
             }),
-            ...problemsWithoutKey(
-              'invalid_signature',
-              'malformed_request',
-              'payload_too_large',
-              'unsupported_media_type',
-            ),
           },
         },
       },

@@ -59,7 +59,7 @@ test('each resource is a component, and no schema of an answer or a body is repe
   const names = ['Customer', 'Plan', 'Payment', 'Refund', 'Subscription', 'Invoice', 'PaymentMethod'];
   for (const name of names) assert.ok(name in document.components.schemas, name);
   for (const { name, operation } of operations) {
-    const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+    const bodies = [operation.requestBody, ...Object.values(operation.responses).map(follow)];
     const inline = bodies
       .flatMap((body) => Object.values(body?.content ?? {}))
       .filter(({ schema = {} }) => 'properties' in schema);
@@ -67,14 +67,22 @@ test('each resource is a component, and no schema of an answer or a body is repe
   }
 });
 
+test('no two operations describe the same problem: the document has it once, among its components', () => {
+  const inline = operations
+    .flatMap(({ operation }) => Object.values(operation.responses))
+    .filter(({ content = {} }) => 'application/problem+json' in content)
+    .map((response) => JSON.stringify(response));
+  assert.equal(new Set(inline).size, inline.length);
+});
+
 test('every request and answer has an example that its own schema accepts', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ $id: 'doc', components: document.components });
   for (const { name, operation } of operations) {
-    const bodies = [operation.requestBody, ...Object.values(operation.responses)];
+    const bodies = [operation.requestBody, ...Object.values(operation.responses).map(follow)];
     for (const [type, media] of bodies.flatMap((body) => Object.entries(body?.content ?? {}))) {
       const examples = [
-        ...Object.values(media.examples ?? {}),
+        ...Object.values(media.examples ?? {}).map(follow),
         ...(media.example ? [{ value: media.example }] : []),
       ];
       assert.ok(examples.length > 0, `${name} has no example for ${type}`);
@@ -152,6 +160,13 @@ test('404: no spelling of a path leads out of the files of the page, and nothing
     [],
   );
 });
+
+/** What a reference names, or the value itself. */
+function follow<T extends object>(value: T): T {
+  if (!('$ref' in value)) return value;
+  const steps = String(value.$ref).split('/').slice(1);
+  return steps.reduce((inner, step) => Reflect.get(inner, step), Object(document));
+}
 
 function absoluteRefs(schema: object): object {
   return JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', '"doc#/components/'));

@@ -1,17 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  CursorQuery,
-  IdParams,
-  keyFailures,
-  problems,
-} from '../../http/docs/api-schema.ts';
-import { answerCreated, idempotencyKeyOf, markReplay } from '../../http/input/idempotency-key.ts';
-import { emptyIfAbsent } from '../../http/input/validator.ts';
-import { typed } from '../../http/typed-app.ts';
+import { ApiRoutes } from '../../http/api-routes.ts';
+import { answer, body, CursorQuery } from '../../http/docs/api-schema.ts';
 import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
   CreateBody,
@@ -30,226 +20,136 @@ import {
 } from './endpoint-schema.ts';
 import type { EndpointService } from './endpoint-service.ts';
 
-const tags = ['event endpoints'];
 const path = '/api/v1/event-endpoints';
 
 export function registerEndpointRoutes(app: FastifyInstance, endpoints: EndpointService): void {
-  registerCreation(app, endpoints);
-  registerChanges(app, endpoints);
-  registerActions(app, endpoints);
-  registerReads(app, endpoints);
+  const routes = new ApiRoutes(app, 'event endpoints');
+  addWrites(routes, endpoints);
+  addActions(routes, endpoints);
+  addReads(routes, endpoints);
 }
 
-function registerCreation(fastify: FastifyInstance, endpoints: EndpointService): void {
-  typed(fastify).post(
-    path,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'createEventEndpoint',
-        summary: 'Create an event endpoint',
-        description:
-          'Till sends every later event to the URL, signed by the Standard Webhooks rules. Each event is sent at least ' +
-          "once, and each object's events in order. Respond with any 2xx status within 10 s.",
-        body: body(CreateBody, {
-          url: endpointExample.url,
-          types: endpointExample.types,
-          description: endpointExample.description,
-        }),
-        response: {
-          201: answer(
-            'The new endpoint with its secret.',
-            EndpointWithSecretSchema,
-            endpointWithSecretExample,
-          ),
-          ...problems('not_found', 'too_many_event_endpoints', ...bodyFailures, ...keyFailures),
-        },
-      },
+function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
+  routes.addKeyed(`POST ${path}`, {
+    scope: 'operate',
+    operationId: 'createEventEndpoint',
+    summary: 'Create an event endpoint',
+    description:
+      'Till sends every later event to the URL, signed by the Standard Webhooks rules. Each event is sent at least ' +
+      "once, and each object's events in order. Respond with any 2xx status within 10 s.",
+    body: body(CreateBody, {
+      url: endpointExample.url,
+      types: endpointExample.types,
+      description: endpointExample.description,
+    }),
+    response: {
+      201: answer('The new endpoint with its secret.', EndpointWithSecretSchema, endpointWithSecretExample),
     },
-    async (request, reply) => {
-      const { url, types = null, description = null, idempotencyKey } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await endpoints.create({ url, types, description }, key);
-      return answerCreated(reply, replayed).send(withSecret(endpoints, result, replayed));
+    failures: ['not_found', 'too_many_event_endpoints'],
+    run: ({ body: { url, types = null, description = null } }, key) =>
+      endpoints.create({ url, types, description }, key),
+    toAnswer: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
+  });
+  routes.addKeyed(`PATCH ${path}/:id`, {
+    scope: 'operate',
+    operationId: 'updateEventEndpoint',
+    summary: 'Update an event endpoint',
+    body: body(UpdateBody, { enabled: true, description: 'The new shop' }),
+    response: {
+      200: answer('The updated endpoint.', EndpointSchema, {
+        ...endpointExample,
+        description: 'The new shop',
+      }),
     },
-  );
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>
+      endpoints.update(params.id, change, key),
+    toAnswer: endpointAnswer,
+  });
+  routes.add(`DELETE ${path}/:id`, {
+    scope: 'operate',
+    operationId: 'deleteEventEndpoint',
+    summary: 'Delete an event endpoint',
+    response: { 204: Type.Null({ description: 'The endpoint is deleted.' }) },
+    run: async ({ params }) => {
+      await endpoints.remove(params.id);
+      return null;
+    },
+  });
 }
 
-function registerChanges(fastify: FastifyInstance, endpoints: EndpointService): void {
-  const app = typed(fastify);
-  app.patch(
-    `${path}/:id`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'updateEventEndpoint',
-        summary: 'Update an event endpoint',
-        params: IdParams,
-        body: body(UpdateBody, { enabled: true, description: 'The new shop' }),
-        response: {
-          200: answer('The updated endpoint.', EndpointSchema, {
-            ...endpointExample,
-            description: 'The new shop',
-          }),
-          ...problems('not_found', ...bodyFailures, ...keyFailures),
-        },
-      },
+function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
+  routes.addKeyed(`POST ${path}/:id/rotate-secret`, {
+    scope: 'operate',
+    operationId: 'rotateEventEndpointSecret',
+    summary: 'Replace the secret of an event endpoint',
+    description:
+      'Each secret stays valid for a day after it was replaced: events are signed with every valid secret. An ' +
+      `endpoint has at most ${validSecretsMax} valid secrets.`,
+    body: body(RotateBody, {}),
+    response: {
+      200: answer('The endpoint with its new secret.', EndpointWithSecretSchema, endpointWithSecretExample),
     },
-    async (request, reply) => {
-      const { idempotencyKey, ...change } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await endpoints.update(request.params.id, change, key);
-      return markReplay(reply, replayed).send(endpointAnswer(result));
-    },
-  );
-  app.delete(
-    `${path}/:id`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'deleteEventEndpoint',
-        summary: 'Delete an event endpoint',
-        params: IdParams,
-        response: {
-          204: Type.Null({ description: 'The endpoint is deleted.' }),
-          ...problems('not_found', ...bodyFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      await endpoints.remove(request.params.id);
-      return reply.code(204).send(null);
-    },
-  );
+    failures: ['too_many_event_secrets'],
+    run: ({ params }, key) => endpoints.rotateSecret(params.id, key),
+    toAnswer: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
+  });
+  routes.addKeyed(`POST ${path}/:id/replay`, {
+    scope: 'operate',
+    operationId: 'replayEvents',
+    summary: 'Send events again',
+    description:
+      'The events keep their ids. Receivers that compare the `webhook-id` header handle each event once.',
+    body: body(ReplayBody, { after: deliveryExample.eventId }),
+    response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
+    failures: ['event_expired'],
+    run: ({ params, body }, key) => endpoints.replay(params.id, body.after, key),
+    toAnswer: endpointAnswer,
+  });
 }
 
-function registerActions(fastify: FastifyInstance, endpoints: EndpointService): void {
-  const app = typed(fastify);
-  app.post(
-    `${path}/:id/rotate-secret`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'rotateEventEndpointSecret',
-        summary: 'Replace the secret of an event endpoint',
-        description:
-          'Each secret stays valid for a day after it was replaced: events are signed with every valid secret. An ' +
-          `endpoint has at most ${validSecretsMax} valid secrets.`,
-        params: IdParams,
-        body: body(RotateBody, {}),
-        response: {
-          200: answer(
-            'The endpoint with its new secret.',
-            EndpointWithSecretSchema,
-            endpointWithSecretExample,
-          ),
-          ...problems('not_found', 'too_many_event_secrets', ...bodyFailures, ...keyFailures),
-        },
-      },
-      preValidation: emptyIfAbsent,
+function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
+  routes.add(`GET ${path}`, {
+    scope: 'operate',
+    operationId: 'listEventEndpoints',
+    summary: 'List event endpoints, newest first',
+    query: CursorQuery,
+    response: {
+      200: answer('One page of endpoints.', EndpointListSchema, {
+        data: [endpointExample],
+        nextCursor: null,
+      }),
     },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await endpoints.rotateSecret(request.params.id, key);
-      return markReplay(reply, replayed).send(withSecret(endpoints, result, replayed));
-    },
-  );
-  app.post(
-    `${path}/:id/replay`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'replayEvents',
-        summary: 'Send events again',
-        description:
-          'The events keep their ids. Receivers that compare the `webhook-id` header handle each event once.',
-        params: IdParams,
-        body: body(ReplayBody, { after: deliveryExample.eventId }),
-        response: {
-          200: answer('The endpoint.', EndpointSchema, endpointExample),
-          ...problems('not_found', 'event_expired', ...bodyFailures, ...keyFailures),
-        },
-      },
-    },
-    async (request, reply) => {
-      const key = idempotencyKeyOf(request, request.body.idempotencyKey);
-      const { result, replayed } = await endpoints.replay(request.params.id, request.body.after, key);
-      return markReplay(reply, replayed).send(endpointAnswer(result));
-    },
-  );
-}
-
-function registerReads(fastify: FastifyInstance, endpoints: EndpointService): void {
-  const app = typed(fastify);
-  app.get(
-    path,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'listEventEndpoints',
-        summary: 'List event endpoints, newest first',
-        querystring: CursorQuery,
-        response: {
-          200: answer('One page of endpoints.', EndpointListSchema, {
-            data: [endpointExample],
-            nextCursor: null,
-          }),
-          ...problems(),
-        },
-      },
-    },
-    async (request) => {
-      const { data, nextCursor } = await endpoints.list(request.query);
+    run: async ({ query }) => {
+      const { data, nextCursor } = await endpoints.list(query);
       return { data: data.map(endpointAnswer), nextCursor };
     },
-  );
-  app.get(
-    `${path}/:id`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'getEventEndpoint',
-        summary: 'Get an event endpoint',
-        params: IdParams,
-        response: { 200: answer('The endpoint.', EndpointSchema, endpointExample), ...problems('not_found') },
-      },
+  });
+  routes.add(`GET ${path}/:id`, {
+    scope: 'operate',
+    operationId: 'getEventEndpoint',
+    summary: 'Get an event endpoint',
+    response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
+    run: async ({ params }) => endpointAnswer(await endpoints.read(params.id)),
+  });
+  routes.add(`GET ${path}/:id/deliveries`, {
+    scope: 'operate',
+    operationId: 'listEventDeliveries',
+    summary: 'List the deliveries of an event endpoint, newest first',
+    description:
+      'Shows deliveries that were tried and those that wait for their next attempt. Later events of the same object ' +
+      'wait behind it and are not listed yet.',
+    query: CursorQuery,
+    response: {
+      200: answer('One page of deliveries.', DeliveryListSchema, {
+        data: [deliveryExample],
+        nextCursor: null,
+      }),
     },
-    async (request) => endpointAnswer(await endpoints.read(request.params.id)),
-  );
-  app.get(
-    `${path}/:id/deliveries`,
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        operationId: 'listEventDeliveries',
-        summary: 'List the deliveries of an event endpoint, newest first',
-        description:
-          'Shows deliveries that were tried and those that wait for their next attempt. Later events of the same object ' +
-          'wait behind it and are not listed yet.',
-        params: IdParams,
-        querystring: CursorQuery,
-        response: {
-          200: answer('One page of deliveries.', DeliveryListSchema, {
-            data: [deliveryExample],
-            nextCursor: null,
-          }),
-          ...problems('not_found'),
-        },
-      },
-    },
-    async (request) => {
-      const { data, nextCursor } = await endpoints.listDeliveries(request.params.id, request.query);
+    run: async ({ params, query }) => {
+      const { data, nextCursor } = await endpoints.listDeliveries(params.id, query);
       return { data: data.map(deliveryAnswer), nextCursor };
     },
-  );
+  });
 }
 
 /** A repeated request does not show the secret again, which may have been replaced since. */

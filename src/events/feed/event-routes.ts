@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../errors.ts';
-import { answer, CustomerIdFilter, nullable, problems } from '../../http/docs/api-schema.ts';
+import { ApiRoutes } from '../../http/api-routes.ts';
+import { answer, CustomerIdFilter, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { sendProblem } from '../../http/failures/answer-failure.ts';
 import { asksFor } from '../../http/input/accept.ts';
 import { comparedWithIds } from '../../http/input/validator.ts';
 import { OpenReaders } from '../../http/load/open-readers.ts';
-import { typed } from '../../http/typed-app.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { type EventSelection, type EventType, eventTypes, isEventType } from '../event.ts';
@@ -99,12 +99,12 @@ interface EventRouteParts {
   readonly limits?: Partial<StreamLimits>;
 }
 
-export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteParts): void {
+export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts): void {
   const { feed, metrics } = parts;
   const limits = { ...streamLimits, ...parts.limits };
   const streams = new EventStreams({ ...parts, limits });
   const waiting = new OpenReaders({ max: waitingMax, keyCheckMs: limits.keyCheckMs });
-  fastify.addHook('preClose', async () => {
+  app.addHook('preClose', async () => {
     streams.end();
     waiting.end();
   });
@@ -113,21 +113,16 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
     metrics.httpRequestsShed.inc({ kind: 'event_readers' });
     return sendProblem(reply, tooManyReaders, request.id);
   };
-  typed(fastify).get(
-    '/api/v1/events',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['events'],
-        operationId: 'listEvents',
-        summary: 'Follow the events, oldest first',
-        description,
-        querystring: Query,
-        headers: Headers,
-        response: { 200: eventsAnswer(), ...problems('event_expired') },
-      },
-    },
-    async (request, reply) => {
+  new ApiRoutes(app, 'events').add('GET /api/v1/events', {
+    scope: 'read',
+    operationId: 'listEvents',
+    summary: 'Follow the events, oldest first',
+    description,
+    query: Query,
+    headers: Headers,
+    response: { 200: eventsAnswer() },
+    failures: ['event_expired'],
+    run: async (request, reply) => {
       const { limit, waitSeconds, types, objectId, customerId } = request.query;
       const selection = { types: readTypes(types), objectId, customerId };
       const isStream = wantsStream(request);
@@ -143,7 +138,7 @@ export function registerEventRoutes(fastify: FastifyInstance, parts: EventRouteP
         await waitForPage(feed, page, { selection, limit, waitSeconds, reader: reader.controller }),
       );
     },
-  );
+  });
 }
 
 const tooManyReaders = new Failure(
@@ -171,10 +166,10 @@ function wantsStream({ method, headers }: FastifyRequest): boolean {
 function locate(
   feed: EventFeed,
   after: string | undefined,
-  lastEventId: string | undefined,
+  lastEventId: string | string[] | undefined,
 ): Promise<FeedPoint> {
   if (lastEventId !== undefined && lastEventId !== '')
-    return feed.locate(lastEventId, 'header.last-event-id');
+    return feed.locate(String(lastEventId), 'header.last-event-id');
   return feed.locate(after, 'query.after');
 }
 

@@ -11,17 +11,6 @@ const wrongKeysPerMinute = 60;
 /** More than an application has addresses. About 100 bytes each. Those that were accepted first are forgotten first. */
 const acceptedMax = 10_000;
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Whose API key the request carries. Undefined before it is checked, and outside of /api/v1. */
-    caller: Caller | undefined;
-  }
-  interface FastifyContextConfig {
-    /** The scope that an operation of the API needs. Without one, only `admin` may use it. */
-    scope?: Scope;
-  }
-}
-
 /** The keys that were created through the API or the till command. */
 interface StoredKeys {
   /** A promise only if the key is not known yet and must be looked up. */

@@ -1,6 +1,4 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
-import { errorCatalogue } from '../../error-catalogue.ts';
-import type { FailureCode } from '../../errors.ts';
 import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
 import {
   type Metadata,
@@ -11,7 +9,6 @@ import {
   metadataValueLengthMax,
   ownKeyPrefix,
 } from '../../model/metadata.ts';
-import { problemContentType, problemExample } from '../failures/problem.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';
 
@@ -209,47 +206,4 @@ export function describeAnswer<T extends TSchema>(description: string, schema: T
 /** A body with its example, for the documentation; the validator uses only the schema. */
 export function body<T extends TSchema>(schema: T, example: Static<T>): T {
   return { ...schema, examples: [example] };
-}
-
-/** Failures that any operation may respond with. */
-const everywhere: readonly FailureCode[] = [
-  'malformed_request',
-  'internal_error',
-  'database_unavailable',
-  'overloaded',
-];
-/** Further failures of an operation that calls the processor. */
-export const processorFailures: readonly FailureCode[] = [
-  'processor_rejected',
-  'processor_misconfigured',
-  'processor_object_missing',
-  'processor_bad_answer',
-  'processor_unavailable',
-  'processor_timeout',
-];
-/** Failures of an operation to which a body is sent, even if it accepts none. */
-export const bodyFailures: readonly FailureCode[] = ['payload_too_large', 'unsupported_media_type'];
-export const keyFailures: readonly FailureCode[] = ['idempotency_key_in_flight', 'idempotency_key_reused'];
-
-/** The failures of an operation below /api/v1, by status, each with an example. */
-export function problems(...codes: readonly FailureCode[]) {
-  return problemsWithoutKey('invalid_request', 'unauthorized', 'rate_limited', ...codes);
-}
-
-/** The same for an operation that has no key and no rate limit. */
-export function problemsWithoutKey(...codes: readonly FailureCode[]) {
-  return problemsOf([...everywhere, ...codes]);
-}
-
-/** The failure of an operation that needs neither input nor the database. */
-export const malformedRequest = problemsOf(['malformed_request']);
-
-export function problemsOf(codes: readonly FailureCode[]) {
-  const byStatus = Map.groupBy(codes, (code) => errorCatalogue[code].status);
-  const entries = [...byStatus].map(([status, group]) => {
-    const examples = Object.fromEntries(group.map((code) => [code, { value: problemExample(code) }]));
-    const content = { [problemContentType]: { schema: Type.Ref('Problem'), examples } };
-    return [status, { description: group.map((code) => `\`${code}\``).join(', '), content }] as const;
-  });
-  return Object.fromEntries(entries);
 }

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { FailureCode } from '../../errors.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
-import { problemsOf } from './api-schema.ts';
 import { moveToComponents } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
-import { hideProblems } from './hide-problems.ts';
+import { addProblemResponses } from './problem-responses.ts';
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
@@ -35,7 +35,7 @@ const tags = [
 
 /** The interactive reference and its OpenAPI document, both generated from the schemas that validate and serialise. */
 export async function registerDocs(app: FastifyInstance): Promise<void> {
-  const documented = hideProblems(app);
+  const failures = new Map<unknown, readonly FailureCode[]>();
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -63,35 +63,35 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       },
       security: [{ apiKey: [] }],
     },
-    transform: ({ schema, url, route }) => ({
-      schema: describeScope(documented.get(route) ?? schema, route.config?.scope),
-      url,
-    }),
+    transform: ({ schema, url, route }) => {
+      failures.set(schema?.operationId, route.config?.failures ?? []);
+      return { schema: describeScope(schema, route.config?.scope), url };
+    },
     transformObject: (document) =>
       'openapiObject' in document
-        ? moveToComponents(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults))
+        ? moveToComponents(
+            addProblemResponses(
+              JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults),
+              (operationId) => failures.get(operationId) ?? [],
+            ),
+          )
         : document.swaggerObject,
-    // Components keep the names of their schemas instead of def-0, def-1, …
-    refResolver: {
-      buildLocalReference: (schema, _base, _fragment, index) => String(schema['$id'] ?? `schema-${index}`),
-    },
   });
   registerDocPages(app);
 }
 
 /**
  * Adds the scope of a route: as the requirement of its security scheme, for tools, and to its description, because common
- * viewers do not show the former. Every key may read, so only other scopes can be missing.
+ * viewers do not show the former.
  */
 function describeScope(schema: FastifySchema, scope: Scope | undefined): FastifySchema {
   if (scope === undefined) return schema;
-  const { description, response } = schema;
+  const { description } = schema;
   const sentence = `Needs the scope \`${scope}\`.`;
   return {
     ...schema,
     description: description === undefined ? sentence : `${description} ${sentence}`,
     security: [{ apiKey: [scope] }],
-    response: { ...Object(response), ...(scope === 'read' ? {} : problemsOf(['forbidden'])) },
   };
 }
 

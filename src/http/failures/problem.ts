@@ -36,7 +36,7 @@ export const ProblemSchema = Type.Object(
       Type.String({ description: "The processor's own error code, if it rejected the request." }),
     ),
   },
-  { $id: 'Problem', title: 'Problem', description: 'A problem as RFC 9457 defines it.' },
+  { title: 'Problem', description: 'A problem as RFC 9457 defines it.' },
 );
 
 export type Problem = Static<typeof ProblemSchema>;

@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { IdempotencyKey } from '../../idempotency/claim.ts';
 
@@ -23,15 +23,6 @@ function readKey(request: FastifyRequest, fromBody: string | undefined): string 
   if (fromBody !== undefined && fromBody !== header)
     throw invalid('differs from body.idempotencyKey: send only one of them');
   return header;
-}
-
-/** The response to a creation: 201 both times, and a header that marks a replay. */
-export function answerCreated(reply: FastifyReply, replayed: boolean): FastifyReply {
-  return markReplay(reply, replayed).code(201);
-}
-
-export function markReplay(reply: FastifyReply, replayed: boolean): FastifyReply {
-  return replayed ? reply.header('idempotent-replayed', 'true') : reply;
 }
 
 function invalid(message: string): Failure {

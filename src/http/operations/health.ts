@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
-import { malformedRequest } from '../docs/api-schema.ts';
 import { component } from '../docs/components.ts';
 
 export interface Dependency {
@@ -52,6 +51,7 @@ export function registerHealth(
   app.get(
     '/health',
     {
+      config: { failures: ['malformed_request'] },
       schema: {
         tags: ['operations'],
         operationId: 'getHealth',
@@ -63,7 +63,6 @@ export function registerHealth(
             schema: HealthSchema,
             example: unhealthyExample,
           }),
-          ...malformedRequest,
         },
       },
     },
@@ -76,6 +75,7 @@ export function registerHealth(
   app.get(
     '/health/live',
     {
+      config: { failures: ['malformed_request'] },
       schema: {
         tags: ['operations'],
         operationId: 'getLiveness',
@@ -91,7 +91,6 @@ export function registerHealth(
               },
             },
           },
-          ...malformedRequest,
         },
       },
     },
@@ -116,6 +115,7 @@ function registerReadiness(
   app.get(
     '/health/ready',
     {
+      config: { failures: ['malformed_request'] },
       schema: {
         tags: ['operations'],
         operationId: 'getReadiness',
@@ -129,7 +129,6 @@ function registerReadiness(
             schema,
             example: { status: 'error' },
           }),
-          ...malformedRequest,
         },
       },
     },

@@ -1,17 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  DateTime,
-  IdParams,
-  nullable,
-  problems,
-  processorFailures,
-} from '../../http/docs/api-schema.ts';
+import { ApiRoutes } from '../../http/api-routes.ts';
+import { answer, body, DateTime, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
-import { typed } from '../../http/typed-app.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import { parseTerms } from './subscription-patch.ts';
 import { termsFields } from './subscription-patch-schema.ts';
@@ -70,40 +61,29 @@ const example: Static<typeof PreviewSchema> = {
 };
 
 export function registerSubscriptionPreviewRoutes(
-  fastify: FastifyInstance,
+  app: FastifyInstance,
   subscriptions: SubscriptionService,
 ): void {
-  typed(fastify).post(
-    '/api/v1/subscriptions/:id/preview',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['subscriptions'],
-        operationId: 'previewSubscriptionChange',
-        summary: 'Preview a change of a subscription',
-        description:
-          'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
-          'has no preview either.',
-        params: IdParams,
-        body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
-        response: {
-          200: answer('The invoice that will contain the change.', PreviewSchema, example),
-          ...problems(
-            'not_found',
-            'plan_archived',
-            'currency_mismatch',
-            'subscription_ended',
-            'subscription_incomplete',
-            'subscription_ending',
-            'payment_due',
-            'already_subscribed',
-            ...bodyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
-    },
-    async (request) => {
+  new ApiRoutes(app, 'subscriptions').add('POST /api/v1/subscriptions/:id/preview', {
+    scope: 'read',
+    operationId: 'previewSubscriptionChange',
+    summary: 'Preview a change of a subscription',
+    description:
+      'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
+      'has no preview either.',
+    body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
+    response: { 200: answer('The invoice that will contain the change.', PreviewSchema, example) },
+    failures: [
+      'plan_archived',
+      'currency_mismatch',
+      'subscription_ended',
+      'subscription_incomplete',
+      'subscription_ending',
+      'payment_due',
+      'already_subscribed',
+    ],
+    callsProcessor: true,
+    run: async (request) => {
       const { prorationDate, lines, ...preview } = await subscriptions.preview(
         request.params.id,
         parseTerms(request.body),
@@ -118,5 +98,5 @@ export function registerSubscriptionPreviewRoutes(
         })),
       };
     },
-  );
+  });
 }

@@ -1,22 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
+import { ApiRoutes } from '../../http/api-routes.ts';
 import {
   answer,
   body,
-  bodyFailures,
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
   IdempotencyKey,
-  IdParams,
-  keyFailures,
   nullable,
-  problems,
-  processorFailures,
 } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
-import { idempotencyKeyOf, markReplay } from '../../http/input/idempotency-key.ts';
-import { typed } from '../../http/typed-app.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
 import { SubscriptionSchema, subscriptionExample } from '../subscription-schema.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
@@ -53,18 +47,6 @@ const ChangedSchema = component('ChangedSubscription', {
   ),
 });
 
-const tags = ['subscriptions'];
-const path = '/api/v1/subscriptions/:id';
-
-export function registerSubscriptionUpdateRoutes(
-  fastify: FastifyInstance,
-  subscriptions: SubscriptionService,
-  entitlements: EntitlementService,
-): void {
-  registerPatch(fastify, subscriptions, entitlements);
-  registerClientSecret(fastify, subscriptions);
-}
-
 const description = [
   'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
     '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
@@ -84,81 +66,60 @@ const description = [
   'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
 ].join('\n\n');
 
-function registerPatch(
-  fastify: FastifyInstance,
+const path = '/api/v1/subscriptions/:id';
+
+export function registerSubscriptionUpdateRoutes(
+  app: FastifyInstance,
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
 ): void {
-  typed(fastify).patch(
-    path,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'updateSubscription',
-        summary: 'Change a subscription',
-        description,
-        params: IdParams,
-        body: body(UpdateBody, { quantity: 3 }),
-        response: {
-          200: answer('The changed subscription.', ChangedSchema, {
-            subscription: { ...subscriptionExample, status: 'active', quantity: 3 },
-            clientSecret: null,
-          }),
-          ...problems(
-            'not_found',
-            'customer_deleted',
-            'payment_declined',
-            'plan_archived',
-            'currency_mismatch',
-            'subscription_ended',
-            'subscription_incomplete',
-            'subscription_ending',
-            'payment_due',
-            'subscription_busy',
-            'concurrent_change',
-            'already_subscribed',
-            ...bodyFailures,
-            ...keyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
+  const routes = new ApiRoutes(app, 'subscriptions');
+  routes.addKeyed(`PATCH ${path}`, {
+    scope: 'write',
+    operationId: 'updateSubscription',
+    summary: 'Change a subscription',
+    description,
+    body: body(UpdateBody, { quantity: 3 }),
+    response: {
+      200: answer('The changed subscription.', ChangedSchema, {
+        subscription: { ...subscriptionExample, status: 'active', quantity: 3 },
+        clientSecret: null,
+      }),
     },
-    async (request, reply) => {
-      const { idempotencyKey, ...input } = request.body;
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const change = parsePatch(input);
-      const { result, replayed } = await subscriptions.update(request.params.id, change, key);
-      const { subscription, clientSecret } = result;
-      return markReplay(reply, replayed).send({
-        subscription: subscriptionView(subscription, entitlements.isEntitled(subscription)),
-        clientSecret,
-      });
+    failures: [
+      'customer_deleted',
+      'payment_declined',
+      'plan_archived',
+      'currency_mismatch',
+      'subscription_ended',
+      'subscription_incomplete',
+      'subscription_ending',
+      'payment_due',
+      'subscription_busy',
+      'concurrent_change',
+      'already_subscribed',
+    ],
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, ...input } }, key) =>
+      subscriptions.update(params.id, parsePatch(input), key),
+    toAnswer: ({ subscription, clientSecret }) => ({
+      subscription: subscriptionView(subscription, entitlements.isEntitled(subscription)),
+      clientSecret,
+    }),
+  });
+  routes.add(`POST ${path}/client-secret`, {
+    scope: 'write',
+    operationId: 'getSubscriptionClientSecret',
+    summary: 'Get the client secret of a subscription again',
+    description:
+      'The client secret of the invoice that `pay` without `invoiceId` would pay, else that of a pending change. In a ' +
+      'trial without a payment method, that of its setup. Reads it from the processor, because Till never stores ' +
+      'it. If the invoice is a draft, it is finalized, as `pay` does. Nothing else changes.',
+    response: {
+      200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
-  );
-}
-
-function registerClientSecret(fastify: FastifyInstance, subscriptions: SubscriptionService): void {
-  typed(fastify).post(
-    `${path}/client-secret`,
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        operationId: 'getSubscriptionClientSecret',
-        summary: 'Get the client secret of a subscription again',
-        description:
-          'The client secret of the invoice that `pay` without `invoiceId` would pay, else that of a pending change. In a ' +
-          'trial without a payment method, that of its setup. Reads it from the processor, because Till never stores ' +
-          'it. If the invoice is a draft, it is finalized, as `pay` does. Nothing else changes.',
-        params: IdParams,
-        response: {
-          200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
-          ...problems('not_found', 'subscription_busy', ...bodyFailures, ...processorFailures),
-        },
-      },
-    },
-    async (request) => ({ clientSecret: await subscriptions.readClientSecret(request.params.id) }),
-  );
+    failures: ['subscription_busy'],
+    callsProcessor: true,
+    run: async ({ params }) => ({ clientSecret: await subscriptions.readClientSecret(params.id) }),
+  });
 }

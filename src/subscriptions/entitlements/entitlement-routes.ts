@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
-import { answer, ExternalId, Id, IdParams, nullable, problems } from '../../http/docs/api-schema.ts';
+import { ApiRoutes } from '../../http/api-routes.ts';
+import { answer, ExternalId, Id, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { answerIfChanged } from '../../http/input/if-none-match.ts';
-import { typed } from '../../http/typed-app.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import { subscriptionStatuses } from '../../model/subscription.ts';
@@ -68,48 +68,35 @@ const example: Static<typeof EntitlementsSchema> = {
 
 const ExternalIdQuery = Type.Object({ externalId: ExternalId }, { additionalProperties: false });
 
-const description =
-  'The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. ' +
-  'Time also changes the response: a grace period ends without an event.';
+/** What the two ways to ask have in common. */
+const shared = {
+  scope: 'read',
+  description:
+    'The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. ' +
+    'Time also changes the response: a grace period ends without an event.',
+  response: {
+    200: answer('What the customer is entitled to now.', EntitlementsSchema, example),
+    304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),
+  },
+  onSend: answerIfChanged,
+} as const;
 
-const response = {
-  200: answer('What the customer is entitled to now.', EntitlementsSchema, example),
-  304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),
-  ...problems('not_found'),
-};
-
-const tags = ['entitlements'];
-
-export function registerEntitlementRoutes(fastify: FastifyInstance, entitlements: EntitlementService): void {
-  const app = typed(fastify);
-  app.get(
-    '/api/v1/customers/:id/entitlements',
-    {
-      config: { scope: 'read' },
-      onSend: answerIfChanged,
-      schema: {
-        ...{ tags, description, response },
-        operationId: 'getCustomerEntitlements',
-        summary: 'Get what a customer is entitled to',
-        params: IdParams,
-      },
-    },
-    async (request, reply) => reply.send(toAnswer(await entitlements.ofCustomer(request.params.id))),
-  );
-  app.get(
-    '/api/v1/entitlements',
-    {
-      config: { scope: 'read' },
-      onSend: answerIfChanged,
-      schema: {
-        ...{ tags, description, response },
-        operationId: 'getEntitlements',
-        summary: 'Get what the customer with an externalId is entitled to',
-        querystring: ExternalIdQuery,
-      },
-    },
-    async (request, reply) => reply.send(toAnswer(await entitlements.ofExternalId(request.query.externalId))),
-  );
+export function registerEntitlementRoutes(app: FastifyInstance, entitlements: EntitlementService): void {
+  const routes = new ApiRoutes(app, 'entitlements');
+  routes.add('GET /api/v1/customers/:id/entitlements', {
+    ...shared,
+    operationId: 'getCustomerEntitlements',
+    summary: 'Get what a customer is entitled to',
+    run: async ({ params }) => toAnswer(await entitlements.ofCustomer(params.id)),
+  });
+  routes.add('GET /api/v1/entitlements', {
+    ...shared,
+    operationId: 'getEntitlements',
+    summary: 'Get what the customer with an externalId is entitled to',
+    query: ExternalIdQuery,
+    failures: ['not_found'],
+    run: async ({ query }) => toAnswer(await entitlements.ofExternalId(query.externalId)),
+  });
 }
 
 function toAnswer({

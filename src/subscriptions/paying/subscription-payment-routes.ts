@@ -1,20 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
-import {
-  answer,
-  body,
-  bodyFailures,
-  Id,
-  IdempotencyKey,
-  IdParams,
-  keyFailures,
-  problems,
-  processorFailures,
-} from '../../http/docs/api-schema.ts';
+import { ApiRoutes } from '../../http/api-routes.ts';
+import { answer, body, Id, IdempotencyKey } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
-import { idempotencyKeyOf, markReplay } from '../../http/input/idempotency-key.ts';
-import { emptyIfAbsent, optionalBody } from '../../http/input/validator.ts';
-import { typed } from '../../http/typed-app.ts';
+import { optionalBody } from '../../http/input/validator.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
 import { activeExample, SubscriptionSchema } from '../subscription-schema.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
@@ -55,62 +44,40 @@ const PaidSubscriptionSchema = component('PaidSubscription', {
 });
 
 export function registerSubscriptionPaymentRoutes(
-  fastify: FastifyInstance,
+  app: FastifyInstance,
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
 ): void {
-  typed(fastify).post(
-    '/api/v1/subscriptions/:id/pay',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags: ['subscriptions'],
-        operationId: 'paySubscription',
-        summary: 'Pay an invoice of a subscription',
-        description:
-          'Charges the latest invoice at once, except that of a pending change, because the latest one decides the ' +
-          'status. If that is a draft of a period that has begun, and the subscription is neither `active` nor ' +
-          '`trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that ' +
-          'open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` ' +
-          'names them.\n\nWithout `invoiceId`, a subscription that is paused at the processor is resumed. The open ' +
-          'invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows ' +
-          'the state after the payment, without waiting for a webhook.\n\nA declined payment is the lasting result of ' +
-          'its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret ' +
-          'and let the customer confirm in the frontend.',
-        params: IdParams,
-        body: body(PayBody, { paymentMethodId: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1' }),
-        response: {
-          200: answer('The subscription after the payment.', PaidSubscriptionSchema, {
-            ...activeExample,
-            olderUnpaidInvoiceIds: [],
-          }),
-          ...problems(
-            'payment_declined',
-            'authentication_required',
-            'not_found',
-            'nothing_to_pay',
-            'subscription_busy',
-            ...bodyFailures,
-            ...keyFailures,
-            ...processorFailures,
-          ),
-        },
-      },
-      preValidation: emptyIfAbsent,
+  new ApiRoutes(app, 'subscriptions').addKeyed('POST /api/v1/subscriptions/:id/pay', {
+    scope: 'write',
+    operationId: 'paySubscription',
+    summary: 'Pay an invoice of a subscription',
+    description:
+      'Charges the latest invoice at once, except that of a pending change, because the latest one decides the ' +
+      'status. If that is a draft of a period that has begun, and the subscription is neither `active` nor ' +
+      '`trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that ' +
+      'open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` ' +
+      'names them.\n\nWithout `invoiceId`, a subscription that is paused at the processor is resumed. The open ' +
+      'invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows ' +
+      'the state after the payment, without waiting for a webhook.\n\nA declined payment is the lasting result of ' +
+      'its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret ' +
+      'and let the customer confirm in the frontend.',
+    body: body(PayBody, { paymentMethodId: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1' }),
+    response: {
+      200: answer('The subscription after the payment.', PaidSubscriptionSchema, {
+        ...activeExample,
+        olderUnpaidInvoiceIds: [],
+      }),
     },
-    async (request, reply) => {
-      const { idempotencyKey, invoiceId, ...method } = request.body;
-      const payment = {
-        ...method,
-        ...(invoiceId === undefined ? {} : { invoiceId: invoiceId.toLowerCase() }),
-      };
-      const key = idempotencyKeyOf(request, idempotencyKey);
-      const { result, replayed } = await subscriptions.pay(request.params.id, payment, key);
-      const { subscription, olderUnpaidInvoiceIds } = result;
-      return markReplay(reply, replayed).send({
-        ...subscriptionView(subscription, entitlements.isEntitled(subscription)),
-        olderUnpaidInvoiceIds: [...olderUnpaidInvoiceIds],
-      });
+    failures: ['payment_declined', 'authentication_required', 'nothing_to_pay', 'subscription_busy'],
+    callsProcessor: true,
+    run: ({ params, body: { idempotencyKey: _, invoiceId, ...method } }, key) => {
+      const invoice = invoiceId === undefined ? {} : { invoiceId: invoiceId.toLowerCase() };
+      return subscriptions.pay(params.id, { ...method, ...invoice }, key);
     },
-  );
+    toAnswer: ({ subscription, olderUnpaidInvoiceIds }) => ({
+      ...subscriptionView(subscription, entitlements.isEntitled(subscription)),
+      olderUnpaidInvoiceIds: [...olderUnpaidInvoiceIds],
+    }),
+  });
 }

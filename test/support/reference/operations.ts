@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { withoutReferences } from '../openapi.ts';
 
 /** An operation of the API, as openapi.json describes it. */
 export interface Operation {
@@ -28,8 +29,8 @@ interface Content {
 /** A test compares the file with the running service, so it says what the service does. */
 export function readOperations(): readonly Operation[] {
   const text = readFileSync(new URL('../../../openapi.json', import.meta.url), 'utf8');
-  const { paths }: Document = JSON.parse(text);
-  return Object.entries(paths).flatMap(([path, methods]) =>
+  const document: Document = JSON.parse(text);
+  return Object.entries(withoutReferences(document).paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { summary, security, responses }]) => ({
       method: method.toUpperCase(),
       path,
