@@ -81,7 +81,8 @@ export const errorCatalogue = {
     when: 'The customer has a live subscription to a plan of the same group. `subscriptionId` names it.',
     advice: 'Change that subscription, or cancel it first.',
     example:
-      'The customer already has a subscription to a plan of the same group. Change that subscription, or cancel it first.',
+      'The customer already has a subscription to a plan of the same group. Change that subscription, or ' +
+      'cancel it first.',
     exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
   }),
   nothing_to_pay: failure(409, 'Nothing to pay', {
@@ -99,7 +100,8 @@ export const errorCatalogue = {
     when: 'The event endpoint has as many valid secrets as allowed, because it was rotated several times within a day.',
     advice: 'Rotate again after the time that `detail` names.',
     example:
-      'The endpoint has 5 valid secrets, which is the maximum. Each one stays valid for a day after it was replaced. Rotate again after 2026-11-16T09:30:00.000Z.',
+      'The endpoint has 5 valid secrets, which is the maximum. Each one stays valid for a day after it was ' +
+      'replaced. Rotate again after 2026-11-16T09:30:00.000Z.',
   }),
   currency_mismatch: failure(409, 'Currency differs', {
     when: 'The plan has another currency than the subscription.',
@@ -126,9 +128,11 @@ export const errorCatalogue = {
   payment_due: failure(409, 'Payment due', {
     when: 'No paid invoice covers the current period, and the change would bill or credit it.',
     advice:
-      '`detail` names what works: pay first (`POST …/pay`) if there is an invoice to pay, or change with `proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
+      '`detail` names what works: pay first (`POST …/pay`) if there is an invoice to pay, or change with ' +
+      '`proration: none` or `when: periodEnd`. See [failed payments](../failed-payments.md).',
     example:
-      'No paid invoice covers the current period, and this change would bill or credit it. Send proration: none or when: periodEnd.',
+      'No paid invoice covers the current period, and this change would bill or credit it. Send proration: ' +
+      'none or when: periodEnd.',
   }),
   subscription_busy: failure(409, 'Subscription busy', {
     when: 'The request waited for 10 seconds while other requests changed the subscription, and did not change it.',
@@ -193,7 +197,8 @@ export const errorCatalogue = {
     advice:
       'You may have missed events. Read the objects again, as [events.md](../events.md#if-after-is-refused) says.',
     example:
-      'The event of query.after is older than the events that are kept, so you may have missed some. Read the objects again, and leave it out to start with the oldest event.',
+      'The event of query.after is older than the events that are kept, so you may have missed some. Read ' +
+      'the objects again, and leave it out to start with the oldest event.',
   }),
   payload_too_large: failure(413, 'Request body too large', {
     when: 'The body is larger than 1 MiB.',
@@ -223,7 +228,9 @@ export const errorCatalogue = {
     example: 'The promotion code does not exist, has expired or was used up, or is for another customer.',
   }),
   rate_limited: failure(429, 'Too many requests', {
-    when: 'The application, or an address with wrong API keys, sends more requests a minute than allowed. Or API keys of one name have more streams, waiting requests or exports open than allowed.',
+    when:
+      'The application, or an address with wrong API keys, sends more requests a minute than allowed. Or ' +
+      'API keys of one name have more streams, waiting requests or exports open than allowed.',
     advice: 'Wait as long as `Retry-After` says.',
     example: 'More than 6000 requests in one minute. Retry in 12 s.',
   }),
@@ -246,13 +253,15 @@ export const errorCatalogue = {
     when: 'The processor does not know an object that Till has.',
     advice: 'Check that the processor key belongs to the right account. `detail` names the object.',
     example:
-      'The processor has no such customer, and Till changed nothing. Check that PROCESSOR_SECRET_KEY belongs to the account and mode that created it.',
+      'The processor has no such customer, and Till changed nothing. Check that PROCESSOR_SECRET_KEY ' +
+      'belongs to the account and mode that created it.',
   }),
   processor_bad_answer: failure(502, 'Invalid response from the processor', {
     when: 'The response of the processor makes no sense, such as the page of a proxy.',
     advice: 'Retry later, with the same idempotency key.',
     example:
-      'The processor sent an invalid response: payment_intent.amount is missing. Retry later, with the same idempotency key if you sent one.',
+      'The processor sent an invalid response: payment_intent.amount is missing. Retry later, with the ' +
+      'same idempotency key if you sent one.',
   }),
   processor_unavailable: failure(503, 'Processor unavailable', {
     when: 'The processor cannot be reached, fails, or limits its calls.',

@@ -1,6 +1,6 @@
 import type { errorCatalogue, ProblemFields } from './error-catalogue.ts';
 
-/** A code of the catalogue. Any other error is a defect: it is logged with its cause, and the caller sees only a request id. */
+/** The code of an expected failure. Any other error is a defect: the log has its cause, the caller a request id. */
 export type FailureCode = keyof typeof errorCatalogue;
 
 interface FailureExtras extends ProblemFields {

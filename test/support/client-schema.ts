@@ -36,7 +36,7 @@ export async function generateClientSchema(openapi: string): Promise<string> {
   return schema;
 }
 
-/** Every failure is a `Problem`, and has its type in client/src/error-fields.ts. The file would be half as long again. */
+/** Only successful responses: every failure is a `Problem`, and has its type in client/src/error-fields.ts. */
 function withoutProblems(key: string, value: unknown): unknown {
   if (key !== 'responses' || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).filter(([status]) => /^[123]\d\d$/.test(status)));
