@@ -5,8 +5,8 @@ export interface WeeklyTable {
   readonly name: string;
   readonly primaryKey: string;
   readonly makeWeeks: string;
-  /** How far back rows may begin that have no week yet. */
-  readonly latestFor: string;
+  /** How old a new row can be: `makeWeeks` begins this long ago. */
+  readonly weeksBack: string;
   /** Takes a week out of the table, given its name as $1. False if the week must stay. */
   readonly removeWeek: string;
   /** The condition of a week that may be removed, given the SQL of its name, and of a row that may be deleted. */
@@ -24,8 +24,8 @@ export class WeeksStore {
 
   /** Fails if it does not get its locks within 100 ms. */
   async makeWeeks(db: Queryable): Promise<void> {
-    const { makeWeeks, latestFor } = this.#table;
-    await db.query(`select ${makeWeeks}(now() - interval '${latestFor}', now() + interval '4 weeks')`);
+    const { makeWeeks, weeksBack } = this.#table;
+    await db.query(`select ${makeWeeks}(now() - interval '${weeksBack}', now() + interval '4 weeks')`);
   }
 
   /** Weeks that ended before the retention period, and that nothing needs any more. */

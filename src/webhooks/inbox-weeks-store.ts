@@ -11,7 +11,7 @@ export class InboxWeeksStore extends WeeksStore {
       name: 'webhook_events',
       primaryKey: 'id, created_at',
       makeWeeks: 'till.make_webhook_weeks',
-      latestFor: '5 weeks',
+      weeksBack: '5 weeks',
       // Moves the events that must be kept. False if more of them are pending.
       removeWeek: `till.detach_webhook_week($1, ${movedWithWeekMax})`,
       isWeekDone: () => 'true',

@@ -45,7 +45,7 @@ export const deliveryWeeks: WeeklyTable = {
   name: 'event_deliveries',
   primaryKey: 'endpoint_id, id, created_at',
   makeWeeks: 'till.make_delivery_weeks',
-  latestFor: '1 week',
+  weeksBack: '1 week',
   removeWeek: 'till.drop_delivery_week($1)',
   isWeekDone: () => 'true',
   isRowDone: 'true',

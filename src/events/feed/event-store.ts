@@ -48,7 +48,7 @@ export const eventWeeks: WeeklyTable = {
   name: 'events',
   primaryKey: 'position, created_at',
   makeWeeks: 'till.make_event_weeks',
-  latestFor: '1 week',
+  weeksBack: '1 week',
   removeWeek: 'till.drop_event_week($1)',
   // The overview counts each event once, and it must not miss any.
   isWeekDone: (week) => `till.is_event_week_counted(${week})`,
