@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Database } from '../../platform/postgres.ts';
+import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
 import type { FeedPoint } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { FeedEvent } from './feed-event.ts';
@@ -45,7 +46,7 @@ export class EventTail {
   #history: number | undefined;
   #running: Promise<void> | undefined;
   #isNudged = false;
-  #wakeUp: (() => void) | undefined;
+  readonly #rest = new WakeableSleep();
 
   constructor(parts: { readonly database: Database; readonly store: EventStore }) {
     this.#database = parts.database;
@@ -55,7 +56,7 @@ export class EventTail {
   /** This process has committed events. */
   nudge(): void {
     this.#isNudged = true;
-    this.#wakeUp?.();
+    this.#rest.wake();
   }
 
   /** Resolves when there may be events after the position, or when the signal aborts. Fails if the database does. */
@@ -74,7 +75,7 @@ export class EventTail {
     } finally {
       signal.removeEventListener('abort', resolve);
       this.#waiters.delete(waiter);
-      if (this.#waiters.size === 0) this.#wakeUp?.();
+      if (this.#waiters.size === 0) this.#rest.wake();
     }
   }
 
@@ -169,10 +170,6 @@ export class EventTail {
 
   /** Until this process commits events, no reader waits any more, or it is time to look for events of other processes. */
   async #untilNudged(): Promise<void> {
-    if (this.#isNudged || this.#waiters.size === 0) return;
-    const pause = new AbortController();
-    this.#wakeUp = () => pause.abort();
-    await setTimeout(pollDelayMs, undefined, pause).catch(() => undefined);
-    this.#wakeUp = undefined;
+    if (!this.#isNudged && this.#waiters.size > 0) await this.#rest.sleep(pollDelayMs);
   }
 }
