@@ -83,7 +83,7 @@ export class EventApplier {
       return { size: events.length, refreshed: this.#finish(batch) };
     } catch (error) {
       if (isOutage(error) || events.length === 0) throw error;
-      await this.#applyHalves(events, error);
+      await this.#applyHalves(events);
       return { size: events.length, refreshed: Promise.resolve() };
     }
   }
@@ -93,16 +93,17 @@ export class EventApplier {
    * event does not block the others. One poisoned event costs two transactions for each time that a batch can be halved.
    * However many are poisoned, there are fewer than two transactions for each event.
    */
-  async #applyHalves(events: readonly WebhookEvent[], failure: unknown): Promise<void> {
-    const [first, ...others] = events;
-    if (first !== undefined && others.length === 0) return this.#retryLater(first, failure);
+  async #applyHalves(events: readonly WebhookEvent[]): Promise<void> {
     const middle = events.length >> 1;
     for (const half of [events.slice(0, middle), events.slice(middle)]) {
+      const [first] = half;
+      if (first === undefined) continue;
       try {
         await this.#finish(await this.#apply((tx) => this.#parts.inbox.claimAgain(tx, half)));
       } catch (error) {
         if (isOutage(error)) throw error;
-        await this.#applyHalves(half, error);
+        if (half.length > 1) await this.#applyHalves(half);
+        else await this.#retryLater(first, error);
       }
     }
   }
