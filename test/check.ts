@@ -6,12 +6,17 @@ import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { effortVariable } from './support/effort.ts';
-import { describeFailures, type Failure, failureOf } from './support/failures.ts';
 import { globalSetup, globalTeardown } from './support/global-setup.ts';
 import { installPackages } from './support/install-packages.ts';
 import { keepFilesInMemory } from './support/memory-folder.ts';
-import { type FileGroup, filesVariable, runFiles, testArgs } from './support/run-files.ts';
-import { describeSkips, skipsOf } from './support/skips.ts';
+import { runFiles } from './support/run-files.ts';
+import {
+  describeFailures,
+  describeSkips,
+  describeSlowest,
+  type Failure,
+  failureOf,
+} from './support/run-report.ts';
 
 /**
  * Everything that must hold before a change lands. `quick` leaves out what needs servers; `all` is the whole of it;
@@ -42,85 +47,32 @@ const longTests = [
   'test/{faults,load,fuzz,security,sandbox,processor,contract}/**/*.test.ts',
   'test/webhooks/{model,kills,permutations,event-list,retention-locks}.test.ts',
   'test/events/{feed-order,streams}.test.ts',
-  'test/api/{lists,odd-responses}.test.ts',
+  'test/api/{lists,odd-responses,preview-refusals,processor-failures}.test.ts',
 ];
 /** Most tests wait as much as they work, so two more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 2;
 const faultConcurrency = 2;
-/**
- * Test files that share a process, because loading and warming up the code takes as long as most of their tests. They
- * run one after the other. A file that is in no group has a process of its own.
- */
-const sharedProcesses: Readonly<Record<string, readonly string[]>> = {
-  'the API, a to c': ['test/api/[a-c]*.test.ts'],
-  'the API, d to o': ['test/api/[d-o]*.test.ts'],
-  'the API, p': ['test/api/p*.test.ts'],
-  'the API, q to z': ['test/api/[q-z]*.test.ts'],
-  'webhook events': [
-    'test/webhooks/{answers,concurrency,events,inbox,operators,poison,receive,worker}.test.ts',
-  ],
-  'events for applications': ['test/events/*.test.ts'],
-  'mirrors of events': [
-    'test/webhooks/{charges,disputes,external-ids,lost-disputes,lost-rows,owned-metadata}.test.ts',
-    'test/webhooks/{subscription-charges,subscription-terms}.test.ts',
-  ],
-  'recovery and restore': ['test/webhooks/{recovery,restore}.test.ts'],
-  retention: ['test/webhooks/{event-list,retention,retention-locks}.test.ts'],
-  security: ['test/security/*.test.ts'],
-  platform: [
-    'test/platform/{deferred-indexes,migrate,owner-lock,partitioned-indexes,poolers,postgres}.test.ts',
-  ],
-  processes: [
-    'test/process/{cli,doctor,going-live,privacy,processor-account,services-stop,webhooks-setup}.test.ts',
-  ],
-  'hostile input': ['test/fuzz/*.test.ts'],
-  claims: [
-    'test/faults/{claim-fence,connections,frozen-transaction,idempotency,key-names,key-storm,overtaking,sweeper,takeover}.test.ts',
-  ],
-  'killed payments': ['test/faults/{crash-walk,declined-payments}.test.ts'],
-  'killed changes': ['test/faults/{external-ids,plan-groups,planned-changes,subscription-changes}.test.ts'],
-  sandbox: ['test/sandbox/*.test.ts'],
-  'the console in a browser': ['test/browser/*.test.ts'],
-  'the adapter': ['test/{contract,processor}/*.test.ts'],
-  'the client': ['test/client/*.test.ts'],
-  'the import': ['test/import/*.test.ts'],
-  deployment: ['test/deploy/*.test.ts'],
-};
 /** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
 const longestFirst = [
-  'the console in a browser',
-  'recovery and restore',
-  'the client',
-  'claims',
-  'killed changes',
-  'webhook events',
-  'the API, d to o',
-  'the API, p',
-  'the API, q to z',
-  'hostile input',
-  'killed payments',
-  'sandbox',
+  'test/browser/every-page.test.ts',
+  'test/browser/customers.test.ts',
+  'test/browser/payments.test.ts',
+  'test/faults/crash-walk.test.ts',
+  'test/faults/lost-tail.test.ts',
   'test/docs/examples.test.ts',
-  'the import',
-  'deployment',
-  'test/platform/backup.test.ts',
   'test/process/start-stop.test.ts',
-  'security',
-  'retention',
-  'processes',
-  'mirrors of events',
-  'test/webhooks/model.test.ts',
-  'the API, a to c',
-  'test/platform/embedded-postgres.test.ts',
-  'test/faults/upgrade.test.ts',
   'test/acceptance/restore.test.ts',
-  'test/webhooks/recovery-progress.test.ts',
-  'test/webhooks/kills.test.ts',
-  'test/webhooks/permutations.test.ts',
-  'test/faults/till-faults.test.ts',
+  'test/webhooks/model.test.ts',
+  'test/webhooks/restore.test.ts',
+  'test/acceptance/seed.test.ts',
+  'test/faults/idempotency.test.ts',
+  'test/fuzz/api.test.ts',
+  'test/client/package.test.ts',
+  'test/platform/embedded-postgres.test.ts',
+  'test/deploy/image.test.ts',
   'test/faults/rolling-restart.test.ts',
+  'test/faults/till-faults.test.ts',
   'test/faults/processor-faults.test.ts',
-  'test/faults/postgres.test.ts',
 ];
 
 const root = resolve(import.meta.dirname, '..');
@@ -129,27 +81,23 @@ process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules/.cache/till');
 
 const { positionals } = parseArgs({ allowPositionals: true });
 const [mode, ...files] = positionals;
-/** A run of everything shares what its many test files need. */
-const isShared = mode === 'all' && files.length === 0;
 const failures: Failure[] = [];
-/** Why tests were skipped, one reason for each. */
-const skips: string[] = [];
+/** All that the tests printed. */
+let output = '';
 
 if (mode === 'faults') process.env[effortVariable] = 'long';
 // The long form uses the disk, as users do.
 else keepFilesInMemory();
 if (files.length === 0) {
-  // In one process, because most of these files take less time than a process needs to start.
-  const inOneProcess = { [filesVariable]: JSON.stringify(globSync(unitTests, { cwd: root }).sort()) };
   await Promise.all([
-    step('tests without servers', process.execPath, testArgs, inOneProcess),
+    test('tests without servers', unitTests, 1),
     mode === 'faults' ? undefined : checkSource(),
     mode === 'quick' ? undefined : installPackages(),
   ]);
 }
 if (mode !== 'quick' && failures.length === 0) {
   try {
-    await globalSetup({ isWholeRun: isShared });
+    await globalSetup({ isWholeRun: mode === 'all' && files.length === 0 });
     if (files.length > 0) await test('these tests', files, 1);
     else if (mode === 'faults') await test('faults, load, hostile and random input', longTests, 1);
     else {
@@ -161,16 +109,13 @@ if (mode !== 'quick' && failures.length === 0) {
     await globalTeardown();
   }
 }
-process.stdout.write(describeSkips(skips));
-if (failures.length > 0) {
-  process.exitCode = 1;
-  process.stdout.write(describeFailures(failures));
-}
+process.stdout.write(describeSlowest(output) + describeSkips(output) + describeFailures(failures));
+if (failures.length > 0) process.exitCode = 1;
 
 async function checkSource(): Promise<void> {
-  await step('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
-  await step('types', 'tsc', []);
-  await step('types of the console', 'tsc', ['-p', 'console']);
+  await check('format and lint', 'biome', ['ci', '--error-on-warnings', '.']);
+  await check('types', 'tsc', []);
+  await check('types of the console', 'tsc', ['-p', 'console']);
 }
 
 /** Runs test files with the servers that they need. */
@@ -179,45 +124,26 @@ async function test(name: string, patterns: readonly string[], concurrency: numb
   if (failures.length > 0) return;
   const unknown = patterns.filter((pattern) => globSync(pattern, { cwd: root }).length === 0);
   if (unknown.length > 0) throw new Error(`no such test file: ${unknown.join(', ')}`);
-  const groups = toGroups(globSync([...patterns], { cwd: root }).sort(), isShared);
-  process.stdout.write(`\n── ${name}\n`);
+  const found = globSync([...patterns], { cwd: root }).sort();
+  const longest = longestFirst.filter((file) => found.includes(file));
   const startedAtMs = performance.now();
-  const ran = await runFiles(groups, concurrency);
+  const ran = await runFiles([...new Set([...longest, ...found])], concurrency);
   failures.push(...ran.failures);
-  skips.push(...ran.skips);
+  output += ran.output;
   end(name, startedAtMs);
 }
 
-/** Puts files into their shared processes, if any are to be shared, and what takes longest first. */
-function toGroups(files: readonly string[], areShared: boolean): readonly FileGroup[] {
-  const shared = Object.entries(areShared ? sharedProcesses : {}).map(([name, patterns]) => {
-    const members = new Set(globSync([...patterns], { cwd: root }));
-    return { name, files: files.filter((file) => members.has(file)) };
-  });
-  const single = files
-    .filter((file) => !shared.some((group) => group.files.includes(file)))
-    .map((file) => ({ name: file, files: [file] }));
-  const rank = (name: string) =>
-    longestFirst.includes(name) ? longestFirst.indexOf(name) : longestFirst.length;
-  return [...shared.filter((group) => group.files.length > 0), ...single].toSorted(
-    (a, b) => rank(a.name) - rank(b.name),
-  );
-}
-
-/** Runs a command and prints what it said when it has ended, so that commands can run side by side. */
-async function step(name: string, command: string, args: readonly string[], variables = {}): Promise<void> {
+/** Runs a command and prints what it said when it has ended, so that it does not mix with what runs beside it. */
+async function check(name: string, command: string, args: readonly string[]): Promise<void> {
   const startedAtMs = performance.now();
-  const env = { ...process.env, ...variables };
-  const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [status, said, complaints] = await Promise.all([
-    once(child, 'exit').then(([code]) => Number(code ?? 1)),
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [[code], said, complaints] = await Promise.all([
+    once(child, 'exit'),
     text(child.stdout),
     text(child.stderr),
   ]);
-  process.stdout.write(`\n── ${name}\n${said}`);
-  process.stderr.write(complaints);
-  if (status !== 0) failures.push(failureOf(name, said, complaints));
-  skips.push(...skipsOf(said));
+  process.stdout.write(said + complaints);
+  if (code !== 0) failures.push(failureOf(name, said, complaints));
   end(name, startedAtMs);
 }
 

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { ClaimStore, type StoredClaim } from '../../src/idempotency/claim-store.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { Database } from '../../src/platform/postgres.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
 test('who was overtaken cannot end a claim that was made anew under the same key, not even in the same process', async (t) => {
   const { url, drop } = await createTestDatabase();
-  const database = new Database({ url, poolSize: 2, logger: createLogger('silent') });
+  const database = new Database({ url, poolSize: 2, logger: silentLogger });
   t.after(async () => {
     await database.close();
     await drop();

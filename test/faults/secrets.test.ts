@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createClient } from '@redis/client';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { createPrerequisites, creationCases, type Prerequisites } from '../support/creation-cases.ts';
 import { dumpTables } from '../support/dump-tables.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { createPaidPayment, saveCard } from '../support/objects.ts';
 import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { startTill } from '../support/till.ts';
@@ -86,7 +86,7 @@ async function setScene(t: TestContext): Promise<Scene> {
   copyCluster(dataDir);
   const postgres = await startEmbeddedPostgres({
     dataDir,
-    logger: createLogger('silent'),
+    logger: silentLogger,
     settings: { fsync: 'off', log_statement: 'all' },
   });
   backend.atEnd(() => postgres.stop());

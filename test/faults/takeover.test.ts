@@ -4,7 +4,6 @@ import { ClaimStore } from '../../src/idempotency/claim-store.ts';
 import { noCrashPoints } from '../../src/idempotency/crash-points.ts';
 import { IdempotencyService } from '../../src/idempotency/idempotency-service.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { failureOf } from '../processor/adapter.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
@@ -15,6 +14,7 @@ import {
   creationCase,
   type Prerequisites,
 } from '../support/creation-cases.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { countStatements } from '../support/statement-counter.ts';
 import { startTill } from '../support/till.ts';
@@ -51,7 +51,7 @@ test('a claim that a living process is at work on is not taken over, and who wai
     ownerLock: other.ownerLock,
     clock: systemClock,
     crashPoints: noCrashPoints,
-    logger: createLogger('silent'),
+    logger: silentLogger,
     waitMs: 100,
   });
   const failure = await failureOf(

@@ -20,16 +20,16 @@ import pg from 'pg';
 import { backUp } from '../../src/backup/backup.ts';
 import { type RestoreOptions, restore } from '../../src/backup/restore.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { listMigrations, migrate } from '../../src/platform/migrate.ts';
 import { createRandom } from '../../src/seed/random.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { effort } from '../support/effort.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { runTill } from '../support/run-till.ts';
 import { seedOf } from '../support/seeds.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
-const logger = createLogger('silent');
+const logger = silentLogger;
 const { signal } = new AbortController();
 const migrationsFolder = join(projectFolder, 'migrations');
 const scratch = mkdtempSync(join(tmpdir(), 'till-backup-'));

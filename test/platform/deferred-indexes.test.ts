@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { completeIndexes } from '../../src/platform/deferred-indexes.ts';
-import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
-const logger = createLogger('silent');
+const logger = silentLogger;
 const migrationsFolder = join(projectFolder, 'migrations');
 /** What a later release may add: indexes of the inbox and of a table. */
 const newIndexes = ['webhook_events_version_idx', 'webhook_events_tries_idx'];

@@ -37,6 +37,7 @@ import {
   serverPids,
   spawnService,
 } from '../support/embedded-postgres-processes.ts';
+import { silentLogger } from '../support/log-capture.ts';
 
 const isRoot = process.getuid?.() === 0;
 const needsRoot = isRoot ? false : 'needs to become another user: run the tests as root';
@@ -86,7 +87,7 @@ async function start(
   dataDir: string,
   options: Partial<EmbeddedPostgresOptions> = {},
 ): Promise<EmbeddedPostgres> {
-  const logger = createLogger('silent');
+  const logger = silentLogger;
   const settings = { fsync: 'off', cluster_name: clusterNameFor(dataDir), ...options.settings };
   const server = await startEmbeddedPostgres({ dataDir, logger, ...options, settings });
   servers.push(server);

@@ -4,11 +4,12 @@ import pg from 'pg';
 import { createLogger } from '../../src/platform/logger.ts';
 import { isGone, OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 
 let server: TestDatabase;
 let database: Database;
-const silent = createLogger('silent');
+const silent = silentLogger;
 
 before(async () => {
   server = await createTestDatabase();

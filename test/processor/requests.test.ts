@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { createLogger } from '../../src/platform/logger.ts';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import { startAdapter } from './adapter.ts';
 import { answer, startScriptedServer } from './scripted-server.ts';
 import {
@@ -719,7 +719,7 @@ describe('the address and the keys', () => {
     webhookSecrets: ['whsec_1'],
     maxInFlight: 1,
     metrics: createMetrics({ eventTypes: [], mirrors: [] }),
-    logger: createLogger('silent'),
+    logger: silentLogger,
   };
   for (const address of [
     'http://127.0.0.1:1/v1',

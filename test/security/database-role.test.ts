@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { createLogger } from '../../src/platform/logger.ts';
 import { migrate } from '../../src/platform/migrate.ts';
 import { startBackend } from '../support/backend.ts';
+import { silentLogger } from '../support/log-capture.ts';
 import {
   type CustomerBody,
   confirmPayment,
@@ -111,7 +111,7 @@ test('a service whose role may not migrate starts on the newest schema, and says
   });
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /0001_installation\.sql is missing.*till migrate/);
-  await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: createLogger('silent') });
+  await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: silentLogger });
   await roles.grant();
   const environment = { DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' };
   const till = await startTill({ in: 'child', for: t, environment });

@@ -18,3 +18,6 @@ export function captureLog(level: LogLevel = 'info'): { readonly logger: Logger;
   });
   return { logger: createLogger(level, destination), lines };
 }
+
+/** For what a test is not about. One for all: each logger that writes to standard output listens for the exit. */
+export const silentLogger = captureLog('silent').logger;

@@ -1,82 +1,81 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { effortVariable } from './effort.ts';
-import { type Failure, failureOf } from './failures.ts';
-import { skipsOf } from './skips.ts';
+import { type Failure, failureOf } from './run-report.ts';
 import { projectFolder } from './till-in-child.ts';
 
-/** Several times what the slowest group takes on a busy machine: a process that never ends must not hang the run. */
-const groupTimeoutMs = { short: 900_000, long: 10_800_000 };
-/** Enough to see where the time goes. */
-const slowestMax = 15;
+/** Several times what the slowest file takes on a busy machine: a test that never ends must not hang the run. */
+const fileTimeoutMs = { short: 900_000, long: 10_800_000 };
+const workerArgs = ['--test-reporter=spec', 'test/support/test-worker.ts'];
 
-/** Runs the test files that a variable of the environment lists in one process. */
-export const filesVariable = 'TEST_FILES';
-export const testArgs = [
-  '--test',
-  '--test-isolation=none',
-  '--test-reporter=spec',
-  'test/support/load-files.ts',
-];
-
-/** Test files that share a process. */
-export interface FileGroup {
-  readonly name: string;
-  /** Paths in the project. */
-  readonly files: readonly string[];
+export interface FilesRun {
+  readonly failures: readonly Failure[];
+  /** All that the processes printed. */
+  readonly output: string;
 }
 
 /**
- * Runs groups of test files, each group in a process of its own, in the order given. Prints what a group has to say
- * when it ends. Resolves with what failed, and with the reasons for what was skipped.
+ * Runs test files in a few processes: a process that has finished a file takes the next one, because loading and
+ * warming up the code takes as long as most files. Prints what a file has to say when it ends.
  */
 export async function runFiles(
-  groups: readonly FileGroup[],
+  files: readonly string[],
   concurrency: number,
-): Promise<{ readonly failures: readonly Failure[]; readonly skips: readonly string[] }> {
-  const took: { readonly name: string; readonly ms: number }[] = [];
-  const waiting = groups.values();
+  print: (text: string) => void = (text) => void process.stdout.write(text),
+): Promise<FilesRun> {
+  const waiting = [...files];
   const failures: Failure[] = [];
-  const skips: string[] = [];
+  let output = '';
   const lane = async () => {
-    // The lanes share the iterator, so that each group runs once.
-    for (const { name, files } of waiting) {
-      const startedAtMs = performance.now();
-      const { output, failure } = await runGroup(name, files);
-      if (failure !== undefined) failures.push(failure);
-      skips.push(...skipsOf(output));
-      took.push({ name, ms: performance.now() - startedAtMs });
+    // A process that ends early takes only its current file with it.
+    while (waiting.length > 0) {
+      const ran = await runWorker(waiting, print);
+      output += ran.output;
+      failures.push(...ran.failures);
     }
   };
   await Promise.all(Array.from({ length: concurrency }, lane));
-  const slowest = took.toSorted((a, b) => b.ms - a.ms).slice(0, slowestMax);
-  for (const { name, ms } of slowest)
-    process.stdout.write(`   ${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}\n`);
-  return { failures, skips };
+  return { failures, output };
 }
 
-async function runGroup(
-  name: string,
-  files: readonly string[],
-): Promise<{ readonly output: string; readonly failure: Failure | undefined }> {
-  const child = spawn(process.execPath, testArgs, {
-    cwd: projectFolder,
-    env: { ...process.env, [filesVariable]: JSON.stringify(files) },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+/** Runs files in one process until none is waiting or the process ends. */
+async function runWorker(waiting: string[], print: (text: string) => void): Promise<FilesRun> {
+  const child = spawn(process.execPath, workerArgs, { cwd: projectFolder, stdio: ['pipe', 'pipe', 'pipe'] });
+  // Writing to a process that has ended fails. Its end is what counts.
+  child.stdin.on('error', () => {});
   // Read here, because `npm run test:faults` sets the variable after this file is loaded.
-  const timeoutMs = groupTimeoutMs[process.env[effortVariable] === 'long' ? 'long' : 'short'];
+  const timeoutMs = fileTimeoutMs[process.env[effortVariable] === 'long' ? 'long' : 'short'];
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
-  const [[code, signal], output, errors] = await Promise.all([
-    once(child, 'exit'),
-    text(child.stdout),
-    text(child.stderr),
-  ]);
+  let file = '';
+  const next = () => {
+    timer.refresh();
+    file = waiting.shift() ?? '';
+    if (file === '') child.stdin.end();
+    else child.stdin.write(`${file}\n`);
+  };
+  let output = '';
+  let said = '';
+  const exited = once(child, 'exit');
+  const complaints = text(child.stderr);
+  next();
+  for await (const line of createInterface({ input: child.stdout })) {
+    said += `${line}\n`;
+    // The reporter prints this when the suite of the file has ended.
+    const hasEnded = file !== '' && /^[✔✖﹣] /.test(line) && line.startsWith(`${file} (`, 2);
+    if (!hasEnded) continue;
+    print(said);
+    output += said;
+    said = '';
+    next();
+  }
+  const [code, signal] = await exited;
   clearTimeout(timer);
-  process.stdout.write(`\n▶ ${name}\n${output}`);
-  const end = signal === null ? '' : `✖ ${name} was ended by ${signal}\n`;
-  process.stdout.write(end);
-  process.stderr.write(errors);
-  return { output, failure: code === 0 ? undefined : failureOf(name, output, errors + end) };
+  const errors = await complaints;
+  const end = file === '' ? '' : `✖ ${file} ended its process (${signal ?? code})\n`;
+  print(`${said}${errors}${end}`);
+  output += said;
+  const hasFailed = code !== 0 || end !== '';
+  return { failures: hasFailed ? [failureOf(file || 'a test process', output, errors + end)] : [], output };
 }

@@ -1,8 +1,9 @@
-import { after, type TestContext, test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import type { Scope } from '../../../src/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
+import { atProcessEnd } from '../../support/process-end.ts';
 import { startTill } from '../../support/till.ts';
 import type { TillInProcess } from '../../support/till-in-process.ts';
 import { browser, closeBrowser, skipWithoutChromium } from './chromium.ts';
@@ -31,9 +32,8 @@ export interface Tab {
 let till: Promise<TillInProcess> | undefined;
 let world: Promise<World> | undefined;
 
-/** Ends after the last test of the process. Inside a test, `after` would mean the end of that test. */
 const life = createLifetime();
-after(async () => {
+atProcessEnd(async () => {
   await closeBrowser();
   await life.end();
 });

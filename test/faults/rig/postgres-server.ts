@@ -19,9 +19,9 @@ import {
   type ServerCommand,
 } from '../../../src/platform/embedded-postgres/server-command.ts';
 import { serverArguments, socketPort } from '../../../src/platform/embedded-postgres/settings.ts';
-import { createLogger } from '../../../src/platform/logger.ts';
 import { copyCluster } from '../../support/cluster-template.ts';
 import { clusterNameFor, serverPids } from '../../support/embedded-postgres-processes.ts';
+import { silentLogger } from '../../support/log-capture.ts';
 
 /** PostgreSQL's own signals for its ways to stop, and the kernel's. */
 const stopSignals = { fast: 'SIGINT', immediate: 'SIGQUIT', 'kill -9': 'SIGKILL' } as const;
@@ -33,7 +33,7 @@ export const stopModes = Object.keys(stopSignals) as readonly StopMode[];
 const lookDelayMs = 50;
 const looksMax = 1_200;
 
-const logger = createLogger('silent');
+const logger = silentLogger;
 
 /** A PostgreSQL that nobody looks after: it stays down until the test starts it again. */
 export class PostgresServer {
