@@ -14,6 +14,8 @@ export async function fuzz<Input>(
     await fc.assert(fc.asyncProperty(inputs, holds), {
       seed,
       numRuns: runs,
+      // A smaller input would meet what the ones before it have left.
+      endOnFailure: true,
       asyncReporter: async ({ failed, errorInstance, counterexample, numRuns }) => {
         if (!failed) return;
         const reason = errorInstance instanceof Error ? errorInstance.message : String(errorInstance);

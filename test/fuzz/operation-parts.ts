@@ -34,9 +34,12 @@ export type Draft = Omit<FuzzRequest, 'kind' | 'operation'>;
 
 export const bodyHeaders = [['content-type', 'application/json']] as const;
 
+/** Of objects in the pool. Without the bias to 0, whose object does not exist. */
+const numbers = fc.noBias(fc.nat(99));
+
 /** The name under which an id of this resource is put in once the request is sent. */
 export function placeholder(resource: Resource): fc.Arbitrary<string> {
-  return fc.nat(99).map((number) => `<${resource}:${number}>`);
+  return numbers.map((number) => `<${resource}:${number}>`);
 }
 
 export function rightPath({
@@ -44,7 +47,7 @@ export function rightPath({
 }: Documented): fc.Arbitrary<{ readonly text: string; readonly isRouted: true }> {
   const resource = resources.find((name) => path.startsWith(`/api/v1/${name}/`));
   if (resource === undefined || !path.includes('{id}')) return fc.constant({ text: path, isRouted: true });
-  return fc.nat(99).map((number) => ({
+  return numbers.map((number) => ({
     text: path
       .replace('{id}', `<${resource}:${number}>`)
       .replace('{paymentMethodId}', `<payment-methods:${number}>`),

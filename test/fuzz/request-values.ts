@@ -17,16 +17,18 @@ import {
 } from './operation-parts.ts';
 import { wrongValues } from './schema-values.ts';
 
-/** Requests to one operation, made from its part of the document. */
-export function requestsTo(operation: Documented): fc.Arbitrary<FuzzRequest> {
+/** Requests to one operation, made from its part of the document, by their kind. */
+export function requestsTo(
+  operation: Documented,
+): ReadonlyMap<FuzzRequest['kind'], fc.Arbitrary<FuzzRequest>> {
   const as = (kind: FuzzRequest['kind'], drafts: fc.Arbitrary<Draft>) =>
-    drafts.map((draft) => ({ ...draft, kind, operation }));
+    [kind, drafts.map((draft) => ({ ...draft, kind, operation }))] as const;
   const nearly = nearlyValid(operation);
-  return fc.oneof(
-    { weight: 3, arbitrary: as('valid', valid(operation)) },
-    ...(nearly === null ? [] : [{ weight: 3, arbitrary: as('nearly', nearly) }]),
-    { weight: 4, arbitrary: as('hostile', hostile(operation)) },
-  );
+  return new Map([
+    as('valid', valid(operation)),
+    ...(nearly === null ? [] : [as('nearly', nearly)]),
+    as('hostile', hostile(operation)),
+  ]);
 }
 
 function valid(operation: Documented): fc.Arbitrary<Draft> {

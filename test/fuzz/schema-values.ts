@@ -70,7 +70,8 @@ export function wrongValues(schema: Schema): readonly unknown[] {
 function rightObjects(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
   const { additionalProperties, propertyNames = {}, maxProperties = 10 } = schema;
   if (typeof additionalProperties !== 'object') throw new Error(`no keys in ${JSON.stringify(schema)}`);
-  const keys = rightTexts({ ...propertyNames, type: 'string' });
+  // No JSON parser of Till accepts this one.
+  const keys = rightTexts({ ...propertyNames, type: 'string' }).filter((key) => key !== '__proto__');
   return fc.dictionary(keys, rightValues(additionalProperties, ids), { maxKeys: maxProperties });
 }
 

@@ -10,8 +10,8 @@ import { createSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const amount = { short: 300, long: 4_000 };
-const rubbishAmount = { short: 100, long: 1_000 };
+const amount = { short: 120, long: 4_000 };
+const rubbishAmount = { short: 40, long: 1_000 };
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** They say what the rows of the mirrors show. */
