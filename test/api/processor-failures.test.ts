@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
 import { subscribed } from '../support/changes.ts';
 import type { Client, Method } from '../support/client.ts';
+import { effort } from '../support/effort.ts';
 import {
   createCustomer,
   createPaidPayment,
@@ -255,24 +256,37 @@ const operations: readonly Operation[] = [
 /** More often than any call is tried. */
 const everyTry = 10;
 
+type Fault = Readonly<Record<string, unknown>>;
+
 /**
- * Lets every operation meet the fault at once, then clears it: the same request must then go through, because nothing
+ * Lets every operation meet faults that get the same response: in the short form one of them, which differs from operation
+ * to operation, and in the long form each. How faults map to responses is proven in `test/processor/failures.test.ts`.
+ */
+async function meetEach(
+  faults: readonly Fault[],
+  check: (answer: Response) => Promise<void>,
+  client: Pick<Client, 'call'> = till,
+): Promise<void> {
+  for (const round of effort({ short: [0], long: [...faults.keys()] }))
+    await meet((place) => faults[(place + round) % faults.length] ?? {}, check, client);
+}
+
+/**
+ * Lets every operation meet its fault at once, then clears it: the same request must then go through, because nothing
  * that the fault left behind may stand in its way.
  */
 async function meet(
-  fault: Readonly<Record<string, unknown>>,
-  check: (answer: Response, operation: Operation) => Promise<void>,
-  { call: callAmid }: Pick<Client, 'call'> = till,
+  faultAt: (place: number) => Fault,
+  check: (answer: Response) => Promise<void>,
+  { call: callAmid }: Pick<Client, 'call'>,
 ): Promise<void> {
   const requests = await Promise.all(
     operations.map(async (operation) => ({ operation, request: await operation.prepare() })),
   );
-  for (const { there } of operations) {
-    await control('faults', { operation: there, times: everyTry, ...fault });
+  for (const [place, { there }] of operations.entries()) {
+    await control('faults', { operation: there, times: everyTry, ...faultAt(place) });
   }
-  await Promise.all(
-    requests.map(async ({ operation, request }) => check(await callAmid(...request), operation)),
-  );
+  await Promise.all(requests.map(async ({ request }) => check(await callAmid(...request))));
   await till.clearFaults();
   // A call whose effect is unknown keeps the turn of its subscription for a while.
   await expireTurns(till);
@@ -282,31 +296,29 @@ async function meet(
 }
 
 test('502: the processor does not accept our key', async () => {
-  for (const status of [401, 403]) {
-    await meet({ kind: 'error', status }, async (answer) => {
-      await readProblem(answer, 502, 'processor_misconfigured');
-    });
-  }
+  const faults = [401, 403].map((status) => ({ kind: 'error', status }));
+  await meetEach(faults, async (answer) => {
+    await readProblem(answer, 502, 'processor_misconfigured');
+  });
 });
 
 test('502: the processor gives an answer that makes no sense', async () => {
-  await meet({ kind: 'error', status: 418 }, async (answer) => {
+  await meetEach([{ kind: 'error', status: 418 }], async (answer) => {
     await readProblem(answer, 502, 'processor_bad_answer');
   });
 });
 
 test('503: the processor is down, limits us or cuts the line, and the answer says when to try again', async () => {
-  for (const fault of [
+  const faults = [
     { kind: 'error', status: 500 },
     { kind: 'error', status: 503 },
     { kind: 'error', status: 429 },
     { kind: 'reset_before' },
-  ]) {
-    await meet(fault, async (answer) => {
-      assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-      await readProblem(answer, 503, 'processor_unavailable');
-    });
-  }
+  ];
+  await meetEach(faults, async (answer) => {
+    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(answer, 503, 'processor_unavailable');
+  });
 });
 
 test('504: the processor does not answer in time', async () => {
@@ -314,5 +326,5 @@ test('504: the processor does not answer in time', async () => {
     assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
     await readProblem(answer, 504, 'processor_timeout');
   };
-  await meet({ kind: 'hang' }, check, impatient);
+  await meetEach([{ kind: 'hang' }], check, impatient);
 });
