@@ -5,6 +5,8 @@ export function atProcessEnd(end: () => Promise<unknown>): void {
   ends.push(end);
 }
 
+/** Runs everything, even after a failure: a server that is left open would keep the process alive. */
 export async function endProcess(): Promise<void> {
-  for (const end of ends) await end();
+  const results = await Promise.allSettled(ends.map((end) => end()));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
 }

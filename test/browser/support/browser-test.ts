@@ -33,10 +33,8 @@ let till: Promise<TillInProcess> | undefined;
 let world: Promise<World> | undefined;
 
 const life = createLifetime();
-atProcessEnd(async () => {
-  await closeBrowser();
-  await life.end();
-});
+atProcessEnd(closeBrowser);
+atProcessEnd(() => life.end());
 
 /** The Till of this process. Its webhooks wait until a test calls `settle`. */
 export function sharedTill(): Promise<TillInProcess> {
