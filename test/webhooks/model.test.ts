@@ -41,8 +41,8 @@ import {
 } from './model/model-run.ts';
 import { type World, worldOf } from './model/world.ts';
 
-const historiesPerWorld = effort({ short: 50, long: 100 });
-const seeded = seededRuns('MODEL', { short: 100, long: 2_000 });
+const historiesPerWorld = effort({ short: 25, long: 100 });
+const seeded = seededRuns('MODEL', { short: 50, long: 2_000 });
 const historiesPerDeadlyWorld = 15;
 /** Killing and starting a process takes as long as many histories. */
 const historiesPerDeadlyOne = 34;
