@@ -11,7 +11,7 @@ import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { causingWriteOf } from './causing-write.ts';
 import { erasedMark, redactPayload } from './redact-payload.ts';
 
@@ -54,11 +54,9 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
 
 /** The customer of a payment or subscription. */
 function ownerOf(object: WireObject): string | null {
-  return ifReadable(() => {
-    object.oneOf('object', ['payment_intent', 'subscription']);
-    const customer = object.raw('customer');
-    return typeof customer === 'string' ? object.shortText('customer') : object.object('customer').id();
-  });
+  if (!['payment_intent', 'subscription'].includes(object.optionalText('object') ?? '')) return null;
+  const expanded = object.optional('object', 'customer');
+  return expanded === null ? object.optional('shortText', 'customer') : expanded.optional('shortText', 'id');
 }
 
 /** An erased event about a person says nothing. One about a payment still says everything but the metadata. */
@@ -101,7 +99,7 @@ const readExpiredChange: Reader = (object) => {
 const readChangedSubscription: Reader = (object) => {
   const holder = WireObject.parse(object, 'object');
   const id = ['subscription', 'released_subscription']
-    .map((field) => ifReadable(() => holder.reference(field)))
+    .map((field) => holder.optional('reference', field))
     .find((reference) => reference !== null);
   return { subject: 'changedSubscription', facts: id ? [{ processorSubscriptionId: id }] : [] };
 };
@@ -109,7 +107,7 @@ const readChangedSubscription: Reader = (object) => {
 /** The stored event names the customer that had the payment method. */
 const readDetachedMethod: Reader = (object) => {
   const method = WireObject.parse(object, 'payment_method').expectKind('payment_method');
-  const processorCustomerId = ifReadable(() => method.reference('customer'));
+  const processorCustomerId = method.optional('reference', 'customer');
   const paymentMethodId = method.id();
   return {
     subject: 'detachedMethod',

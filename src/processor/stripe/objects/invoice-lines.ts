@@ -1,13 +1,13 @@
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { fetchPages } from '../wire/listing.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 
 /** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
 const linePagesMax = 10;
 
 /** Whether an invoice shows only its first ten lines. */
 export function hasMoreLines(invoice: WireObject): boolean {
-  return ifReadable(() => invoice.object('lines').flag('has_more')) === true;
+  return invoice.optional('object', 'lines')?.optional('flag', 'has_more') === true;
 }
 
 /** All lines of an invoice. The processor keeps those of a preview for three days. */

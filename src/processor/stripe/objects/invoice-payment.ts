@@ -66,12 +66,12 @@ export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): Inv
 }
 
 function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {
-  const intent = ifReadable(() => invoicePayment.object('payment').object('payment_intent'));
+  const intent = invoicePayment.optional('object', 'payment')?.optional('object', 'payment_intent') ?? null;
   const status = intent?.optionalText('status');
   if (intent === null || status === 'processing') return intent && 'processing';
   if (status === 'requires_action')
     return declineOf({ code: 'authentication_required', declineCode: null, message: '' });
-  const error = ifReadable(() => intent.object('last_payment_error'));
+  const error = intent.optional('object', 'last_payment_error');
   if (error === null) return null;
   return declineOf({
     code: error.optionalText('code'),

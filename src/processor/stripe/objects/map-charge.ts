@@ -20,20 +20,20 @@ export function mapCharge(value: unknown, asOf: AsOf): ChargeFacts | null {
 
 /** The latest charge of a payment intent: null if it has none, undefined if the response only contains its id. */
 export function latestChargeOf(intent: WireObject, asOf: AsOf): Charge | null | undefined {
-  const charge = ifReadable(() => ({ latest: intent.raw('latest_charge') }));
-  if (charge === null || typeof charge.latest === 'string') return undefined;
-  if (charge.latest === null) return null;
+  const latest = intent.has('latest_charge') ? intent.raw('latest_charge') : undefined;
+  if (latest === null) return null;
+  if (latest === undefined || typeof latest === 'string') return undefined;
   return ifReadable(() => chargeOf(intent.object('latest_charge').expectKind('charge'), asOf)) ?? undefined;
 }
 
 function chargeOf(charge: WireObject, asOf: AsOf): Charge {
-  const details = ifReadable(() => charge.object('payment_method_details'));
-  const refunds = ifReadable(() => charge.object('refunds').array('data'));
+  const details = charge.optional('object', 'payment_method_details');
+  const refunds = charge.optional('object', 'refunds')?.optional('array', 'data') ?? null;
   return {
     processorChargeId: charge.id(),
     createdAt: charge.createdAt(asOf.earliest),
     paymentMethod: details && ifReadable(() => describeMethod(charge.shortText('payment_method'), details)),
-    captureBefore: details && ifReadable(() => details.object('card').moment('capture_before')),
+    captureBefore: details && (details.optional('object', 'card')?.optionalMoment('capture_before') ?? null),
     ...(refunds === null ? {} : { hasRefunds: refunds.length > 0 }),
   };
 }

@@ -1,6 +1,6 @@
 import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
 import type { AsOf } from '../../../model/facts.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';
 
 /**
@@ -19,8 +19,8 @@ export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedD
     status: dispute.shortText('status'),
     amount: dispute.amount('amount'),
     currency: dispute.currency('currency'),
-    reason: ifReadable(() => dispute.shortText('reason')),
-    evidenceDueBy: ifReadable(() => dispute.object('evidence_details').moment('due_by')),
+    reason: dispute.optional('shortText', 'reason'),
+    evidenceDueBy: dispute.optional('object', 'evidence_details')?.optionalMoment('due_by') ?? null,
     // Required, because it decides which dispute of a payment is the newest.
     createdAt: dispute.moment('created'),
     asOf,
@@ -33,6 +33,6 @@ export function isLinked(facts: DisputeFacts | UnlinkedDisputeFacts): facts is D
 
 /** Both references may be null, an id, or the object itself, which names the payment intent. */
 function paymentIntentOf(dispute: WireObject): string | null {
-  const ofCharge = () => dispute.object('charge').reference('payment_intent');
-  return ifReadable(() => dispute.reference('payment_intent')) ?? ifReadable(ofCharge);
+  const shown = dispute.optional('reference', 'payment_intent');
+  return shown ?? dispute.optional('object', 'charge')?.optional('reference', 'payment_intent') ?? null;
 }

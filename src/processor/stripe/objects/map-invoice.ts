@@ -32,7 +32,7 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     hostedInvoiceUrl: invoice.optionalText('hosted_invoice_url'),
     ...(coversUntil === undefined ? {} : { coversUntil }),
     number: invoice.optionalText('number'),
-    amountRemaining: ifReadable(() => invoice.wholeNumber('amount_remaining')),
+    amountRemaining: invoice.optional('wholeNumber', 'amount_remaining'),
     attemptCount: attemptCountOf(invoice),
     ...(invoice.has('next_payment_attempt')
       ? { nextPaymentAttemptAt: isToPay ? invoice.optionalMoment('next_payment_attempt') : null }
@@ -63,7 +63,7 @@ export function mapInvoicePayment(value: unknown): {
 const attemptCountMax = 2_147_483_647;
 
 function attemptCountOf(invoice: WireObject): number | null {
-  const count = ifReadable(() => invoice.wholeNumber('attempt_count'));
+  const count = invoice.optional('wholeNumber', 'attempt_count');
   return count !== null && count >= 0 && count <= attemptCountMax ? count : null;
 }
 
@@ -98,24 +98,24 @@ export function coversUntilOf(
   if (lines === null) return undefined;
   const ends = lines
     .filter((line) => isBilledPeriod(line, isFirst))
-    .map((line) => ifReadable(() => line.object('period').moment('end')));
+    .map((line) => line.optional('object', 'period')?.optionalMoment('end') ?? null);
   if (!ends.every((end) => end !== null) || lines.some((line) => !line.has('amount'))) return undefined;
   return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
 }
 
 /** Since 2025-03-31 `parent` says where a line comes from; before, the line itself did. */
 function isBilledPeriod(line: WireObject, isFirst: boolean): boolean {
-  const amount = ifReadable(() => line.wholeNumber('amount'));
+  const amount = line.optional('wholeNumber', 'amount');
   if (amount !== null && amount < 0) return false;
   if (!line.has('parent')) return paysPeriod(line, line.optionalText('type') === 'subscription', isFirst);
-  const parent = ifReadable(() => line.object('parent'));
+  const parent = line.optional('object', 'parent');
   if (parent === null) return false;
   const type = parent.optionalText('type') ?? '';
-  const details = ifReadable(() => parent.object(type));
+  const details = parent.optional('object', type);
   return details !== null && paysPeriod(details, type === 'subscription_item_details', isFirst);
 }
 
 function paysPeriod(details: WireObject, isOfSubscription: boolean, isFirst: boolean): boolean {
-  const isProration = ifReadable(() => details.flag('proration')) === true;
+  const isProration = details.optional('flag', 'proration') === true;
   return isProration ? isFirst : isOfSubscription;
 }

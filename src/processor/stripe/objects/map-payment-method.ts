@@ -22,14 +22,14 @@ export function mapPaymentMethod(value: unknown, asOf: AsOf): AttachablePaymentM
 /** Each type of payment method has its details in a field of its own name. Only cards are sure to have all four. */
 export function describeMethod(id: string, described: WireObject): PaymentMethod {
   const type = described.shortText('type');
-  const own = ifReadable(() => described.object(type));
+  const own = described.optional('object', type);
   return {
     id,
     type,
-    brand: own && ifReadable(() => own.shortText('brand')),
-    last4: own && ifReadable(() => own.shortText('last4')),
-    expMonth: own && ifReadable(() => own.wholeNumber('exp_month')),
-    expYear: own && ifReadable(() => own.wholeNumber('exp_year')),
+    brand: own?.optional('shortText', 'brand') ?? null,
+    last4: own?.optional('shortText', 'last4') ?? null,
+    expMonth: own?.optional('wholeNumber', 'exp_month') ?? null,
+    expYear: own?.optional('wholeNumber', 'exp_year') ?? null,
   };
 }
 

@@ -3,7 +3,7 @@ import type { PaymentFacts, PaymentFailure } from '../../../model/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { metadataOf } from '../wire/wire-metadata.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { latestChargeOf } from './map-charge.ts';
 
 /** Maps the processor's payment intent statuses to Till's. */
@@ -26,7 +26,7 @@ export function mapPaymentResponse(value: unknown, asOf: AsOf): PaymentFacts {
     ...mapPayment(value, asOf),
     description: intent.optionalText('description'),
     ...(charge === undefined ? {} : { charge }),
-    isDisputed: ifReadable(() => intent.object('latest_charge').flag('disputed')) ?? false,
+    isDisputed: intent.optional('object', 'latest_charge')?.optional('flag', 'disputed') ?? false,
   };
 }
 
@@ -55,13 +55,13 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
 /** Before a payment succeeds nothing is received, so the amount is required only then. */
 function amountReceivedOf(intent: WireObject, status: PaymentFacts['status']): number {
   if (status === 'succeeded') return intent.amount('amount_received');
-  return ifReadable(() => intent.amount('amount_received')) ?? 0;
+  return intent.optional('amount', 'amount_received') ?? 0;
 }
 
 /** Only an authorised payment has an amount to capture. An amount that cannot be read must not lose the status. */
 function amountCapturableOf(intent: WireObject): number {
   if (intent.text('status') !== 'requires_capture') return 0;
-  return ifReadable(() => intent.amount('amount_capturable')) ?? 0;
+  return intent.optional('amount', 'amount_capturable') ?? 0;
 }
 
 /** Enough for the processor's longest messages. */
@@ -69,7 +69,7 @@ const messageLengthMax = 500;
 
 /** Why the last attempt failed. The processor clears it when the next attempt begins. */
 function failureOf(intent: WireObject): PaymentFailure | null {
-  const error = ifReadable(() => intent.object('last_payment_error'));
+  const error = intent.optional('object', 'last_payment_error');
   if (error === null) return null;
   return {
     code: error.optionalText('code'),
@@ -84,6 +84,6 @@ export function clientSecretOfPayment(value: unknown): string | null {
 
 /** The customer of the payment intent that an object belongs to. Absent unless the payment intent is expanded. */
 export function customerOfPayment(object: WireObject): { readonly processorCustomerId?: string | null } {
-  const payment = ifReadable(() => object.object('payment_intent'));
+  const payment = object.optional('object', 'payment_intent');
   return payment?.has('customer') ? { processorCustomerId: payment.referenceOrNull('customer') } : {};
 }

@@ -51,8 +51,9 @@ export function mapPlan(value: unknown, asOf: AsOf): PlanFacts {
 const intervalCountMax = 1_095;
 
 function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'intervalCount'> {
+  const recurring = price.optional('object', 'recurring');
+  if (recurring === null) return { interval: null, intervalCount: 1 };
   const recurrence = ifReadable(() => {
-    const recurring = price.object('recurring');
     const intervalCount = recurring.has('interval_count') ? recurring.amount('interval_count', 1) : 1;
     const isShown = intervalCount <= intervalCountMax;
     return isShown ? { interval: recurring.oneOf('interval', planIntervals), intervalCount } : null;
@@ -63,10 +64,10 @@ function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'interva
 /** Why a price cannot be a Till plan. Only what the price shows counts, so that a response can leave out the rest. */
 export function obstacleOf(price: WireObject): { readonly obstacle?: PriceObstacle } {
   const shown = (field: string) => price.has(field) && price.raw(field) !== null;
-  const usage = ifReadable(() => price.object('recurring').text('usage_type'));
+  const usage = price.optional('object', 'recurring')?.optionalText('usage_type');
   const obstacles: readonly (PriceObstacle | false)[] = [
-    ifReadable(() => price.text('type')) === 'one_time' && 'one_time',
-    ifReadable(() => price.text('billing_scheme')) === 'tiered' && 'tiered',
+    price.optionalText('type') === 'one_time' && 'one_time',
+    price.optionalText('billing_scheme') === 'tiered' && 'tiered',
     usage === 'metered' && 'metered',
     shown('transform_quantity') && 'packaged',
     shown('custom_unit_amount') && 'custom_amount',

@@ -34,7 +34,7 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     isPaused: subscription.text('status') === 'paused',
     currency: subscription.currency('currency'),
     items: [first, ...others],
-    processorScheduleId: ifReadable(() => subscription.referenceOrNull('schedule')),
+    processorScheduleId: subscription.optional('reference', 'schedule'),
     pendingUpdate: pendingUpdateOf(subscription),
     changeMarks: changeMarksOf(subscription),
   };
@@ -48,12 +48,12 @@ function mapItem(item: WireObject): ChangeableItem {
     processorPriceId: price.id(),
     quantity: quantityOf(item),
     interval: `${recurring.wholeNumber('interval_count')} ${recurring.text('interval')}`,
-    unitAmount: ifReadable(() => price.wholeNumber('unit_amount')),
+    unitAmount: price.optional('wholeNumber', 'unit_amount'),
   };
 }
 
 function pendingUpdateOf(subscription: WireObject): PendingUpdate | null {
-  const update = ifReadable(() => subscription.object('pending_update'));
+  const update = subscription.optional('object', 'pending_update');
   if (update === null) return null;
   const items = ifReadable(() =>
     update.objects('subscription_items').map((item) => ({
@@ -63,7 +63,7 @@ function pendingUpdateOf(subscription: WireObject): PendingUpdate | null {
   );
   return {
     // The processor bills a pending update with the latest invoice.
-    processorInvoiceId: ifReadable(() => subscription.referenceOrNull('latest_invoice')),
+    processorInvoiceId: subscription.optional('reference', 'latest_invoice'),
     items: items ?? [],
     changeMarks: changeMarksOf(update),
   };
@@ -81,8 +81,8 @@ function changeMarksOf(object: WireObject): readonly string[] {
 export function mapCharge(value: unknown): InvoiceCharge {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
   const intents = (ifReadable(() => invoice.list('payments')) ?? []).flatMap((payment) => {
-    const intent = ifReadable(() => payment.object('payment').object('payment_intent'));
-    return intent === null ? [] : [{ intent, createdAt: payment.createdAt(new Date(0)) }];
+    const intent = payment.optional('object', 'payment')?.optional('object', 'payment_intent');
+    return intent == null ? [] : [{ intent, createdAt: payment.createdAt(new Date(0)) }];
   });
   const [newest] = intents.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
   const status = invoice.oneOf('status', invoiceStatuses);
@@ -102,7 +102,7 @@ const failed: readonly string[] = ['requires_payment_method', 'canceled'];
 
 function declineOf(intent: WireObject): ChargeDecline | null {
   if (!failed.includes(intent.text('status'))) return null;
-  const error = ifReadable(() => intent.object('last_payment_error'));
+  const error = intent.optional('object', 'last_payment_error');
   // The bank asks for the customer, who can still authenticate with the same card.
   if (error === null || error.optionalText('code') === 'authentication_required') return null;
   return {
@@ -116,12 +116,12 @@ function declineOf(intent: WireObject): ChargeDecline | null {
 /** Without its lines, of which the invoice may show only some. */
 export function mapPreview(value: unknown, asOf: AsOf): Omit<ChangePreview, 'lines'> {
   const invoice = WireObject.parse(value, 'invoice').expectKind('invoice');
-  const details = ifReadable(() => invoice.object('parent').object('subscription_details'));
+  const details = invoice.optional('object', 'parent')?.optional('object', 'subscription_details');
   return {
     amountDue: invoice.wholeNumber('amount_due'),
     currency: invoice.currency('currency'),
     prorationDate: details?.optionalMoment('subscription_proration_date') ?? null,
-    now: ifReadable(() => invoice.moment('created')) ?? asOf.latest,
+    now: invoice.optionalMoment('created') ?? asOf.latest,
   };
 }
 
@@ -137,7 +137,7 @@ export function mapPreviewLine(line: WireObject): PreviewLine {
 }
 
 function isProration(line: WireObject): boolean {
-  const parent = ifReadable(() => line.object('parent'));
-  if (parent === null) return false;
-  return ifReadable(() => parent.object(parent.text('type')).flag('proration')) ?? false;
+  const parent = line.optional('object', 'parent');
+  const details = parent?.optional('object', parent.optionalText('type') ?? '');
+  return details?.optional('flag', 'proration') ?? false;
 }

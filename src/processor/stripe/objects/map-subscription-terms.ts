@@ -20,13 +20,16 @@ export const termExpansionsInList = [...ownTerms, 'latest_invoice'].map((path) =
 
 /** An item of a price without a quantity, such as a metered one, counts as one. */
 export function quantityOf(item: WireObject): number {
-  return ifReadable(() => item.amount('quantity')) ?? 1;
+  return item.optional('amount', 'quantity') ?? 1;
 }
 
 /** The first discount of a subscription. Older API versions have one discount instead of a list. */
 export function discountOf(subscription: WireObject): SubscriptionTermFacts['discount'] {
+  if (!subscription.has('discounts')) {
+    const id = subscription.optional('object', 'discount')?.optional('shortText', 'id') ?? null;
+    return id === null ? null : { processorDiscountId: id };
+  }
   return ifReadable(() => {
-    if (!subscription.has('discounts')) return { processorDiscountId: subscription.object('discount').id() };
     const [first] = subscription.array('discounts');
     if (first === undefined || first === null) return null;
     if (typeof first === 'string')
@@ -45,10 +48,11 @@ const unpaid: readonly string[] = ['draft', 'open'];
  * Undefined if the invoice is not expanded.
  */
 export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts['usedDiscount'] {
-  const raw = ifReadable(() => subscription.raw('latest_invoice'));
-  if (typeof raw === 'string') return undefined;
+  if (subscription.has('latest_invoice') && typeof subscription.raw('latest_invoice') === 'string')
+    return undefined;
+  const invoice = subscription.optional('object', 'latest_invoice');
+  if (invoice === null) return null;
   return ifReadable(() => {
-    const invoice = subscription.object('latest_invoice');
     const status = invoice.text('status');
     const [first] = invoice.array('discounts');
     if (typeof first === 'string') return unpaid.includes(status) ? { processorDiscountId: first } : null;
@@ -59,18 +63,20 @@ export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts[
 }
 
 function isOnce(discount: WireObject): boolean {
-  return ifReadable(() => discount.object('source').object('coupon').text('duration')) === 'once';
+  return (
+    discount.optional('object', 'source')?.optional('object', 'coupon')?.optionalText('duration') === 'once'
+  );
 }
 
 function expandedDiscount(discount: WireObject): Discount {
   const coupon = discount.object('source').object('coupon');
-  const hasAmount = ifReadable(() => coupon.amount('amount_off')) !== null;
+  const hasAmount = coupon.optional('amount', 'amount_off') !== null;
   return {
     processorDiscountId: discount.id(),
-    code: ifReadable(() => discount.object('promotion_code').text('code')),
-    percentOff: ifReadable(() => coupon.number('percent_off')),
-    amountOff: ifReadable(() => coupon.amount('amount_off')),
-    currency: hasAmount ? ifReadable(() => coupon.currency('currency')) : null,
+    code: discount.optional('object', 'promotion_code')?.optionalText('code') ?? null,
+    percentOff: coupon.optional('number', 'percent_off'),
+    amountOff: coupon.optional('amount', 'amount_off'),
+    currency: hasAmount ? coupon.optional('currency', 'currency') : null,
     endsAt: discount.optionalMoment('end')?.toISOString() ?? null,
     ...(isOnce(discount) ? { isOnce: true } : {}),
   };
@@ -87,9 +93,9 @@ export function pendingChangeOf(
   current: readonly [PendingItemFacts, ...PendingItemFacts[]],
 ): PendingChangeFacts | null | undefined {
   if (ended.includes(subscription.text('status'))) return null;
-  const update = ifReadable(() => subscription.object('pending_update'));
+  const update = subscription.optional('object', 'pending_update');
   if (update !== null) return { items: pendingItems(update) ?? current, at: null };
-  const schedule = ifReadable(() => subscription.raw('schedule'));
+  const schedule = subscription.has('schedule') ? subscription.raw('schedule') : null;
   if (schedule === null) return null;
   return typeof schedule === 'string' ? undefined : scheduledChange(subscription, current);
 }

@@ -36,12 +36,12 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     // Required while a trial runs, and decorative at any other time.
     trialEnd:
       status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
-    cancelAtPeriodEnd: ifReadable(() => subscription.flag('cancel_at_period_end')) ?? false,
+    cancelAtPeriodEnd: subscription.optional('flag', 'cancel_at_period_end') ?? false,
     cancelAt: subscription.optionalMoment('cancel_at'),
     canceledAt: subscription.optionalMoment('canceled_at'),
     endedAt: subscription.optionalMoment('ended_at'),
-    processorLatestInvoiceId: ifReadable(() => subscription.reference('latest_invoice')),
-    defaultPaymentMethodId: ifReadable(() => subscription.reference('default_payment_method')),
+    processorLatestInvoiceId: subscription.optional('reference', 'latest_invoice'),
+    defaultPaymentMethodId: subscription.optional('reference', 'default_payment_method'),
     discount: discountOf(subscription),
     ...(usedDiscount === undefined ? {} : { usedDiscount }),
     ...(pendingChange === undefined ? {} : { pendingChange }),
@@ -72,10 +72,11 @@ function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
 /** Before 2025-03-31 the subscription had the period; since then each item has its own. */
 function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
   const period = subscription.has('current_period_end') ? subscription : item;
+  const price = item.optional('object', 'price');
   return {
     processorPriceId: item.reference('price'),
     planLocalId: item.localIdOf('price'),
-    ...(ifReadable(() => obstacleOf(item.object('price'))) ?? {}),
+    ...(price === null ? {} : obstacleOf(price)),
     quantity: quantityOf(item),
     currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),
@@ -88,18 +89,15 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
  * 0.) Responses always have the version that the adapter requests, so only the newer shape occurs here.
  */
 export function clientSecretOfSubscription(value: unknown): string | null {
-  return ifReadable(() => {
-    const invoice = WireObject.parse(value, 'subscription').object('latest_invoice');
-    if (invoice.text('status') !== 'open') return null;
-    return invoice.object('confirmation_secret').text('client_secret');
-  });
+  const invoice = WireObject.parse(value, 'subscription').optional('object', 'latest_invoice');
+  if (invoice?.optionalText('status') !== 'open') return null;
+  return invoice.optional('object', 'confirmation_secret')?.optionalText('client_secret') ?? null;
 }
 
 /** The secret with which a trial gets its card, from a subscription with `pending_setup_intent` expanded. */
 export function setupSecretOf(value: unknown): string | null {
-  return ifReadable(() => {
-    const subscription = WireObject.parse(value, 'subscription');
-    if (subscription.text('status') !== 'trialing') return null;
-    return clientSecretOf(subscription.object('pending_setup_intent'));
-  });
+  const subscription = WireObject.parse(value, 'subscription');
+  const intent = subscription.optional('object', 'pending_setup_intent');
+  if (intent === null || subscription.optionalText('status') !== 'trialing') return null;
+  return ifReadable(() => clientSecretOf(intent));
 }

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import { UnmappableError } from '../../port/event-facts.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { quantityOf } from './map-subscription-terms.ts';
 
 export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
@@ -32,7 +32,7 @@ export function phasesWithChange(subscription: WireObject, change: PhaseChange):
     .find((item) => item.reference('price') === change.presentPriceId);
   if (changed === undefined) throw new UnmappableError('subscription.items lacks the price of the change');
   const carriedOver = { ...settingsOf(current), ...termsOf(subscription) };
-  const cancelAt = ifReadable(() => subscription.wholeNumber('cancel_at'));
+  const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
   return [
     {
       ...{ ...carriedOver, items, ...trialOf(subscription) },
@@ -77,7 +77,7 @@ export function phasesWithMethod(subscription: WireObject, paymentMethodId: stri
  * customer's default. Empty if there is no schedule, or if it has ended.
  */
 export function scheduledMethods(subscription: WireObject): readonly (string | null)[] {
-  const schedule = ifReadable(() => subscription.object('schedule'));
+  const schedule = subscription.optional('object', 'schedule');
   if (schedule === null || schedule.objectOrNull('current_phase') === null) return [];
   const settings = schedule.object('default_settings');
   const byDefault = settings.referenceOrNull('default_payment_method');
@@ -124,7 +124,7 @@ function subscriptionItem(item: WireObject): PhaseItem & { readonly price: strin
 }
 
 function laterPhase(phase: WireObject): Phase {
-  const trialEnd = ifReadable(() => phase.wholeNumber('trial_end'));
+  const trialEnd = phase.optional('wholeNumber', 'trial_end');
   const discounts = phase.objects('discounts').map(phaseDiscount);
   return {
     ...settingsOf(phase),
@@ -141,7 +141,7 @@ function laterPhase(phase: WireObject): Phase {
 
 function phaseDiscount(discount: WireObject): PhaseDiscount {
   const name = (['discount', 'promotion_code', 'coupon'] as const).find(
-    (field) => ifReadable(() => discount.reference(field)) !== null,
+    (field) => discount.optional('reference', field) !== null,
   );
   if (name === undefined) throw new UnmappableError(`${discount.path} names no discount`);
   return { [name]: discount.reference(name) };
@@ -165,7 +165,7 @@ function settingsOf(phase: WireObject): Partial<Phase> {
 /** The fields that have a value, as parameters. Their types are those of the processor's own object. */
 function copied(object: WireObject, fields: readonly string[]): Record<string, never> {
   const values = fields.flatMap((field) => {
-    const value = ifReadable(() => object.raw(field));
+    const value = object.has(field) ? object.raw(field) : null;
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return isEmpty ? [] : [[field, value]];
   });
@@ -173,7 +173,7 @@ function copied(object: WireObject, fields: readonly string[]): Record<string, n
 }
 
 function idsIn(object: WireObject, field: string): string[] {
-  return (ifReadable(() => object.array(field)) ?? []).map(idOf);
+  return (object.optional('array', field) ?? []).map(idOf);
 }
 
 function idOf(value: unknown): string {

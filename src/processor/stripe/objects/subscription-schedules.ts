@@ -4,7 +4,7 @@ import type { ScheduleCalls } from '../../port/schedule-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
 import type { Refusal } from '../wire/refusal.ts';
-import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { WireObject } from '../wire/wire-object.ts';
 import { quantityOf } from './map-subscription-terms.ts';
 import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
 
@@ -98,7 +98,7 @@ function createSetPhases({ stripe, call }: AdapterContext) {
         const subscription = WireObject.parse(response, 'subscription').expectKind('subscription');
         const schedule = subscription.objectOrNull('schedule');
         if (schedule === null) return null;
-        const cancelAt = ifReadable(() => subscription.wholeNumber('cancel_at'));
+        const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
         const wanted = phasesOf(subscription);
         return wanted === null ? overtaken : { id: schedule.id(), hasEnd: cancelAt !== null, ...wanted };
       },

@@ -52,29 +52,30 @@ export function createSubscriptionToPayRead({
 
 export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'invoices'> {
   const subscription = WireObject.parse(value, 'subscription');
-  const isChanging = ifReadable(() => subscription.objectOrNull('pending_update')) !== null;
+  const isChanging = subscription.optional('object', 'pending_update') !== null;
+  const setupIntent = subscription.optional('object', 'pending_setup_intent');
   return {
     // It already has a row, with its links.
     subscription: mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf),
     isPaused: subscription.text('status') === 'paused',
     paymentMethodId: defaultOfSubscription(subscription),
     // The processor bills a change that waits for its payment with the latest invoice.
-    changeInvoiceId: isChanging ? ifReadable(() => subscription.referenceOrNull('latest_invoice')) : null,
-    setupClientSecret: ifReadable(() => clientSecretOf(subscription.object('pending_setup_intent'))),
+    changeInvoiceId: isChanging ? subscription.optional('reference', 'latest_invoice') : null,
+    setupClientSecret: setupIntent && ifReadable(() => clientSecretOf(setupIntent)),
   };
 }
 
 export function mapSubscriptionInvoice(value: unknown, asOf: AsOf): SubscriptionInvoice {
   const invoice = WireObject.parse(value, 'invoice');
   const starts = (ifReadable(() => invoice.list('lines')) ?? []).flatMap(
-    (line) => ifReadable(() => line.object('period').moment('start').getTime()) ?? [],
+    (line) => line.optional('object', 'period')?.optionalMoment('start')?.getTime() ?? [],
   );
   return {
     processorInvoiceId: invoice.id(),
     status: invoice.optionalText('status'),
     isOneOff: invoice.optionalText('billing_reason') === 'manual',
     billsFrom: starts.length === 0 ? null : new Date(Math.min(...starts)),
-    paidAt: ifReadable(() => invoice.object('status_transitions').moment('paid_at')),
+    paidAt: invoice.optional('object', 'status_transitions')?.optionalMoment('paid_at') ?? null,
     facts: ifReadable(() => mapInvoice(value, asOf)),
   };
 }

@@ -37,7 +37,7 @@ export class WireObject {
   }
 
   text(field: string): string {
-    return this.#text(field, this.#present(field));
+    return this.#read(kinds.text, field);
   }
 
   id(): string {
@@ -46,20 +46,25 @@ export class WireObject {
 
   /** A text that fits an index. */
   shortText(field: string): string {
-    const value = this.text(field);
-    if (value.length > indexedLengthMax)
-      throw this.#wrong(field, value, `a text of at most ${indexedLengthMax} characters`);
-    return value;
+    return this.#read(kinds.shortText, field);
   }
 
   textOrNull(field: string): string | null {
-    const value = this.#present(field);
-    return value === null ? null : this.#text(field, value);
+    return this.#present(field) === null ? null : this.text(field);
   }
 
-  /** For decorative fields, and for fields that the processor sometimes leaves out. */
+  /**
+   * A decorative field, or one that the processor sometimes leaves out: null where it is absent or unreadable. A charge
+   * must not be lost because of a field that Till only shows. Most objects lack some of these, so this never throws.
+   */
+  optional<K extends keyof typeof kinds>(kind: K, field: string): Read<K> | null {
+    const value = kinds[kind](this.#fields[field], this.path, field);
+    // The table has this kind's reader under its name, which the compiler cannot follow.
+    return value instanceof Misfit ? null : (value as Read<K>);
+  }
+
   optionalText(field: string): string | null {
-    return ifReadable(() => this.text(field));
+    return this.optional('text', field);
   }
 
   /** At the processor many texts may be empty, which means that they have no value. */
@@ -68,16 +73,7 @@ export class WireObject {
   }
 
   wholeNumber(field: string): number {
-    const value = this.#present(field);
-    if (!Number.isSafeInteger(value)) throw this.#wrong(field, value, 'a whole number');
-    return Number(value);
-  }
-
-  /** A number that may have decimals, such as a percentage. */
-  number(field: string): number {
-    const value = this.#present(field);
-    if (typeof value !== 'number' || !Number.isFinite(value)) throw this.#wrong(field, value, 'a number');
-    return value;
+    return this.#read(kinds.wholeNumber, field);
   }
 
   /** An amount of money. Every stored amount has a lower bound. */
@@ -93,15 +89,11 @@ export class WireObject {
 
   /** In lower case, as everywhere in Till. */
   currency(field: string): string {
-    const value = this.text(field).toLowerCase();
-    if (!currencyCode.test(value)) throw this.#wrong(field, value, 'a currency');
-    return value;
+    return this.#read(kinds.currency, field);
   }
 
   flag(field: string): boolean {
-    const value = this.#present(field);
-    if (typeof value !== 'boolean') throw this.#wrong(field, value, 'true or false');
-    return value;
+    return this.#read(kinds.flag, field);
   }
 
   /**
@@ -113,23 +105,20 @@ export class WireObject {
 
   /** When the object was created. Only used for display and sorting, so a response without it is still valid. */
   createdAt(fallback: Date): Date {
-    return ifReadable(() => this.moment('created')) ?? fallback;
+    return this.optional('moment', 'created') ?? fallback;
   }
 
   moment(field: string): Date {
-    const seconds = this.wholeNumber(field);
-    if (seconds < 0 || seconds > momentSecondsMax) throw this.#wrong(field, seconds, 'a time in seconds');
-    return new Date(seconds * 1000);
+    return this.#read(kinds.moment, field);
   }
 
   optionalMoment(field: string): Date | null {
-    return ifReadable(() => this.moment(field));
+    return this.optional('moment', field);
   }
 
   /** An id, or the id of the object itself where it is expanded. */
   reference(field: string): string {
-    const value = this.#present(field);
-    return isRecord(value) ? this.object(field).text('id') : this.#text(field, value);
+    return this.#read(kinds.reference, field);
   }
 
   referenceOrNull(field: string): string | null {
@@ -137,7 +126,7 @@ export class WireObject {
   }
 
   object(field: string): WireObject {
-    return WireObject.parse(this.#present(field), `${this.path}.${field}`);
+    return this.#read(kinds.object, field);
   }
 
   objectOrNull(field: string): WireObject | null {
@@ -160,9 +149,7 @@ export class WireObject {
   }
 
   array(field: string): readonly unknown[] {
-    const value = this.#present(field);
-    if (!Array.isArray(value)) throw this.#wrong(field, value, 'a list');
-    return value;
+    return this.#read(kinds.array, field);
   }
 
   /** One of the known values. The processor's sets are open: a new value is an error, not a guess. */
@@ -220,14 +207,12 @@ export class WireObject {
     return value;
   }
 
-  #text(field: string, value: unknown): string {
-    if (typeof value !== 'string' || value === '') throw this.#wrong(field, value, 'a text');
-    // PostgreSQL cannot store NUL, and its error would look worth retrying.
-    if (value.includes('\0')) throw new UnmappableError(`${this.path}.${field} contains a NUL character`);
-    // A lone surrogate would be stored as another character, and not be found again.
-    if (!value.isWellFormed())
-      throw new UnmappableError(`${this.path}.${field} contains an unpaired surrogate`);
-    return value;
+  #read<T>(kind: Kind<T>, field: string): T {
+    const value = this.#present(field);
+    const read = kind(value, this.path, field);
+    if (!(read instanceof Misfit)) return read;
+    if (read.expected === null) throw new UnmappableError(`${this.path}.${field} ${read.fault}`);
+    throw this.#wrong(field, value, read.expected);
   }
 
   #wrong(field: string, value: unknown, expected: string): UnmappableError {
@@ -237,10 +222,81 @@ export class WireObject {
   }
 }
 
-/**
- * Reads a decorative field: null where it is absent or unreadable. A charge must not be lost because of a field that
- * Till only shows.
- */
+/** Why a value is not what a field must have. */
+class Misfit {
+  readonly expected: string | null;
+  readonly fault: string;
+
+  constructor(expected: string | null, fault = '') {
+    this.expected = expected;
+    this.fault = fault;
+  }
+}
+
+/** Reads a value that a field may have, or says why it cannot. */
+type Kind<T> = (value: unknown, path: string, field: string) => T | Misfit;
+
+type Read<K extends keyof typeof kinds> = Exclude<ReturnType<(typeof kinds)[K]>, Misfit>;
+
+const misfits = {
+  text: new Misfit('a text'),
+  shortText: new Misfit(`a text of at most ${indexedLengthMax} characters`),
+  // PostgreSQL cannot store NUL, and its error would look worth retrying.
+  nul: new Misfit(null, 'contains a NUL character'),
+  // A lone surrogate would be stored as another character, and not be found again.
+  surrogate: new Misfit(null, 'contains an unpaired surrogate'),
+  wholeNumber: new Misfit('a whole number'),
+  number: new Misfit('a number'),
+  amount: new Misfit('an amount of at least 0'),
+  currency: new Misfit('a currency'),
+  flag: new Misfit('true or false'),
+  moment: new Misfit('a time in seconds'),
+  object: new Misfit('an object'),
+  array: new Misfit('a list'),
+};
+
+const kinds = {
+  text: readText,
+  shortText: (value) => {
+    const text = readText(value);
+    return typeof text === 'string' && text.length > indexedLengthMax ? misfits.shortText : text;
+  },
+  wholeNumber: readWholeNumber,
+  /** A number that may have decimals, such as a percentage. */
+  number: (value) => (typeof value === 'number' && Number.isFinite(value) ? value : misfits.number),
+  amount: (value) => {
+    const amount = readWholeNumber(value);
+    return typeof amount === 'number' && amount < 0 ? misfits.amount : amount;
+  },
+  currency: (value) => {
+    const text = readText(value);
+    if (typeof text !== 'string') return text;
+    const code = text.toLowerCase();
+    return currencyCode.test(code) ? code : misfits.currency;
+  },
+  flag: (value) => (typeof value === 'boolean' ? value : misfits.flag),
+  moment: (value) => {
+    const seconds = readWholeNumber(value);
+    if (typeof seconds !== 'number') return seconds;
+    return seconds < 0 || seconds > momentSecondsMax ? misfits.moment : new Date(seconds * 1000);
+  },
+  reference: (value) => readText(isRecord(value) ? value['id'] : value),
+  object: (value, path, field) =>
+    isRecord(value) ? WireObject.parse(value, `${path}.${field}`) : misfits.object,
+  array: (value) => (Array.isArray(value) ? value : misfits.array),
+} satisfies Record<string, Kind<unknown>>;
+
+function readText(value: unknown): string | Misfit {
+  if (typeof value !== 'string' || value === '') return misfits.text;
+  if (value.includes('\0')) return misfits.nul;
+  return value.isWellFormed() ? value : misfits.surrogate;
+}
+
+function readWholeNumber(value: unknown): number | Misfit {
+  return Number.isSafeInteger(value) ? Number(value) : misfits.wholeNumber;
+}
+
+/** Null if an object of several fields cannot be read. For one field, `optional` is enough, and throws nothing. */
 export function ifReadable<T>(read: () => T): T | null {
   try {
     return read();
@@ -271,7 +327,7 @@ export function withKnownLinks(response: unknown, { localId, ...references }: Kn
   const object = WireObject.parse(response, 'answer');
   const links = Object.entries(references).map(([field, known]) => [
     field,
-    known ?? ifReadable(() => object.reference(field)),
+    known ?? object.optional('reference', field),
   ]);
   const known = { ...response, ...Object.fromEntries(links) };
   if (localId === undefined) return known;
