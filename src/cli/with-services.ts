@@ -2,7 +2,7 @@ import { withDeadline } from '../platform/deadline.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
-import type { BeforeCall } from '../processor/port/before-call.ts';
+import type { BeforeCall } from '../processor/port/processor.ts';
 import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
 import type { Call } from './command.ts';
@@ -52,9 +52,8 @@ export async function joinServices(start: Start, beforeCall?: BeforeCall) {
 /** The processor of a running Till. */
 export async function joinProcessor(start: Start, beforeCall?: BeforeCall) {
   const parts = await import('../till/compose-parts.ts');
-  const { metricLabels } = await import('../till/compose.ts');
   const { createMetrics } = await import('../platform/metrics.ts');
-  const metrics = createMetrics(metricLabels);
+  const metrics = createMetrics(parts.metricLabels);
   return { ...parts.joinProcessor(start, metrics, beforeCall), metrics };
 }
 

@@ -14,10 +14,9 @@ import { type Customer, type CustomerChange, customerNotFound, foundCustomer } f
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import type { CustomerLookUp } from '../processor/port/look-up.ts';
+import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { CustomerValues, Refused } from '../processor/port/processor.ts';
-import type { Marked } from '../processor/port/request-mark.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
+import type { CustomerLookUp, Marked } from '../processor/port/request-mark.ts';
 import {
   type CreatedCustomer,
   CustomerCreation,

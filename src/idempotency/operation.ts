@@ -1,8 +1,7 @@
 import type { Failure } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import type { LookUp } from '../processor/port/look-up.ts';
-import type { Marked, RequestMark } from '../processor/port/request-mark.ts';
+import type { LookUp, Marked, RequestMark } from '../processor/port/request-mark.ts';
 import { type Claim, type ClaimOperation, lostClaimAgeMs, type RecordedFailure } from './claim.ts';
 import { keyReused, reservationInFlight } from './claim-failures.ts';
 

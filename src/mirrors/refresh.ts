@@ -1,6 +1,6 @@
 import type { Applied, Revisions } from '../model/fold.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
-import { objectMissing } from '../processor/refused-write.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
 import type { Mirror } from './mirror.ts';
 
 /** A row rarely changes during its refresh. If it changes five times in a row, the next event settles it. */

@@ -7,8 +7,8 @@ import {
 } from '../idempotency/operation.ts';
 import type { Resource } from '../model/facts.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { Attempt } from '../processor/port/processor.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
 import type { Mirror } from './mirror.ts';
 import { applyInTransaction, correct } from './refresh.ts';
 

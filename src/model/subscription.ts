@@ -180,7 +180,7 @@ export interface SubscriptionChange {
 
 /** Whether the processor's response to an update still shows an old value. */
 export function isSubscriptionChangeIgnored(
-  before: Subscription,
+  before: Pick<Subscription, 'metadata'> | Pick<SubscriptionFacts, 'metadata'>,
   { metadata = {}, cancelAtPeriodEnd, cancelAt, paymentMethodId }: SubscriptionChange,
   after: SubscriptionFacts,
 ): boolean {

@@ -9,8 +9,8 @@ import {
 import type { Customer } from '../model/customer.ts';
 import type { CardSetup } from '../model/payment-method.ts';
 import type { Transaction } from '../platform/postgres.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
 import type { Processor } from '../processor/port/processor.ts';
-import { objectMissing } from '../processor/refused-write.ts';
 
 export interface NewPaymentMethodRequest {
   readonly customerId: string;

@@ -15,8 +15,8 @@ import {
   paymentMethodNotFound,
 } from '../model/payment-method.ts';
 import { inLanes } from '../platform/lanes.ts';
+import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { Refused } from '../processor/port/processor.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import {
   type NewPaymentMethodRequest,
@@ -158,20 +158,14 @@ export class PaymentMethodService {
     method: AttachablePaymentMethod,
     use: PaymentMethodUse,
   ): Promise<void> {
-    const { processor } = this.#parts;
     const { processorSubscriptionId } = use;
-    // Every call has its own key, because setting a default twice has the same effect as setting it once.
-    const order = () => ({
+    const attempt = await this.#parts.processor.paymentMethods.setDefaultOfSubscription({
       processorSubscriptionId,
       paymentMethodId: method.id,
+      isPlanned: needsScheduledDefault(use, method.id),
+      // A new key each time, because setting a default twice has the same effect as setting it once.
       idempotencyKey: randomUUID(),
     });
-    const ofSubscription = await processor.paymentMethods.setDefaultOfSubscription(order());
-    // A schedule would otherwise set the old one again when its next phase begins.
-    const attempt =
-      ofSubscription.outcome === 'done' && needsScheduledDefault(use, method.id)
-        ? await processor.schedules.setPaymentMethod(order())
-        : ofSubscription;
     if (attempt.outcome === 'done') return;
     const failure = await this.#explain(attempt, customer, method);
     // A subscription that has ended since it was listed needs no default.

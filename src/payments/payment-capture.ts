@@ -12,7 +12,7 @@ import { formatAmount } from '../model/format-amount.ts';
 import { foundPayment, type Payment, type PaymentFacts } from '../model/payment.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { notReached } from '../processor/refused-write.ts';
+import { notReached } from '../processor/port/attempt.ts';
 import type { PaymentParts } from './payment-creation.ts';
 
 export interface CaptureRequest {

@@ -8,7 +8,7 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { foundPayment, type Payment, type PaymentChange, paymentNotFound } from '../model/payment.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
-import { notReached } from '../processor/refused-write.ts';
+import { notReached } from '../processor/port/attempt.ts';
 import { type CaptureRequest, PaymentCapture } from './payment-capture.ts';
 import {
   type CreatedPayment,

@@ -17,7 +17,7 @@ import type { Refund, RefundFacts, RefundReason } from '../model/refund.ts';
 import { refuseIfNotRound } from '../model/round-amount.ts';
 import { idTime } from '../platform/id.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { notRefunded } from '../processor/refused-write.ts';
+import { notRefunded } from '../processor/port/attempt.ts';
 import type { PaymentService } from './payment-service.ts';
 import type { PaymentStore } from './payment-store.ts';
 import type { RefundMirror } from './refund-mirror.ts';

@@ -15,8 +15,8 @@ import {
 import { isUuid } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
+import { notReached } from '../processor/port/attempt.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
-import { notReached } from '../processor/refused-write.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
 import { type PlanUpdate, planUpdate } from './plan-update.ts';
 

@@ -52,7 +52,10 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     registers,
   });
   for (const resource of labels.mirrors) mirrorDrift.inc({ resource }, 0);
+  const known = new Set(labels.eventTypes);
   return {
+    /** Unknown types share one label, so that a sender cannot create an unlimited number of series. */
+    eventTypeLabel: (type: string) => (known.has(type) ? type : 'other'),
     webhookEventsReceived: counterByType(
       'webhook_events_received_total',
       'Webhook events received and stored',

@@ -1,4 +1,3 @@
-import { eventTypes } from '../processor/port/event-types.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { EventApplier } from '../sync/event-applier.ts';
@@ -100,7 +99,7 @@ async function moveClock({ control, clock }: YearParts, to: number): Promise<voi
 /** Reads the events of the sandbox since a time, and applies them. */
 async function takeEvents({ processor, services }: YearParts, since: number): Promise<void> {
   const { inbox, eventApplier } = services;
-  const pages = processor.events.listSince(new Date(since * 1_000), eventTypes);
+  const pages = processor.events.listSince(new Date(since * 1_000), [...processor.eventTypes]);
   const events = (await Array.fromAsync(pages)).flatMap((page) => page.events);
   await Promise.all(events.map((event) => inbox.receive(event)));
   for (let batches = 0; (await eventApplier.applyBatch()) > 0; batches += 1)

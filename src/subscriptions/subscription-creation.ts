@@ -15,9 +15,8 @@ import { foundSubscription, hasEnded, type Subscription } from '../model/subscri
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
-import type { NewSubscription } from '../processor/port/new-subscription.ts';
-import type { Processor, SubscriptionWithSecrets } from '../processor/port/processor.ts';
-import { objectMissing } from '../processor/refused-write.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
+import type { NewSubscription, Processor, SubscriptionWithSecrets } from '../processor/port/processor.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
 import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
 import { type GroupParts, reserveGroup } from './reserve-group.ts';

@@ -34,7 +34,6 @@ import { noTerms, type PlanIdOf, termsOf } from '../model/subscription-terms.ts'
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { restoreOfVoidedChanges } from './changes/waiting-items.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import { subscriptionView } from './subscription-view.ts';
 
@@ -181,7 +180,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   async #restoreAndRefresh(key: string): Promise<Applied> {
     const applied = await this.refresh(key);
     const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
-    if (row !== undefined && !hasEnded(row.status)) await restoreOfVoidedChanges(this.#parts.processor, key);
+    if (row !== undefined && !hasEnded(row.status))
+      await this.#parts.processor.subscriptionChanges.restoreUnbilled(key);
     return applied;
   }
 

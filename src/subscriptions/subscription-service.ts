@@ -13,14 +13,12 @@ import {
 } from '../model/subscription.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
+import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
-import { notReached, objectMissing } from '../processor/refused-write.ts';
 import { type PreviewedChange, previewChange } from './changes/preview-change.ts';
-import { type ChangedSubscription, isWaiting } from './changes/subscription-change.ts';
 import type { SubscriptionPatch, TermsChange } from './changes/subscription-patch.ts';
-import { SubscriptionUpdate } from './changes/subscription-update.ts';
+import { type ChangedSubscription, isWaiting, SubscriptionUpdate } from './changes/subscription-update.ts';
 import { invoiceToPay } from './paying/invoice-to-pay.ts';
-import { finalizeInvoice } from './paying/pay-invoice.ts';
 import {
   type PaidSubscription,
   type PaymentRequest,
@@ -106,8 +104,8 @@ export class SubscriptionService {
     if (isDraft) await this.#finalizeInvoiceToPay(id);
     const present = isDraft ? await this.#readToPay(id) : first;
     for (const invoiceId of [invoiceToPay(present)?.processorInvoiceId, present.changeInvoiceId]) {
-      const charge = invoiceId == null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
-      if (charge !== null && charge.clientSecret !== null) return charge.clientSecret;
+      const secret = invoiceId == null ? null : await processor.invoices.readClientSecret(invoiceId);
+      if (secret !== null) return secret;
     }
     return present.setupClientSecret;
   }
@@ -118,7 +116,10 @@ export class SubscriptionService {
     return turns.run({ subscriptionId: id, claimId: null, goesFirst: false }, async () => {
       const invoice = invoiceToPay(await this.#readToPay(id));
       if (invoice?.status === 'draft')
-        await finalizeInvoice(processor, invoice.processorInvoiceId, randomUUID());
+        await processor.invoices.finalize({
+          processorInvoiceId: invoice.processorInvoiceId,
+          idempotencyKey: randomUUID(),
+        });
     });
   }
 

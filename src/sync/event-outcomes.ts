@@ -1,7 +1,6 @@
 import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { eventTypeLabel } from '../processor/port/event-types.ts';
 
 export interface Outcome {
   readonly event: WebhookEvent;
@@ -34,7 +33,7 @@ export function pending(
 /** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */
 export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
   for (const { event, state, error, failsPayment } of outcomes) {
-    const type = eventTypeLabel(event.type);
+    const type = metrics.eventTypeLabel(event.type);
     if (state === 'failed') {
       metrics.webhookEventsFailed.inc({ type });
       logger.error(

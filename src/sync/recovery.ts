@@ -9,7 +9,6 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import { eventTypes } from '../processor/port/event-types.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
@@ -157,7 +156,8 @@ export class Recovery {
     const { database, store, processor, inbox, logger } = this.#parts;
     const { since, until } = listing;
     let missed = 0;
-    for await (const { events, cursor } of processor.events.listSince(since, eventTypes, listing.cursor)) {
+    const types = [...processor.eventTypes];
+    for await (const { events, cursor } of processor.events.listSince(since, types, listing.cursor)) {
       const receipts = await Promise.all(events.map((event) => inbox.receive(event)));
       missed += receipts.filter((receipt) => receipt === 'stored').length;
       if (cursor !== null) requireLease(await store.saveListing(database, owner, { since, until, cursor }));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { InstallationStore } from '../idempotency/installation-store.ts';
+import { resources } from '../model/facts.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -13,9 +14,9 @@ import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database } from '../platform/postgres.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
 import { isUnavailable } from '../platform/unavailable.ts';
-import type { BeforeCall } from '../processor/port/before-call.ts';
-import type { Processor } from '../processor/port/processor.ts';
+import type { BeforeCall, Processor } from '../processor/port/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
+import { eventTypes } from '../processor/stripe/events/event-types.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
@@ -23,6 +24,8 @@ import type { Config } from './config.ts';
 
 /** The time limit for closing each part. */
 export const closeTimeoutMs = 5_000;
+/** Metrics exist before the processor does. */
+export const metricLabels = { eventTypes: [...eventTypes, 'other'], mirrors: resources };
 /** The embedded server's own shutdown escalates, and ends within this time. */
 const postgresStopTimeoutMs = 30_000;
 /** Half a minute in total, the longest that a database container needs to start. */

@@ -18,8 +18,7 @@ import { Performer } from '../seed/performer.ts';
 import { SeedError } from '../seed/seed-error.ts';
 import { Shopper } from '../seed/shopper.ts';
 import { externalIdOf, tellStory } from '../seed/story.ts';
-import { metricLabels } from './compose.ts';
-import { joinProcessor, openDatabase, sandboxKey } from './compose-parts.ts';
+import { joinProcessor, metricLabels, openDatabase, sandboxKey } from './compose-parts.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 

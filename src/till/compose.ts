@@ -8,7 +8,6 @@ import { buildApp } from '../http/app.ts';
 import { backlogMax } from '../http/load/limits.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
-import { resources } from '../model/facts.ts';
 import type { Cache } from '../platform/cache.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -19,7 +18,6 @@ import { Repeater } from '../platform/repeater.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
-import { eventTypes } from '../processor/port/event-types.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { composeBackgroundWork } from './compose-background.ts';
@@ -27,6 +25,7 @@ import {
   closeTimeoutMs,
   describeAddress,
   explainPort,
+  metricLabels,
   openCache,
   openDatabase,
   openProcessor,
@@ -41,10 +40,6 @@ import type { WelcomeFacts } from './welcome.ts';
  * A processor call ends within ten seconds; with the stop delay before it, this fits the 30 s that orchestrators wait.
  */
 const drainTimeoutMs = 15_000;
-export const metricLabels = {
-  eventTypes: [...eventTypes, 'other'],
-  mirrors: resources,
-};
 
 export interface Till {
   readonly facts: WelcomeFacts;

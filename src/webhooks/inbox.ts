@@ -5,7 +5,6 @@ import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
-import { eventTypeLabel, isKnownEventType } from '../processor/port/event-types.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
@@ -41,7 +40,7 @@ export class Inbox {
     if (!processor.understands(event.apiVersion)) {
       this.#warnOnce({ apiVersion: event.apiVersion }, 'event with an unknown API version processed');
     }
-    const state = event.objectId !== null && isKnownEventType(event.type) ? 'pending' : 'ignored';
+    const state = event.objectId !== null && processor.eventTypes.has(event.type) ? 'pending' : 'ignored';
     return this.#storing.add({ ...event, state });
   }
 
@@ -85,7 +84,7 @@ export class Inbox {
         metrics.webhookEventsDuplicate.inc();
         return 'duplicate';
       }
-      const type = eventTypeLabel(event.type);
+      const type = metrics.eventTypeLabel(event.type);
       metrics.webhookEventsReceived.inc({ type });
       if (event.state === 'ignored') metrics.webhookEventsIgnored.inc({ type });
       return 'stored';
@@ -99,7 +98,7 @@ export class Inbox {
       { eventMode: mode(event.livemode), keyMode: mode(processor.livemode) },
       'event of the other mode ignored',
     );
-    metrics.webhookEventsIgnored.inc({ type: eventTypeLabel(event.type) });
+    metrics.webhookEventsIgnored.inc({ type: metrics.eventTypeLabel(event.type) });
     return 'ignored';
   }
 

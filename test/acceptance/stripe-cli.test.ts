@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { eventTypes } from '../../src/processor/port/event-types.ts';
+import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import type { Sql } from '../support/backend.ts';
 import { startTill } from '../support/till.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
-import { eventTypes } from '../../src/processor/port/event-types.ts';
+import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import { connectProcessor } from '../support/backend.ts';
 import { runTill } from '../support/run-till.ts';
 

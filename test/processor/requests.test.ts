@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createMetrics } from '../../src/platform/metrics.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
+import { mapChangeable } from '../../src/processor/stripe/changes/changeable-subscription.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { silentLogger } from '../support/log-capture.ts';
@@ -23,6 +24,12 @@ const creation = { ...key, id: localId, mark };
 const marks = `metadata[till_id]=${localId}&metadata[till_key]=${mark.key}&metadata[till_request]=${mark.request}`;
 const captureMarks = `metadata[till_capture_key]=${mark.key}&metadata[till_capture_request]=${mark.request}`;
 const since = new Date('2026-01-01T00:10:00Z');
+
+/** The subscription `sub_1` as a change finds it. */
+function changeable(values: object) {
+  const subscription = JSON.parse(eventFixture('customer.subscription.updated.newer')).data.object;
+  return mapChangeable({ ...subscription, id: 'sub_1', ...values }, { earliest: since, latest: since });
+}
 
 /** Each call of the port, and the request that it must be on the wire. */
 const calls: readonly [string, (processor: Processor) => Promise<unknown>, string, string | undefined][] = [
@@ -238,22 +245,35 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   [
-    'schedules.clearEnd',
-    ({ schedules }) => schedules.clearEnd({ ...key, processorScheduleId: 'sub_sched_1' }),
+    'subscriptionChanges.changeSettings, the end of a planned subscription',
+    ({ subscriptionChanges }) =>
+      subscriptionChanges.changeSettings({
+        ...{ ...key, isRepeated: false, change: { cancelAtPeriodEnd: false } },
+        found: changeable({ schedule: 'sub_sched_1', cancel_at: 2_000_000_000 }),
+      }),
     'POST /v1/subscription_schedules/sub_sched_1 end_behavior=release',
-    'key-1',
+    'key-1-schedule',
   ],
   [
-    'schedules.create',
-    ({ schedules }) => schedules.create({ ...key, processorSubscriptionId: 'sub_1' }),
+    'subscriptionChanges.changeAtPeriodEnd',
+    ({ subscriptionChanges }) =>
+      subscriptionChanges.changeAtPeriodEnd({
+        ...{ ...key, isRepeated: false, found: changeable({ schedule: null }), quantity: 1 },
+        ...{ presentPriceId: 'price_1', processorPriceId: 'price_2', interval: 'month', intervalCount: 1 },
+        startsCycle: false,
+      }),
     'POST /v1/subscription_schedules from_subscription=sub_1',
-    'key-1',
+    'key-1-schedule',
   ],
   [
-    'schedules.release',
-    ({ schedules }) => schedules.release({ ...key, processorScheduleId: 'sub_sched_1' }),
+    'subscriptionChanges.dropPendingChange',
+    ({ subscriptionChanges }) =>
+      subscriptionChanges.dropPendingChange({
+        ...{ ...key, isRepeated: false, which: 'all' },
+        found: changeable({ schedule: 'sub_sched_1' }),
+      }),
     'POST /v1/subscription_schedules/sub_sched_1/release preserve_cancel_date=true',
-    'key-1',
+    'key-1-release',
   ],
   [
     'subscriptions.readToPay',

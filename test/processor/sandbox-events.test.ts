@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ProcessorEvent } from '../../src/processor/port/event-calls.ts';
 import type { EventFacts } from '../../src/processor/port/event-facts.ts';
-import { eventTypes } from '../../src/processor/port/event-types.ts';
+import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import { readEvent } from '../../src/processor/stripe/events/map-event.ts';
 import { verifyWebhook } from '../../src/processor/stripe/events/verify-webhook.ts';
 import {

@@ -16,8 +16,8 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { Worker } from '../../src/sync/worker.ts';
-import { metricLabels } from '../../src/till/compose.ts';
 import type { EventSettings } from '../../src/till/compose-events.ts';
+import { metricLabels } from '../../src/till/compose-parts.ts';
 import { registerRoutes } from '../../src/till/compose-routes.ts';
 import { composeServices, type Services } from '../../src/till/compose-services.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';

@@ -24,7 +24,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
-import { eventTypes } from '../../src/processor/port/event-types.ts';
+import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import { createRandom } from '../../src/seed/random.ts';
 import { createLifetime } from '../support/backend.ts';
 import { effort } from '../support/effort.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Database } from '../../src/platform/postgres.ts';
-import { eventTypes } from '../../src/processor/port/event-types.ts';
+import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
 import { RecoveryStore } from '../../src/sync/recovery-store.ts';
 import type { Lifetime } from '../support/backend.ts';
 import { captureLog } from '../support/log-capture.ts';

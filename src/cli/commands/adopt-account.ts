@@ -29,10 +29,9 @@ if the new account has the same customers. It also works while no service runs.`
 /** Starts embedded parts that are not running: with another account's key, the service refuses to start. */
 async function openBoth(start: Start) {
   const { config } = start;
-  const { joinDatabase, joinProcessor, openDatabase, openProcessor } = await import(
+  const { joinDatabase, joinProcessor, metricLabels, openDatabase, openProcessor } = await import(
     '../../till/compose-parts.ts'
   );
-  const { metricLabels } = await import('../../till/compose.ts');
   const { createMetrics } = await import('../../platform/metrics.ts');
   const { database } = await joinDatabase(start).catch((error: unknown) => {
     if (config.databaseUrl !== undefined) throw error;

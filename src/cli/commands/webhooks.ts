@@ -1,7 +1,6 @@
 import { systemClock } from '../../platform/clock.ts';
 import { stateOf, webhookPath } from '../../processor/endpoint/endpoint-state.ts';
 import { type Setup, setUpEndpoint } from '../../processor/endpoint/set-up-endpoint.ts';
-import { eventTypes } from '../../processor/port/event-types.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { defineCommand } from '../command.ts';
@@ -57,7 +56,7 @@ function report(setup: Setup, { processor, isDryRun, output }: Reporting): void 
     {
       action,
       isDryRun,
-      wanted: { events: eventTypes, apiVersion: processor.webhookEndpoints.apiVersion },
+      wanted: { events: [...processor.eventTypes], apiVersion: processor.webhookEndpoints.apiVersion },
       endpoint: endpoint === undefined ? null : shown(endpoint),
       secret: secret ?? null,
       superseded: superseded.map(({ id }) => id),
@@ -85,9 +84,8 @@ const plannedTexts: Readonly<Record<Setup['action'], string>> = {
 
 /** What a person must still do. */
 function adviceOn({ endpoint, action, secret, foreign }: Setup, processor: Processor): readonly string[] {
-  const { webhookEndpoints, understands } = processor;
-  const newest = webhookEndpoints.apiVersion;
-  const version = endpoint && stateOf(endpoint, { newest, understands }).version;
+  const newest = processor.webhookEndpoints.apiVersion;
+  const version = endpoint && stateOf(endpoint, processor).version;
   const isNew = action === 'created' || action === 'replaced';
   return [
     ...(version === 'unpinned'

@@ -94,8 +94,7 @@ async function examineWebhooks(
   remembered: Examination['remembered'],
 ): Promise<readonly Finding[]> {
   const { processor } = await joinProcessor(start);
-  const { webhookEndpoints, understands } = processor;
-  const newest = webhookEndpoints.apiVersion;
+  const { webhookEndpoints } = processor;
   const endpoints = await webhookEndpoints.list().catch((error: unknown) => {
     if (error instanceof Failure && error.code === 'processor_misconfigured') return undefined;
     throw error;
@@ -107,7 +106,7 @@ async function examineWebhooks(
     until: new Date(nowMs - deliveryTimeMs),
   });
   const own = endpointsOfTill(endpoints, url);
-  const judged = judgeEndpoints(endpoints, url, (endpoint) => stateOf(endpoint, { newest, understands }));
+  const judged = judgeEndpoints(endpoints, url, (endpoint) => stateOf(endpoint, processor));
   if (own.length === 0) return judged;
   const hasOtherEndpoints = own.length < endpoints.length;
   const lastReceivedAt = (await remembered)?.lastReceivedAt;

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
-import { eventTypes } from '../../processor/port/event-types.ts';
 import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { inspectConfig } from '../../till/config.ts';
 import type { Finding } from './finding.ts';
@@ -102,6 +101,12 @@ describe('the processor', () => {
   });
 
   const url = 'https://a.example.com/webhooks/processor';
+  const eventTypes = ['payment_intent.succeeded', 'customer.updated'];
+  const processor = {
+    eventTypes: new Set(eventTypes),
+    understands: (version: string | null) => version === 'v1',
+    webhookEndpoints: { apiVersion: 'v2' },
+  };
   const endpoint: WebhookEndpoint = {
     id: 'we_1',
     url,
@@ -117,7 +122,7 @@ describe('the processor', () => {
     judgeEndpoints(
       endpoints.map((change) => ({ ...endpoint, ...change })),
       wanted,
-      (one) => stateOf(one, { newest: 'v2', understands: (version) => version === 'v1' }),
+      (one) => stateOf(one, processor),
     );
 
   test('must have one endpoint, enabled, with all events and a known version', () => {

@@ -1,4 +1,4 @@
-import { eventTypes } from '../port/event-types.ts';
+import type { Processor } from '../port/processor.ts';
 import type { WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 
 /** The path at which Till takes the processor's events. */
@@ -17,27 +17,29 @@ export interface EndpointState {
   readonly version: 'newest' | 'older' | 'unknown' | 'unpinned';
 }
 
-export function stateOf(
-  endpoint: WebhookEndpoint,
-  versions: { readonly newest: string; readonly understands: (version: string) => boolean },
-): EndpointState {
+/** What Till needs of an endpoint. */
+type Needed = Pick<Processor, 'eventTypes' | 'understands'> & {
+  readonly webhookEndpoints: Pick<Processor['webhookEndpoints'], 'apiVersion'>;
+};
+
+export function stateOf(endpoint: WebhookEndpoint, processor: Needed): EndpointState {
   const { apiVersion, events, isEnabled } = endpoint;
-  const known: ReadonlySet<string> = new Set(eventTypes);
+  const { eventTypes } = processor;
   const hasAll = events.includes('*');
   return {
     isEnabled,
-    missingEvents: hasAll ? [] : eventTypes.filter((type) => !events.includes(type)),
-    otherEvents: events.filter((type) => !known.has(type)),
-    version: versionOf(apiVersion, versions),
+    missingEvents: hasAll ? [] : [...eventTypes].filter((type) => !events.includes(type)),
+    otherEvents: events.filter((type) => !eventTypes.has(type)),
+    version: versionOf(apiVersion, processor),
   };
 }
 
 function versionOf(
   apiVersion: string | null,
-  { newest, understands }: Parameters<typeof stateOf>[1],
+  { webhookEndpoints, understands }: Needed,
 ): EndpointState['version'] {
   if (apiVersion === null) return 'unpinned';
-  if (apiVersion === newest) return 'newest';
+  if (apiVersion === webhookEndpoints.apiVersion) return 'newest';
   return understands(apiVersion) ? 'older' : 'unknown';
 }
 

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
-import { eventTypes } from '../port/event-types.ts';
 import type { Processor } from '../port/processor.ts';
 import type { NewWebhookEndpoint, WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 import { chooseEndpoint, isSameUrl, stateOf } from './endpoint-state.ts';
@@ -14,7 +13,10 @@ const creationsPerDayMax = 20;
 /** The processor repeats its response under a key for a day. An hour less allows for clocks that differ. */
 const repeatsForMs = 23 * 60 * 60 * 1_000;
 
-type EndpointProcessor = Pick<Processor, 'webhookEndpoints' | 'readAccount' | 'understands' | 'livemode'>;
+type EndpointProcessor = Pick<
+  Processor,
+  'webhookEndpoints' | 'readAccount' | 'understands' | 'livemode' | 'eventTypes'
+>;
 
 interface SetupRequest {
   readonly url: string;
@@ -85,8 +87,7 @@ class SetupRun {
   }
 
   stateOf(endpoint: WebhookEndpoint) {
-    const { webhookEndpoints, understands } = this.#processor;
-    return stateOf(endpoint, { newest: webhookEndpoints.apiVersion, understands });
+    return stateOf(endpoint, this.#processor);
   }
 
   async create(replaces: string | null): Promise<Omit<Setup, 'action'>> {
@@ -110,7 +111,7 @@ class SetupRun {
   async correct({ id }: WebhookEndpoint): Promise<WebhookEndpoint> {
     const attempt = await this.#processor.webhookEndpoints.correct({
       id,
-      events: eventTypes,
+      events: [...this.#processor.eventTypes],
       idempotencyKey: `till-correct-${newId(this.#clock.now())}`,
     });
     if (attempt.outcome === 'done') return attempt.value;
@@ -140,9 +141,10 @@ class SetupRun {
   /** Runs for the same endpoint have the same key, so that only the first of them creates it. */
   async #newEndpoint(replaces: string | null, creation: number): Promise<NewWebhookEndpoint> {
     const { webhookEndpoints, livemode } = this.#processor;
+    const events = [...this.#processor.eventTypes];
     this.#account ??= `${await this.#processor.readAccount()} ${livemode}`;
-    const parts = [this.#account, this.#url, webhookEndpoints.apiVersion, eventTypes, replaces, creation];
+    const parts = [this.#account, this.#url, webhookEndpoints.apiVersion, events, replaces, creation];
     const digest = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-    return { idempotencyKey: `till-endpoint-${digest}`, url: this.#url, events: eventTypes, replaces };
+    return { idempotencyKey: `till-endpoint-${digest}`, url: this.#url, events, replaces };
   }
 }

@@ -1,6 +1,5 @@
 import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
-import type { Attempt } from './attempt.ts';
 
 /** A charge that was tried, and did not succeed. */
 export interface Declined {
@@ -12,16 +11,13 @@ export interface Declined {
   readonly message: string;
 }
 
-/** An invoice that the processor has tried to pay. It may still be open: some payment methods take days. */
-export interface Tried {
-  readonly outcome: 'done';
-  readonly isPaid: boolean;
-  /** The processor repeats its response to an earlier call with the same key. */
-  readonly isReplayed: boolean;
-  /** Null if the response does not show the whole invoice. */
+export interface Paid {
+  readonly outcome: 'paid';
+  /** Null if the response is an old one, or does not show the whole invoice. */
   readonly invoice: InvoiceFacts | null;
 }
 
+/** The calls of a payment have keys that follow from this key and the invoice. */
 export interface NewInvoicePayment {
   readonly processorInvoiceId: string;
   /** The processor's id. The default one if absent. */
@@ -30,15 +26,25 @@ export interface NewInvoicePayment {
 }
 
 export interface InvoicePaymentCalls {
-  /** Makes a draft payable. The processor does not charge it by itself, neither now nor later. */
-  finalize(order: {
-    readonly processorInvoiceId: string;
-    readonly idempotencyKey: string;
-  }): Promise<Attempt<null>>;
-  /** Charges the payment method at once, without the customer. */
-  pay(order: NewInvoicePayment): Promise<Tried | Declined>;
+  /**
+   * Makes a draft payable. Another request, or the processor itself, may have done so meanwhile. The processor does not
+   * charge it by itself, neither now nor later.
+   */
+  finalize(order: { readonly processorInvoiceId: string; readonly idempotencyKey: string }): Promise<void>;
+  /**
+   * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if it is declined.
+   * `processing`: some payment methods take days.
+   */
+  pay(order: NewInvoicePayment & { readonly isDraft: boolean }): Promise<Paid | 'processing' | Declined>;
+  /**
+   * What an earlier payment with this key did, of an invoice that is paid now. Null if there was none. Charges nothing: the
+   * processor repeats its response to the earlier call, or refuses the call if there was none.
+   */
+  findPayment(order: NewInvoicePayment): Promise<'paid' | Declined | null>;
   /** What became of the last try to pay an open invoice. Null if there was none. */
   findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
+  /** With it the customer pays an open invoice. Null if there is nothing to confirm. */
+  readClientSecret(processorInvoiceId: string): Promise<string | null>;
 }
 
 /** An invoice of a subscription, as far as paying it depends on it. */

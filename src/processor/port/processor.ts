@@ -4,24 +4,18 @@ import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { PaymentChange, PaymentFacts } from '../../model/payment.ts';
 import type { AttachablePaymentMethod, CardSetup, PaymentMethodUse } from '../../model/payment-method.ts';
-import type { PlanChange, PlanFacts, ProductFacts } from '../../model/plan.ts';
+import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../../model/plan.ts';
+import type { PlanFeatures } from '../../model/plan-features.ts';
 import type { RefundFacts, RefundReason } from '../../model/refund.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
 import type { Cause } from '../../platform/cause.ts';
 import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { CausingWrite, EventContent } from './event-facts.ts';
-import type { InvoiceItemCalls } from './invoice-item-calls.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
-import type { CustomerLookUp, LookUp } from './look-up.ts';
-import type { NewCapture, NewPayment } from './new-payment.ts';
-import type { NewSubscription } from './new-subscription.ts';
 import type { Pages, Place } from './pages.ts';
-import type { PlanValues } from './plan-values.ts';
-import type { PromotionCodeCalls } from './promotion-code-calls.ts';
-import type { Marked, RequestMark } from './request-mark.ts';
-import type { ScheduleCalls } from './schedule-calls.ts';
-import type { SubscriptionChangeCalls } from './subscription-change-calls.ts';
+import type { CustomerLookUp, LookUp, Marked, RequestMark } from './request-mark.ts';
+import type { SubscriptionChangeCalls } from './subscription-changes.ts';
 import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
 
 /**
@@ -35,6 +29,8 @@ export interface Processor {
   readonly livemode: boolean;
   /** The same for people, who also need to know a sandbox. */
   readonly mode: 'sandbox' | 'test' | 'live';
+  /** The types of events that change a mirror. Any other is stored, acknowledged and counted as ignored. */
+  readonly eventTypes: ReadonlySet<string>;
   /** Where people see the processor's objects. A sandbox has no dashboard. */
   readonly dashboardUrl: string | null;
   readonly customers: CustomerCalls;
@@ -44,10 +40,8 @@ export interface Processor {
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
   readonly promotionCodes: PromotionCodeCalls;
-  readonly schedules: ScheduleCalls;
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
-  readonly invoiceItems: InvoiceItemCalls;
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
   readonly webhookEndpoints: WebhookEndpointCalls;
@@ -75,8 +69,10 @@ export interface Processor {
   close(): void;
 }
 
+/** Runs before every call to the processor: throws while it must not be called, or waits until it may be. */
+export type BeforeCall = () => void | Promise<void>;
+
 export type { Attempt, Refused } from './attempt.ts';
-export type { PlanValues } from './plan-values.ts';
 
 /**
  * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
@@ -138,6 +134,18 @@ export interface PlanCalls {
   list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
+export interface PlanValues {
+  readonly name: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly interval: PlanInterval;
+  /** 1 if absent. */
+  readonly intervalCount?: number;
+  readonly features?: PlanFeatures;
+  readonly group?: string;
+  readonly metadata?: Metadata;
+}
+
 /** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */
 export interface PaymentWithSecret {
   readonly payment: PaymentFacts;
@@ -159,6 +167,28 @@ export interface PaymentCalls {
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<Marked<PaymentFacts> | null>;
   find(lookUp: CustomerLookUp): Promise<Marked<PaymentWithSecret> | null>;
   list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
+}
+
+export interface NewPayment {
+  readonly processorCustomerId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly description?: string;
+  readonly captureMethod?: 'manual';
+  /** The processor's id. */
+  readonly paymentMethodId?: string;
+  /** Charges the payment method at once, without the customer. */
+  readonly offSession?: true;
+  /** Saves the payment method for later payments without the customer. */
+  readonly savePaymentMethod?: true;
+  readonly metadata?: Metadata;
+}
+
+export interface NewCapture {
+  readonly mark: RequestMark;
+  readonly processorPaymentIntentId: string;
+  /** Null for the whole authorised amount. */
+  readonly amount: number | null;
 }
 
 export interface RefundCalls {
@@ -211,7 +241,7 @@ export interface SubscriptionCalls {
   resume(
     order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
   ): Promise<Attempt<null>>;
-  /** Metadata can be changed in every state of the subscription, and its end only while it has no schedule. */
+  /** Metadata can be changed in every state of the subscription. */
   update(
     change: KeyedWrite & SubscriptionChange & { readonly processorSubscriptionId: string },
   ): Promise<Attempt<SubscriptionFacts>>;
@@ -221,6 +251,30 @@ export interface SubscriptionCalls {
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
   list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+}
+
+export interface NewSubscription {
+  readonly processorCustomerId: string;
+  readonly processorPriceId: string;
+  /** 1 if absent. */
+  readonly quantity?: number;
+  /** 0: no trial. */
+  readonly trialPeriodDays: number;
+  /** The processor's id of a payment method of the customer. It is charged at once, as if the customer were present. */
+  readonly paymentMethodId?: string;
+  /** The processor's id. */
+  readonly processorPromotionCodeId?: string;
+  /** What happens to a trial that ends without a payment method. If absent, it is billed. */
+  readonly trialEndWithoutCard?: 'pause' | 'cancel';
+  readonly metadata?: Metadata;
+}
+
+export interface PromotionCodeCalls {
+  /**
+   * The processor's id of the active promotion code that a customer entered, in any case. A code that is restricted to
+   * this customer comes before one for all customers. Null if there is neither.
+   */
+  find(entered: { readonly code: string; readonly processorCustomerId: string }): Promise<string | null>;
 }
 
 /** A payment intent with the invoice that it pays, or tries to pay. */
@@ -258,8 +312,13 @@ export interface PaymentMethodCalls {
   setDefault(
     order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
   ): Promise<Attempt<null>>;
+  /** `isPlanned`: also of everything that is planned for the subscription. */
   setDefaultOfSubscription(
-    order: KeyedWrite & { readonly processorSubscriptionId: string; readonly paymentMethodId: string },
+    order: KeyedWrite & {
+      readonly processorSubscriptionId: string;
+      readonly paymentMethodId: string;
+      readonly isPlanned?: boolean;
+    },
   ): Promise<Attempt<null>>;
   /** The payment method can never be used again. One that is not attached is `wrong_state`. */
   detach(order: KeyedWrite & { readonly paymentMethodId: string }): Promise<Attempt<null>>;

@@ -4,10 +4,11 @@ import { Stripe } from 'stripe';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { currentTurn } from '../../platform/turn.ts';
-import type { BeforeCall } from '../port/before-call.ts';
-import type { Processor } from '../port/processor.ts';
+import type { BeforeCall, Processor } from '../port/processor.ts';
 import { accountModeOf } from './account-mode.ts';
+import { createSubscriptionChangeCalls } from './changes/subscription-changes.ts';
 import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
+import { knownEventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
@@ -16,15 +17,12 @@ import { verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead, createTimeRead } from './objects/account.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createDisputeCalls } from './objects/disputes.ts';
-import { createInvoiceItemCalls } from './objects/invoice-items.ts';
 import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
 import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
-import { createSubscriptionChangeCalls } from './objects/subscription-changes.ts';
-import { createScheduleCalls } from './objects/subscription-schedules.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
@@ -81,6 +79,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   return {
     livemode: isLiveKey(secretKey),
     ...accountModeOf(secretKey, options.apiBase),
+    eventTypes: knownEventTypes,
     customers: createCustomerCalls(context),
     plans: createPlanCalls(context),
     payments: createPaymentCalls(context),
@@ -88,9 +87,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
     promotionCodes: createPromotionCodeCalls(context),
-    schedules: createScheduleCalls(context),
     subscriptionChanges: createSubscriptionChangeCalls(context),
-    invoiceItems: createInvoiceItemCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
     events: createEventCalls(context),

@@ -2,13 +2,11 @@ import { Failure } from '../../errors.ts';
 import type { Plan } from '../../model/plan.ts';
 import { hasEnded, type Subscription } from '../../model/subscription.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
-import type { Processor } from '../../processor/port/processor.ts';
 import type {
   ChangeableItem,
   ChangeableSubscription,
   ItemChange,
-} from '../../processor/port/subscription-change-calls.ts';
-import { objectMissing } from '../../processor/refused-write.ts';
+} from '../../processor/port/subscription-changes.ts';
 import type { TermsChange, WantedTerms } from './subscription-patch.ts';
 
 /** What a change of plan or quantity depends on. */
@@ -52,16 +50,6 @@ export async function plansOfChange(
   // A subscription keeps a plan that was archived since.
   const wanted = planId === present.id ? present : await plans.requireActive(planId);
   return { subscription, present, wanted };
-}
-
-/** Reads the subscription at the processor, whose state decides what a change does. */
-export async function readChangeable(
-  { subscriptionChanges }: Pick<Processor, 'subscriptionChanges'>,
-  { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
-): Promise<ChangeableSubscription> {
-  const present = await subscriptionChanges.read(processorSubscriptionId);
-  if (present === null) throw objectMissing('subscription');
-  return present;
 }
 
 /** What the change makes of the subscription as the processor shows it. Fails if its state forbids the change. */

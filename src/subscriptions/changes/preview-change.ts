@@ -1,14 +1,14 @@
 import type { Plan } from '../../model/plan.ts';
 import type { Subscription } from '../../model/subscription.ts';
+import { notReached } from '../../processor/port/attempt.ts';
 import type {
   ChangeableSubscription,
   ChangePreview,
   PreviewLine,
-} from '../../processor/port/subscription-change-calls.ts';
-import { notReached } from '../../processor/refused-write.ts';
+} from '../../processor/port/subscription-changes.ts';
 import { refuseTakenGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { itemChange, plansOfChange, readChangeable, type Target, targetOf } from './change-terms.ts';
+import { itemChange, plansOfChange, type Target, targetOf } from './change-terms.ts';
 import { refuseChange } from './refuse-change.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
@@ -36,7 +36,7 @@ export async function previewChange(
     const joining = { customerId, subscriptionId, planId: wanted.id };
     await database.transaction((tx) => refuseTakenGroup(tx, parts, joining));
   }
-  const found = await readChangeable(processor, subscription);
+  const found = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
   const target = targetOf(found, change, plans);
   await refuseChange(processor, found, change, target);
   const order = itemChange(change, target, subscription);

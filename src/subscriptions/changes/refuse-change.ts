@@ -1,17 +1,21 @@
 import { Failure } from '../../errors.ts';
-import { isInLastPeriod, type SubscriptionFacts } from '../../model/subscription.ts';
+import { isInLastPeriod, type SubscriptionFacts, type SubscriptionStatus } from '../../model/subscription.ts';
+import { objectMissing } from '../../processor/port/attempt.ts';
+import type { SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 import type { Processor } from '../../processor/port/processor.ts';
-import type { ChangeableSubscription } from '../../processor/port/subscription-change-calls.ts';
+import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
+import { invoiceToPay } from '../paying/invoice-to-pay.ts';
 import type { Target } from './change-terms.ts';
-import { refuseWhilePaymentDue } from './payment-due.ts';
-import type { TermsChange } from './subscription-patch.ts';
+import type { ChangeNow, TermsChange } from './subscription-patch.ts';
+
+type Calls = Pick<Processor, 'subscriptions' | 'invoices'>;
 
 /**
  * Fails if the state of the subscription forbids a change of plan or quantity. A change and its preview both call it, so
  * that a preview is refused exactly when its change is.
  */
 export async function refuseChange(
-  processor: Pick<Processor, 'subscriptions' | 'invoices'>,
+  processor: Calls,
   found: ChangeableSubscription,
   change: TermsChange,
   target: Target,
@@ -34,4 +38,81 @@ function refuseIfEnding(facts: SubscriptionFacts): void {
       'subscription_ending',
       'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
     );
+}
+
+/** The statuses of a subscription whose latest invoice is not paid. */
+const unpaid: readonly SubscriptionStatus[] = ['past_due', 'unpaid'];
+
+/** The invoice of the period is among the newest ones. Others with so many lines are rare. */
+const readsMax = 5;
+
+/**
+ * Fails if no paid invoice covers the period that has begun, and the change would bill or credit a part of it. The status
+ * follows the latest invoice, and a credit can pay that: the subscription would be active again, and the period would not
+ * be paid. See decision 0028.
+ */
+async function refuseWhilePaymentDue(
+  calls: Calls,
+  found: ChangeableSubscription,
+  change: ChangeNow,
+  target: Target,
+): Promise<void> {
+  const { status, processorSubscriptionId, items } = found.subscription;
+  if (!unpaid.includes(status) || !isBilledOrCredited(change, target)) return;
+  const present = await calls.subscriptions.readToPay(processorSubscriptionId);
+  if (present === null) throw objectMissing('subscription');
+  const { processorPriceId } = target.item;
+  const changed = items.find((item) => item.processorPriceId === processorPriceId) ?? items[0];
+  if (await isPaidUntil(calls, present, changed.currentPeriodEnd)) return;
+  throw new Failure(
+    'payment_due',
+    'No paid invoice covers the current period, and this change would bill or credit it. ' +
+      waysOut(found, change, target, present),
+  );
+}
+
+function isBilledOrCredited(
+  { proration }: ChangeNow,
+  { isPresent, changesPeriod, isCheaper }: Target,
+): boolean {
+  if (isPresent) return false;
+  return changesPeriod || proration === 'invoice' || (proration === 'nextInvoice' && isCheaper);
+}
+
+/** Whether a paid invoice bills the period that ends then. An invoice that only bills a change bills no period. */
+async function isPaidUntil(
+  { invoices }: Calls,
+  present: SubscriptionToPay,
+  periodEnd: Date,
+): Promise<boolean> {
+  const paid = present.invoices.filter(({ status }) => status === 'paid');
+  const covers = (coversUntil: Date | null | undefined) => coversUntil != null && coversUntil >= periodEnd;
+  if (paid.some(({ facts }) => covers(facts?.coversUntil))) return true;
+  // The list does not show all lines of these.
+  const unclear = paid.filter(({ facts }) => facts?.coversUntil === undefined);
+  for (const { processorInvoiceId } of unclear.slice(0, readsMax))
+    if (covers((await invoices.read(processorInvoiceId))?.coversUntil)) return true;
+  return false;
+}
+
+/** What the caller can do instead, here and now. */
+function waysOut(
+  { subscription, isPaused }: ChangeableSubscription,
+  { proration }: ChangeNow,
+  { changesPeriod, isCheaper }: Target,
+  present: SubscriptionToPay,
+): string {
+  const sends = [
+    ...(proration === 'invoice' && !changesPeriod && !isCheaper ? ['proration: nextInvoice'] : []),
+    ...(changesPeriod ? [] : ['proration: none']),
+    ...(isPaused || isInLastPeriod(subscription) ? [] : ['when: periodEnd']),
+  ];
+  const isPayable = invoiceToPay(present) !== null;
+  const ways = [
+    ...(isPayable ? ['pay the invoice first with POST /api/v1/subscriptions/{id}/pay'] : []),
+    ...(sends.length === 0 ? [] : [`send ${sends.join(' or ')}`]),
+  ];
+  const [first, ...others] = ways;
+  if (first === undefined) return 'The change is possible once a later period is paid.';
+  return `${[first.charAt(0).toUpperCase() + first.slice(1), ...others].join(', or ')}.`;
 }

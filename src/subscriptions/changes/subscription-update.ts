@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import { Failure, isDefiniteRefusal } from '../../errors.ts';
 import {
   type Admission,
   type CheckedOperation,
@@ -12,23 +14,34 @@ import { applyInTransaction, applyResponse, correct } from '../../mirrors/refres
 import { isGrouped } from '../../model/plan.ts';
 import { foundSubscription, hasEnded, type Subscription } from '../../model/subscription.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { ChangeableSubscription } from '../../processor/port/subscription-change-calls.ts';
+import { concurrentChange } from '../../processor/port/attempt.ts';
+import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
 import { type Joining, reserveGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { changeAtPeriodEnd } from './change-at-period-end.ts';
-import { changeMetadata } from './change-metadata.ts';
-import { changeNow, endAbandonedChange } from './change-now.ts';
-import { type ChangePlans, plansOfChange, readChangeable } from './change-terms.ts';
-import { retryIfOvertaken } from './retry-overtaken.ts';
-import type { ChangedSubscription, MadeChange } from './subscription-change.ts';
+import { hasChangeMark } from './change-marks.ts';
+import { type ChangePlans, plansOfChange } from './change-terms.ts';
+import {
+  changeAtPeriodEnd,
+  changeMetadata,
+  changeNow,
+  changeSettings,
+  type MadeChange,
+} from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
-import { changeSettings } from './subscription-settings.ts';
-import { restoreOfVoidedChanges } from './waiting-items.ts';
 
 export interface SubscriptionUpdateRequest {
   readonly subscriptionId: string;
   readonly change: SubscriptionPatch;
 }
+
+export interface ChangedSubscription {
+  readonly subscription: Subscription;
+  /** What the change leaves to confirm, passed on to the caller and never stored. Null if there is nothing. */
+  readonly clientSecret: string | null;
+}
+
+/** One attempt for the request itself, and one for each of two changes that come between its calls. */
+const attemptsMax = 3;
 
 /** Makes the change that the request asks for. */
 type Change = (write: OperationWrite) => Promise<MadeChange>;
@@ -95,15 +108,36 @@ export class SubscriptionUpdate
     return plans;
   }
 
-  /** A change that may drop another one: an earlier call may have died between voiding its invoice and what follows. */
+  /**
+   * Makes a change that takes several calls. An earlier call may have died after it dropped another change, and before what
+   * follows. If the processor refuses the change and the subscription is not what the calls assumed, it was changed outside
+   * Till meanwhile: the change starts again from what the processor shows now. A refusal has no effect, so the next attempt
+   * has processor keys of its own, and it corrects the row.
+   */
   #inSteps(
     subscription: Subscription,
     change: (found: ChangeableSubscription, write: OperationWrite) => Promise<MadeChange>,
   ): Change {
+    const { database, mirror, processor } = this.#parts;
+    const { subscriptionChanges } = processor;
+    const { processorSubscriptionId } = subscription;
     return async (write) => {
-      if (write.isRepeated)
-        await restoreOfVoidedChanges(this.#parts.processor, subscription.processorSubscriptionId);
-      return retryIfOvertaken(this.#parts, subscription, write, change);
+      if (write.isRepeated) await subscriptionChanges.restoreUnbilled(processorSubscriptionId);
+      for (let tries = 1; ; tries += 1) {
+        const found = await subscriptionChanges.read(processorSubscriptionId);
+        const idempotencyKey = tries === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${tries}`;
+        try {
+          return await change(found, { ...write, idempotencyKey });
+        } catch (error) {
+          if (!(error instanceof Failure && error.code === 'concurrent_change')) {
+            if (!isDefiniteRefusal(error)) throw error;
+            const current = await subscriptionChanges.read(processorSubscriptionId);
+            await applyResponse(database, mirror, current.subscription, subscription);
+            if (current.state === found.state) throw error;
+          }
+          if (tries === attemptsMax) throw concurrentChange();
+        }
+      }
     };
   }
 
@@ -137,8 +171,17 @@ export class SubscriptionUpdate
    * that was declined must not wait for a payment, whether or not the request is repeated.
    */
   async find(claim: FoundClaim): Promise<MadeChange | null> {
-    const subscription = await this.#find(this.#parts.database, parentOf(claim));
-    return hasEnded(subscription.status) ? null : endAbandonedChange(this.#parts, subscription, claim);
+    const { database, mirror, processor } = this.#parts;
+    const subscription = await this.#find(database, parentOf(claim));
+    if (hasEnded(subscription.status)) return null;
+    const { processorSubscriptionId } = subscription;
+    const order = { processorSubscriptionId, idempotencyKey: randomUUID() };
+    const found = await processor.subscriptionChanges.settleAbandonedChange(order);
+    const { subscription: facts, changeMarks } = found;
+    if (hasChangeMark(changeMarks, { id: claim.resourceId, mark: claim.mark }))
+      return { facts, subscription, clientSecret: null };
+    await applyResponse(database, mirror, facts, subscription);
+    return null;
   }
 
   async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
@@ -152,17 +195,25 @@ export class SubscriptionUpdate
   async replay(_id: string, claim: FoundClaim): Promise<ChangedSubscription> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.#find(database, parentOf(claim));
-    const present = await readChangeable(processor, subscription);
+    const present = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
     await applyResponse(database, mirror, present.subscription, subscription);
-    const invoiceId = present.pendingUpdate?.processorInvoiceId ?? null;
-    const charge = invoiceId === null ? null : await processor.subscriptionChanges.readCharge(invoiceId);
-    return {
-      subscription: await this.#find(database, subscription.id),
-      clientSecret: charge?.clientSecret ?? null,
-    };
+    const { changeInvoiceId } = present;
+    const clientSecret =
+      changeInvoiceId === null ? null : await processor.invoices.readClientSecret(changeInvoiceId);
+    return { subscription: await this.#find(database, subscription.id), clientSecret };
   }
 
   async #find(db: Queryable, id: string): Promise<Subscription> {
     return foundSubscription((await this.#parts.store.find(db, [id]))[0]);
   }
+}
+
+/** Whether the subscription waits for the payment of this change. When a request is repeated, another one may wait. */
+export function isWaiting(
+  change: SubscriptionPatch,
+  { planId, quantity, pendingChange }: Pick<Subscription, 'planId' | 'quantity' | 'pendingChange'>,
+): boolean {
+  if (change.kind !== 'now' || pendingChange === null || pendingChange.at !== null) return false;
+  const wanted = { planId, quantity, ...change };
+  return pendingChange.planId === wanted.planId && pendingChange.quantity === wanted.quantity;
 }

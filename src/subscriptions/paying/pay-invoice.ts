@@ -1,12 +1,11 @@
 import { Failure } from '../../errors.ts';
+import { lostClaimAgeMs, type RecordedFailure } from '../../idempotency/claim.ts';
 import type { OperationWrite } from '../../idempotency/operation.ts';
 import type { InvoiceMirror } from '../../invoices/invoice-mirror.ts';
 import type { InvoiceFacts } from '../../model/invoice.ts';
 import { explainMethodRefusal, requireMethodOf } from '../../processor/explain-method-refusal.ts';
-import type { Declined } from '../../processor/port/invoice-payment.ts';
+import type { Declined, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 import type { Processor } from '../../processor/port/processor.ts';
-import { notReached } from '../../processor/refused-write.ts';
-import type { UnpaidInvoice } from './invoice-to-pay.ts';
 
 interface PayInvoiceParts {
   readonly processor: Processor;
@@ -20,63 +19,58 @@ export interface Payer {
   readonly processorCustomerId: string;
 }
 
-/** Null once the invoice is paid, or its payment is under way. A draft is finalized first, and stays open if it is declined. */
+/** Null once the invoice is paid, or its payment is under way. */
 export async function payInvoice(
   parts: PayInvoiceParts,
-  {
-    processorInvoiceId,
-    status,
-  }: Pick<UnpaidInvoice, 'processorInvoiceId'> & { readonly status: string | null },
+  { processorInvoiceId, status }: { readonly processorInvoiceId: string; readonly status: string | null },
   payer: Payer,
-  write: OperationWrite,
+  { idempotencyKey }: OperationWrite,
 ): Promise<Declined | null> {
-  const { processor } = parts;
-  const { invoices, paymentMethods } = processor;
-  const { paymentMethodId } = payer;
-  const idempotencyKey = `${write.idempotencyKey}-${processorInvoiceId}`;
-  const method = paymentMethodId === undefined ? {} : { paymentMethodId };
-  try {
-    if (status === 'draft') {
-      await requireOwnMethod(processor, payer);
-      await finalizeInvoice(processor, processorInvoiceId, `${idempotencyKey}-finalize`);
-    }
-    const attempt = await invoices.pay({ processorInvoiceId, ...method, idempotencyKey });
-    if (attempt.outcome === 'declined') return attempt;
-    if (attempt.isPaid) {
-      if (!write.isRepeated) await recordPaid(parts, attempt.invoice);
-      return null;
-    }
-    const lastTry = await invoices.findLastTry(processorInvoiceId);
-    if (lastTry === null) throw notPaid();
-    return lastTry === 'processing' ? null : lastTry;
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const { replayed = false } = error.extras;
-    const isOldFailure = replayed && error.code === 'processor_unavailable';
-    if (!replayed && error.code !== 'processor_rejected') throw error;
-    const invoice = await invoices.read(processorInvoiceId);
-    if (invoice?.status === 'paid') {
-      await recordPaid(parts, invoice);
-      return null;
-    }
-    const lastTry = isOldFailure ? await invoices.findLastTry(processorInvoiceId) : null;
-    if (lastTry !== null) return lastTry === 'processing' ? null : lastTry;
-    // No attempt was made under this processor key. The request continues under the next one.
-    if (replayed) throw error;
-    throw await explainMethodRefusal(paymentMethods, error, { ...payer, id: paymentMethodId });
-  }
+  const { processor, invoices } = parts;
+  const isDraft = status === 'draft';
+  if (isDraft) await requireOwnMethod(processor, payer);
+  const result = await processor.invoices
+    .pay({ processorInvoiceId, isDraft, ...methodOf(payer), idempotencyKey })
+    .catch(async (error: unknown) => {
+      // No attempt was made under this processor key. The request continues under the next one.
+      if (error instanceof Failure && error.extras.replayed === true) throw error;
+      const method = { ...payer, id: payer.paymentMethodId };
+      throw await explainMethodRefusal(processor.paymentMethods, error, method);
+    });
+  if (result === 'processing') return null;
+  if (result.outcome === 'declined') return result;
+  await recordPaid(invoices, result.invoice);
+  return null;
 }
 
-/** Makes a draft payable. Another request, or the processor itself, may have done so meanwhile. */
-export async function finalizeInvoice(
-  { invoices }: Pick<Processor, 'invoices'>,
-  processorInvoiceId: string,
-  idempotencyKey: string,
-): Promise<void> {
-  const attempt = await invoices.finalize({ processorInvoiceId, idempotencyKey });
-  if (attempt.outcome === 'done') return;
-  const invoice = await invoices.read(processorInvoiceId);
-  if (invoice === null || invoice.status === 'draft') throw notReached(attempt, 'invoice', 'draft');
+/** More than a subscription pays in a day. */
+const paidMax = 10;
+
+/**
+ * What became of an earlier request with the same key, whose claim is lost. Otherwise this request would pay another
+ * invoice. Null if there was no earlier request.
+ */
+export async function findLostPayment(
+  { invoices }: Processor,
+  payer: Pick<Payer, 'paymentMethodId'>,
+  present: SubscriptionToPay,
+  { hasKey, target, idempotencyKey }: OperationWrite,
+): Promise<'paid' | Declined | null> {
+  // A request that has chosen its invoice goes on with that.
+  if (!hasKey || target !== null) return null;
+  for (const processorInvoiceId of newlyPaid(present).slice(0, paidMax)) {
+    const earlier = await invoices.findPayment({ processorInvoiceId, ...methodOf(payer), idempotencyKey });
+    if (earlier !== null) return earlier;
+  }
+  return null;
+}
+
+/** By the processor's clock. */
+function newlyPaid({ invoices, subscription: { asOf } }: SubscriptionToPay): readonly string[] {
+  const since = asOf.earliest.getTime() - lostClaimAgeMs;
+  return invoices
+    .filter(({ paidAt }) => paidAt !== null && paidAt.getTime() >= since)
+    .map(({ processorInvoiceId }) => processorInvoiceId);
 }
 
 /** Fails if the payment method that the request names does not belong to the customer. */
@@ -88,18 +82,23 @@ export async function requireOwnMethod(
     await requireMethodOf(paymentMethods, paymentMethodId, processorCustomerId);
 }
 
+const authenticate =
+  'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.';
+
+/** The failure of a request whose charge was declined. */
+export function declineFailure({ mustAuthenticate, declineCode, message }: Declined): RecordedFailure {
+  return mustAuthenticate
+    ? { code: 'authentication_required', detail: authenticate, declineCode }
+    : { code: 'payment_declined', detail: message || 'The payment was declined.', declineCode };
+}
+
+function methodOf({ paymentMethodId }: Pick<Payer, 'paymentMethodId'>): { paymentMethodId?: string } {
+  return paymentMethodId === undefined ? {} : { paymentMethodId };
+}
+
 /** In its own transaction, because the locks of the claim and of the subscription come first in others. */
-async function recordPaid({ invoices }: PayInvoiceParts, facts: InvoiceFacts | null): Promise<void> {
+async function recordPaid(invoices: InvoiceMirror, facts: InvoiceFacts | null): Promise<void> {
   // A response that lacks the links would make an invoice without them. Its webhook has them.
   if (facts?.processorCustomerId == null || facts.processorSubscriptionId === null) return;
   await invoices.record([facts]);
-}
-
-/** The processor accepted the request, but made no attempt to pay. */
-function notPaid(): Failure {
-  return new Failure(
-    'processor_bad_answer',
-    'The processor accepted the request, but the invoice is open. Retry later.',
-    { effect: 'unknown' },
-  );
 }

@@ -1,5 +1,5 @@
 import { Failure } from '../../errors.ts';
-import { processorKeyLifeMs, type RecordedFailure } from '../../idempotency/claim.ts';
+import { processorKeyLifeMs } from '../../idempotency/claim.ts';
 import {
   type CheckedOperation,
   type FoundClaim,
@@ -13,13 +13,12 @@ import { applyInTransaction, applyResponse } from '../../mirrors/refresh.ts';
 import { foundSubscription, type Subscription, type SubscriptionFacts } from '../../model/subscription.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
+import { notReached, objectMissing } from '../../processor/port/attempt.ts';
 import type { Declined, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
-import { notReached, objectMissing } from '../../processor/refused-write.ts';
 import { requireChargeable } from '../require-chargeable.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
 import { invoiceToPay, olderUnpaid, unpaidInvoice } from './invoice-to-pay.ts';
-import { findLostPayment } from './lost-payment.ts';
-import { type Payer, payInvoice, requireOwnMethod } from './pay-invoice.ts';
+import { declineFailure, findLostPayment, type Payer, payInvoice, requireOwnMethod } from './pay-invoice.ts';
 
 export interface PaymentRequest {
   readonly subscriptionId: string;
@@ -59,9 +58,6 @@ const resumption = 'resumption';
 
 /** The latest invoice, the resumption, and the invoice of the resumption. */
 const stepsMax = 3;
-
-const authenticate =
-  'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.';
 
 /**
  * The steps of paying a subscription. The request records each invoice before it attempts to pay it, and the processor key
@@ -132,7 +128,7 @@ export class SubscriptionPayment
     { subscription, result, olderUnpaidInvoiceIds }: Made,
   ): Promise<Recorded<PaidSubscription>> {
     if ('outcome' in result)
-      return { result: { subscription, olderUnpaidInvoiceIds }, failure: failureOf(result) };
+      return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
     const applied = await applyInTransaction(tx, this.#parts.mirror, result, subscription);
     return {
       result: { subscription: await this.#find(tx, subscription.id), olderUnpaidInvoiceIds },
@@ -255,12 +251,6 @@ function isPeriodPaid(present: SubscriptionToPay): boolean {
   const { processorLatestInvoiceId: latest, items, asOf } = present.subscription;
   if (latest === null || items[0].currentPeriodEnd <= asOf.latest) return false;
   return invoiceOf(present, latest).status === 'paid';
-}
-
-function failureOf({ mustAuthenticate, declineCode, message }: Declined): RecordedFailure {
-  return mustAuthenticate
-    ? { code: 'authentication_required', detail: authenticate, declineCode }
-    : { code: 'payment_declined', detail: message || 'The payment was declined.', declineCode };
 }
 
 function nothingToPay(present: SubscriptionToPay, named: string | null): Failure {

@@ -1,5 +1,5 @@
 import { createMetrics } from '../../../src/platform/metrics.ts';
-import { metricLabels } from '../../../src/till/compose.ts';
+import { metricLabels } from '../../../src/till/compose-parts.ts';
 import { code, heading, table } from './table.ts';
 
 /** Longer lists of values are described, not listed. */

@@ -5,7 +5,7 @@ import { unknownDetails } from '../../../../test/support/invoice-details.ts';
 import { plainSubscription } from '../../../../test/support/plain-subscription.ts';
 import { asOfEvent } from '../../../model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import { eventTypes } from '../../port/event-types.ts';
+import { eventTypes } from './event-types.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';
 
 const eventTime = new Date('2026-01-01T00:01:00Z');

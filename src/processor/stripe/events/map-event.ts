@@ -2,7 +2,6 @@ import type { ChargeFacts } from '../../../model/charge.ts';
 import { type AsOf, asOfEvent } from '../../../model/facts.ts';
 import type { ProcessorEvent } from '../../port/event-calls.ts';
 import { type EventContent, type EventFacts, UnmappableError } from '../../port/event-facts.ts';
-import type { EventType } from '../../port/event-types.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';
@@ -13,6 +12,7 @@ import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { causingWriteOf } from './causing-write.ts';
+import type { EventType } from './event-types.ts';
 import { erasedMark, redactPayload } from './redact-payload.ts';
 
 /** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */

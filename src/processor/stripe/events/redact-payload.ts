@@ -1,5 +1,5 @@
-import { isKnownEventType } from '../../port/event-types.ts';
 import { localIdKey } from '../wire/wire-object.ts';
+import { knownEventTypes } from './event-types.ts';
 import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
 
@@ -38,7 +38,8 @@ export function redactPayload(event: unknown): RedactedPayload {
   const { type, [erasedMark]: erased } = record(event);
   if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
   // No mirror reads this event. A later release that does must not take its metadata for empty.
-  if (isOwned(type) && !isKnownEventType(type)) return { payload: erasedForm(redacted), erasedPayload: null };
+  if (isOwned(type) && !knownEventTypes.has(type))
+    return { payload: erasedForm(redacted), erasedPayload: null };
   const kept = {
     ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),

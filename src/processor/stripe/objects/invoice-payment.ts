@@ -1,68 +1,145 @@
+import { Failure } from '../../../errors.ts';
+import type { InvoiceFacts } from '../../../model/invoice.ts';
+import { notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import type { Declined, InvoicePaymentCalls, Tried } from '../../port/invoice-payment.ts';
-import { redactText } from '../events/redact-secrets.ts';
+import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../port/invoice-payment.ts';
+import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isReplayed } from '../wire/answer-time.ts';
 import { declined, declineOf, done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+import { readCharge } from './invoice-charge.ts';
 import { mapInvoice } from './map-invoice.ts';
+import { failureOf } from './map-payment.ts';
 
 /** An invoice is paid with one payment intent, unless it is split by hand. */
 const paymentsMax = 10;
-/** Enough for the processor's longest messages. */
-const messageLengthMax = 500;
 
-export function createInvoicePaymentCalls({ stripe, call }: AdapterContext): InvoicePaymentCalls {
-  return {
-    finalize: ({ processorInvoiceId, idempotencyKey }) =>
-      call('invoices.finalize', {
-        kind: 'write',
-        send: (options) =>
-          stripe.invoices.finalizeInvoice(
-            processorInvoiceId,
-            // Otherwise the processor would charge the invoice by itself later, even after the customer has paid another way.
-            { auto_advance: false },
-            { ...options, idempotencyKey },
-          ),
-        take: () => done(null),
-        // The call carries none of the caller's values, so any other refusal is about the invoice's state.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
-      }),
-
-    pay: ({ processorInvoiceId, paymentMethodId, idempotencyKey }) =>
-      call<Tried | Declined>('invoices.pay', {
-        kind: 'write',
-        send: (options) =>
-          stripe.invoices.pay(
-            processorInvoiceId,
-            paymentMethodId === undefined ? {} : { payment_method: paymentMethodId },
-            { ...options, idempotencyKey },
-          ),
-        take: (response, asOf) => {
-          const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
-          if (invoice.id() !== processorInvoiceId) throw new UnmappableError('invoice.id is that of another');
-          const isPaid = invoice.text('status') === 'paid';
-          const shown = ifReadable(() => mapInvoice(response, asOf));
-          return { outcome: 'done', isPaid, isReplayed: isReplayed(response), invoice: shown };
-        },
-        refused: declined,
-      }),
-
-    findLastTry: (processorInvoiceId) =>
-      call('invoice_payments.list', {
-        kind: 'read',
-        send: (options) =>
-          stripe.invoicePayments.list(
-            { invoice: processorInvoiceId, limit: paymentsMax, expand: ['data.payment.payment_intent'] },
-            options,
-          ),
-        take: (response) => {
-          const payments = WireObject.parse(response, 'list').objects('data');
-          return payments.map(lastTryOf).find((lastTry) => lastTry !== null) ?? null;
-        },
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
-      }),
+export function createInvoicePaymentCalls(
+  context: AdapterContext,
+  read: InvoiceCalls['read'],
+): InvoicePaymentCalls {
+  const finalize: InvoicePaymentCalls['finalize'] = async ({ processorInvoiceId, idempotencyKey }) => {
+    const attempt = await sendFinalize(context, processorInvoiceId, idempotencyKey);
+    if (attempt.outcome === 'done') return;
+    const invoice = await read(processorInvoiceId);
+    if (invoice === null || invoice.status === 'draft') throw notReached(attempt, 'invoice', 'draft');
   };
+  const findLastTry = (processorInvoiceId: string) => readLastTry(context, processorInvoiceId);
+  return {
+    finalize,
+
+    pay: async ({ isDraft, ...order }) => {
+      const { processorInvoiceId } = order;
+      try {
+        if (isDraft) await finalize({ processorInvoiceId, idempotencyKey: `${keyOf(order)}-finalize` });
+        const attempt = await sendPayment(context, order);
+        if (attempt.outcome === 'declined') return attempt;
+        if (attempt.isPaid) return { outcome: 'paid', invoice: attempt.invoice };
+        const lastTry = await findLastTry(processorInvoiceId);
+        // The processor accepted the request, but made no attempt to pay.
+        if (lastTry === null) throw notReached({ outcome: 'done', value: null }, 'invoice', 'open');
+        return lastTry;
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        const { replayed = false } = error.extras;
+        if (!replayed && error.code !== 'processor_rejected') throw error;
+        const invoice = await read(processorInvoiceId);
+        if (invoice?.status === 'paid') return { outcome: 'paid', invoice };
+        const isOldFailure = replayed && error.code === 'processor_unavailable';
+        const lastTry = isOldFailure ? await findLastTry(processorInvoiceId) : null;
+        if (lastTry !== null) return lastTry;
+        throw error;
+      }
+    },
+
+    findPayment: async (order) => {
+      try {
+        const attempt = await sendPayment(context, order);
+        if (attempt.outcome === 'declined') return attempt;
+        return attempt.isReplayed ? 'paid' : null;
+      } catch (error) {
+        // The invoice was paid by another request, whether the processor says so now or repeats it.
+        if (error instanceof Failure && error.code === 'processor_rejected') return null;
+        throw error;
+      }
+    },
+
+    findLastTry,
+
+    readClientSecret: async (processorInvoiceId) =>
+      (await readCharge(context, processorInvoiceId))?.clientSecret ?? null,
+  };
+}
+
+function keyOf({ idempotencyKey, processorInvoiceId }: NewInvoicePayment): string {
+  return `${idempotencyKey}-${processorInvoiceId}`;
+}
+
+function sendFinalize({ stripe, call }: AdapterContext, processorInvoiceId: string, idempotencyKey: string) {
+  return call('invoices.finalize', {
+    kind: 'write',
+    send: (options) =>
+      stripe.invoices.finalizeInvoice(
+        processorInvoiceId,
+        // Otherwise the processor would charge the invoice by itself later, even after the customer has paid another way.
+        { auto_advance: false },
+        { ...options, idempotencyKey },
+      ),
+    take: () => done(null),
+    // The call carries none of the caller's values, so any other refusal is about the invoice's state.
+    refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+  });
+}
+
+/** An invoice that the processor has tried to pay. It may still be open: some payment methods take days. */
+interface Tried {
+  readonly outcome: 'done';
+  readonly isPaid: boolean;
+  readonly isReplayed: boolean;
+  readonly invoice: InvoiceFacts | null;
+}
+
+function sendPayment({ stripe, call }: AdapterContext, order: NewInvoicePayment): Promise<Tried | Declined> {
+  const { processorInvoiceId, paymentMethodId } = order;
+  return call<Tried | Declined>('invoices.pay', {
+    kind: 'write',
+    send: (options) =>
+      stripe.invoices.pay(
+        processorInvoiceId,
+        paymentMethodId === undefined ? {} : { payment_method: paymentMethodId },
+        { ...options, idempotencyKey: keyOf(order) },
+      ),
+    take: (response, asOf) => {
+      const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
+      if (invoice.id() !== processorInvoiceId) throw new UnmappableError('invoice.id is that of another');
+      const isOld = isReplayed(response);
+      const shown = isOld ? null : ifReadable(() => mapInvoice(response, asOf));
+      return {
+        outcome: 'done',
+        isPaid: invoice.text('status') === 'paid',
+        isReplayed: isOld,
+        invoice: shown,
+      };
+    },
+    refused: declined,
+  });
+}
+
+function readLastTry({ stripe, call }: AdapterContext, processorInvoiceId: string) {
+  return call('invoice_payments.list', {
+    kind: 'read',
+    send: (options) =>
+      stripe.invoicePayments.list(
+        { invoice: processorInvoiceId, limit: paymentsMax, expand: ['data.payment.payment_intent'] },
+        options,
+      ),
+    take: (response) => {
+      const payments = WireObject.parse(response, 'list').objects('data');
+      return payments.map(lastTryOf).find((lastTry) => lastTry !== null) ?? null;
+    },
+    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+  });
 }
 
 function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {
@@ -71,11 +148,6 @@ function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {
   if (intent === null || status === 'processing') return intent && 'processing';
   if (status === 'requires_action')
     return declineOf({ code: 'authentication_required', declineCode: null, message: '' });
-  const error = intent.optional('object', 'last_payment_error');
-  if (error === null) return null;
-  return declineOf({
-    code: error.optionalText('code'),
-    declineCode: error.optionalText('decline_code'),
-    message: redactText(error.optionalText('message') ?? '').slice(0, messageLengthMax),
-  });
+  const failure = failureOf(intent);
+  return failure && declineOf({ ...failure, message: failure.message ?? '' });
 }

@@ -12,26 +12,27 @@ import { mapPaymentResponse } from './map-payment.ts';
 
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
+  const read: InvoiceCalls['read'] = async (processorInvoiceId) => {
+    const found = await call('invoices.read', {
+      kind: 'read',
+      send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
+      take: (response, asOf) => ({
+        invoice: mapInvoice(response, asOf),
+        isFirst: isFirstInvoice(response),
+      }),
+      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    });
+    if (found === null) return null;
+    const { invoice, isFirst } = found;
+    if (invoice.coversUntil !== undefined) return invoice;
+    // The lines no longer change once the invoice is paid.
+    const lines = await readLines(context, processorInvoiceId);
+    return { ...invoice, coversUntil: coversUntilOf(lines, { isFirst }) ?? null };
+  };
   return {
-    read: async (processorInvoiceId) => {
-      const found = await call('invoices.read', {
-        kind: 'read',
-        send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
-        take: (response, asOf) => ({
-          invoice: mapInvoice(response, asOf),
-          isFirst: isFirstInvoice(response),
-        }),
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
-      });
-      if (found === null) return null;
-      const { invoice, isFirst } = found;
-      if (invoice.coversUntil !== undefined) return invoice;
-      // The lines no longer change once the invoice is paid.
-      const lines = await readLines(context, processorInvoiceId);
-      return { ...invoice, coversUntil: coversUntilOf(lines, { isFirst }) ?? null };
-    },
+    read,
 
-    ...createInvoicePaymentCalls(context),
+    ...createInvoicePaymentCalls(context, read),
 
     // A payment intent pays one invoice at most.
     findOfPayment: (processorPaymentIntentId) =>

@@ -33,7 +33,8 @@ function chargeOf(charge: WireObject, asOf: AsOf): Charge {
     processorChargeId: charge.id(),
     createdAt: charge.createdAt(asOf.earliest),
     paymentMethod: details && ifReadable(() => describeMethod(charge.shortText('payment_method'), details)),
-    captureBefore: details && (details.optional('object', 'card')?.optionalMoment('capture_before') ?? null),
+    captureBefore:
+      details && (details.optional('object', 'card')?.optional('moment', 'capture_before') ?? null),
     ...(refunds === null ? {} : { hasRefunds: refunds.length > 0 }),
   };
 }

@@ -20,7 +20,7 @@ export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedD
     amount: dispute.amount('amount'),
     currency: dispute.currency('currency'),
     reason: dispute.optional('shortText', 'reason'),
-    evidenceDueBy: dispute.optional('object', 'evidence_details')?.optionalMoment('due_by') ?? null,
+    evidenceDueBy: dispute.optional('object', 'evidence_details')?.optional('moment', 'due_by') ?? null,
     // Required, because it decides which dispute of a payment is the newest.
     createdAt: dispute.moment('created'),
     asOf,

@@ -35,10 +35,10 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
     amountRemaining: invoice.optional('wholeNumber', 'amount_remaining'),
     attemptCount: attemptCountOf(invoice),
     ...(invoice.has('next_payment_attempt')
-      ? { nextPaymentAttemptAt: isToPay ? invoice.optionalMoment('next_payment_attempt') : null }
+      ? { nextPaymentAttemptAt: isToPay ? invoice.optional('moment', 'next_payment_attempt') : null }
       : {}),
-    periodStart: invoice.optionalMoment('period_start'),
-    periodEnd: invoice.optionalMoment('period_end'),
+    periodStart: invoice.optional('moment', 'period_start'),
+    periodEnd: invoice.optional('moment', 'period_end'),
     invoicePdfUrl: invoice.optionalText('invoice_pdf'),
     createdAt: invoice.createdAt(asOf.earliest),
     asOf,
@@ -98,7 +98,7 @@ export function coversUntilOf(
   if (lines === null) return undefined;
   const ends = lines
     .filter((line) => isBilledPeriod(line, isFirst))
-    .map((line) => line.optional('object', 'period')?.optionalMoment('end') ?? null);
+    .map((line) => line.optional('object', 'period')?.optional('moment', 'end') ?? null);
   if (!ends.every((end) => end !== null) || lines.some((line) => !line.has('amount'))) return undefined;
   return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
 }

@@ -5,10 +5,10 @@ import type {
   PaymentMethod,
   PaymentMethodUse,
 } from '../../../model/payment-method.ts';
+import { scheduledMethods } from '../changes/schedule-phases.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { subscriptionStatusWords } from './map-subscription.ts';
-import { scheduledMethods } from './schedule-phases.ts';
 
 export function mapPaymentMethod(value: unknown, asOf: AsOf): AttachablePaymentMethod {
   const method = WireObject.parse(value, 'payment_method').expectKind('payment_method');

@@ -68,7 +68,7 @@ function amountCapturableOf(intent: WireObject): number {
 const messageLengthMax = 500;
 
 /** Why the last attempt failed. The processor clears it when the next attempt begins. */
-function failureOf(intent: WireObject): PaymentFailure | null {
+export function failureOf(intent: WireObject): PaymentFailure | null {
   const error = intent.optional('object', 'last_payment_error');
   if (error === null) return null;
   return {

@@ -77,7 +77,7 @@ function expandedDiscount(discount: WireObject): Discount {
     percentOff: coupon.optional('number', 'percent_off'),
     amountOff: coupon.optional('amount', 'amount_off'),
     currency: hasAmount ? coupon.optional('currency', 'currency') : null,
-    endsAt: discount.optionalMoment('end')?.toISOString() ?? null,
+    endsAt: discount.optional('moment', 'end')?.toISOString() ?? null,
     ...(isOnce(discount) ? { isOnce: true } : {}),
   };
 }

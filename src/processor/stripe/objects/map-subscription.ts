@@ -35,11 +35,11 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     status,
     // Required while a trial runs, and decorative at any other time.
     trialEnd:
-      status === 'trialing' ? subscription.moment('trial_end') : subscription.optionalMoment('trial_end'),
+      status === 'trialing' ? subscription.moment('trial_end') : subscription.optional('moment', 'trial_end'),
     cancelAtPeriodEnd: subscription.optional('flag', 'cancel_at_period_end') ?? false,
-    cancelAt: subscription.optionalMoment('cancel_at'),
-    canceledAt: subscription.optionalMoment('canceled_at'),
-    endedAt: subscription.optionalMoment('ended_at'),
+    cancelAt: subscription.optional('moment', 'cancel_at'),
+    canceledAt: subscription.optional('moment', 'canceled_at'),
+    endedAt: subscription.optional('moment', 'ended_at'),
     processorLatestInvoiceId: subscription.optional('reference', 'latest_invoice'),
     defaultPaymentMethodId: subscription.optional('reference', 'default_payment_method'),
     discount: discountOf(subscription),

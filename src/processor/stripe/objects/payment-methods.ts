@@ -1,5 +1,6 @@
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
+import { setScheduledMethod } from '../changes/planned-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
@@ -101,7 +102,8 @@ function createReads(context: AdapterContext): Reads {
 
 type Writes = Pick<PaymentMethodCalls, 'setDefault' | 'setDefaultOfSubscription' | 'detach'>;
 
-function createWrites({ stripe, call }: AdapterContext): Writes {
+function createWrites(context: AdapterContext): Writes {
+  const { stripe, call } = context;
   return {
     setDefault: ({ processorCustomerId, paymentMethodId, idempotencyKey }) =>
       call('customers.update', {
@@ -119,8 +121,9 @@ function createWrites({ stripe, call }: AdapterContext): Writes {
         refused: refusedChange,
       }),
 
-    setDefaultOfSubscription: ({ processorSubscriptionId, paymentMethodId, idempotencyKey }) =>
-      call('subscriptions.update', {
+    setDefaultOfSubscription: async (order) => {
+      const { processorSubscriptionId, paymentMethodId, isPlanned, idempotencyKey } = order;
+      const attempt = await call('subscriptions.update', {
         kind: 'write',
         send: (options) =>
           stripe.subscriptions.update(
@@ -131,7 +134,12 @@ function createWrites({ stripe, call }: AdapterContext): Writes {
         take: (response) =>
           requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription'),
         refused: refusedChange,
-      }),
+      });
+      // A schedule would otherwise set the old one again when its next phase begins.
+      return attempt.outcome === 'done' && isPlanned === true
+        ? setScheduledMethod(context, processorSubscriptionId, paymentMethodId, `${idempotencyKey}-schedule`)
+        : attempt;
+    },
 
     detach: ({ paymentMethodId, idempotencyKey }) =>
       call('payment_methods.detach', {

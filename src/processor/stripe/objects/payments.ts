@@ -1,8 +1,7 @@
 import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
-import type { NewPayment } from '../../port/new-payment.ts';
-import type { PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
+import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { PromotionCodeCalls } from '../../port/promotion-code-calls.ts';
+import type { PromotionCodeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { type Fetch, fetchPages, lookUpPagesMax } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';

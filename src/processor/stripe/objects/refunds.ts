@@ -1,11 +1,11 @@
 import type { AsOf } from '../../../model/facts.ts';
 import type { RefundFacts } from '../../../model/refund.ts';
-import type { ProcessorOperation } from '../../port/operations.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, refused } from '../wire/attempt.ts';
 import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';

@@ -68,14 +68,14 @@ export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'i
 export function mapSubscriptionInvoice(value: unknown, asOf: AsOf): SubscriptionInvoice {
   const invoice = WireObject.parse(value, 'invoice');
   const starts = (ifReadable(() => invoice.list('lines')) ?? []).flatMap(
-    (line) => line.optional('object', 'period')?.optionalMoment('start')?.getTime() ?? [],
+    (line) => line.optional('object', 'period')?.optional('moment', 'start')?.getTime() ?? [],
   );
   return {
     processorInvoiceId: invoice.id(),
     status: invoice.optionalText('status'),
     isOneOff: invoice.optionalText('billing_reason') === 'manual',
     billsFrom: starts.length === 0 ? null : new Date(Math.min(...starts)),
-    paidAt: invoice.optional('object', 'status_transitions')?.optionalMoment('paid_at') ?? null,
+    paidAt: invoice.optional('object', 'status_transitions')?.optional('moment', 'paid_at') ?? null,
     facts: ifReadable(() => mapInvoice(value, asOf)),
   };
 }

@@ -1,8 +1,9 @@
 import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../model/facts.ts';
-import type { SubscriptionChange } from '../../../model/subscription.ts';
-import type { NewSubscription } from '../../port/new-subscription.ts';
+import type { SubscriptionChange, SubscriptionFacts } from '../../../model/subscription.ts';
+import type { Attempt } from '../../port/attempt.ts';
 import type {
+  NewSubscription,
   SubscriptionCalls,
   SubscriptionWithSecret,
   SubscriptionWithSecrets,
@@ -114,27 +115,36 @@ function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams
   return customer === undefined ? {} : { customer };
 }
 
-function createChanges({
-  stripe,
-  call,
-}: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
+/** Changes metadata, which is possible in every state, or settings: the end only while there is no schedule. */
+export function updateSubscription(
+  { stripe, call }: AdapterContext,
+  {
+    processorSubscriptionId,
+    metadata,
+    idempotencyKey,
+    ...values
+  }: SubscriptionChange & {
+    readonly processorSubscriptionId: string;
+    readonly idempotencyKey: string;
+  },
+): Promise<Attempt<SubscriptionFacts>> {
+  return call('subscriptions.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptions.update(
+        processorSubscriptionId,
+        { ...changedMetadata(metadata), ...settingParams(values), expand: [...termExpansions] },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf), response),
+    refused: missing,
+  });
+}
+
+function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update' | 'cancel' | 'resume'> {
+  const { stripe, call } = context;
   return {
-    update: ({ processorSubscriptionId, metadata, idempotencyKey, ...values }) =>
-      call('subscriptions.update', {
-        kind: 'write',
-        send: (options) =>
-          stripe.subscriptions.update(
-            processorSubscriptionId,
-            {
-              ...changedMetadata(metadata),
-              ...settingParams(values),
-              expand: [...termExpansions],
-            },
-            { ...options, idempotencyKey },
-          ),
-        take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf), response),
-        refused: missing,
-      }),
+    update: (change) => updateSubscription(context, change),
 
     cancel: (processorSubscriptionId) =>
       call('subscriptions.cancel', {

@@ -3,8 +3,8 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
-import type { ProcessorOperation, ProcessorOutcome } from '../../port/operations.ts';
 import { answerTime } from './answer-time.ts';
+import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 
 export interface CallLimits {

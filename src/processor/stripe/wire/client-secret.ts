@@ -1,5 +1,5 @@
 import type { Logger } from '../../../platform/logger.ts';
-import type { ProcessorOperation } from '../../port/operations.ts';
+import type { ProcessorOperation } from './operations.ts';
 import type { WireObject } from './wire-object.ts';
 
 /**

@@ -2,9 +2,9 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import type { ProcessorOperation } from '../../port/operations.ts';
 import type { LeftOut, Pages } from '../../port/pages.ts';
 import type { AdapterContext } from './adapter-context.ts';
+import type { ProcessorOperation } from './operations.ts';
 import { WireObject } from './wire-object.ts';
 
 /** The processor's largest page. */

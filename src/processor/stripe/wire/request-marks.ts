@@ -1,9 +1,8 @@
 import type { Stripe } from 'stripe';
-import type { LookUp } from '../../port/look-up.ts';
-import type { ProcessorOperation } from '../../port/operations.ts';
-import type { Marked, RequestMark } from '../../port/request-mark.ts';
+import type { LookUp, Marked, RequestMark } from '../../port/request-mark.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import { createdSince, earliestCreation, type Fetch, fetchPages, lookUpPagesMax } from './listing.ts';
+import type { ProcessorOperation } from './operations.ts';
 import { fieldsOf } from './wire-metadata.ts';
 import { localIdKey, WireObject } from './wire-object.ts';
 

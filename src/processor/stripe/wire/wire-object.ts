@@ -112,10 +112,6 @@ export class WireObject {
     return this.#read(kinds.moment, field);
   }
 
-  optionalMoment(field: string): Date | null {
-    return this.optional('moment', field);
-  }
-
   /** An id, or the id of the object itself where it is expanded. */
   reference(field: string): string {
     return this.#read(kinds.reference, field);

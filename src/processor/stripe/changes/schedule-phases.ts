@@ -1,24 +1,15 @@
 import type { Stripe } from 'stripe';
 import { UnmappableError } from '../../port/event-facts.ts';
+import type { PlannedChange } from '../../port/subscription-changes.ts';
+import { quantityOf } from '../objects/map-subscription-terms.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { quantityOf } from './map-subscription-terms.ts';
 
 export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 type PhaseItem = Stripe.SubscriptionScheduleUpdateParams.Phase.Item;
 type PhaseDiscount = Stripe.SubscriptionScheduleUpdateParams.Phase.Discount;
 
 /** Another price and quantity for one of the items. */
-export interface PhaseChange {
-  /** The price that the item has now. */
-  readonly presentPriceId: string;
-  readonly processorPriceId: string;
-  readonly quantity: number;
-  /** Of the new price. */
-  readonly interval: 'day' | 'week' | 'month' | 'year';
-  readonly intervalCount: number;
-  /** Whether the change starts a new billing cycle. */
-  readonly startsCycle: boolean;
-}
+export type PhaseChange = PlannedChange;
 
 /**
  * Two phases: the subscription as it is until the end of its period, then the same with the change. A phase clears the

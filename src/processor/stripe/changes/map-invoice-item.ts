@@ -1,7 +1,9 @@
 import type { Stripe } from 'stripe';
-import type { InvoiceItem } from '../../port/invoice-item-calls.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
+
+/** A charge or a credit that waits for an invoice, or that an invoice bills. */
+export type InvoiceItem = ReturnType<typeof mapInvoiceItem>;
 
 /** The metadata key of an item that waited for an invoice before a change was billed. */
 const waitedKey = 'till_waited';
@@ -11,7 +13,7 @@ const restoresKey = 'till_restores';
 /** The metadata that marks an item that waits. */
 export const waitedMark = { [waitedKey]: 'true' };
 
-export function mapInvoiceItem(value: unknown): InvoiceItem {
+export function mapInvoiceItem(value: unknown) {
   const item = WireObject.parse(value, 'invoiceitem').expectKind('invoiceitem');
   const period = item.object('period');
   const texts = Object.entries(fieldsOf(item) ?? {}).filter(
@@ -21,7 +23,9 @@ export function mapInvoiceItem(value: unknown): InvoiceItem {
   return {
     processorInvoiceItemId: item.id(),
     processorCustomerId: item.reference('customer'),
+    /** Only invoices of this subscription bill the item. Null if any invoice of the customer does. */
     processorSubscriptionId: subscriptionOf(item),
+    /** Negative for a credit. */
     amount: item.wholeNumber('amount'),
     currency: item.currency('currency'),
     description: item.optionalText('description'),
@@ -30,7 +34,9 @@ export function mapInvoiceItem(value: unknown): InvoiceItem {
     periodEnd: period.moment('end'),
     taxRateIds: (ifReadable(() => item.objects('tax_rates')) ?? []).map((rate) => rate.id()),
     metadata,
+    /** Marked as an item that waited for an invoice. An item that restores another one needs no mark. */
     waited: waited !== undefined,
+    /** The processor's id of the item whose invoice was voided, and that this item bills again. */
     restores: restores ?? null,
   };
 }

@@ -63,13 +63,4 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number];
 
-const known: ReadonlySet<string> = new Set(eventTypes);
-
-export function isKnownEventType(type: string): type is EventType {
-  return known.has(type);
-}
-
-/** For metrics: unknown types share one label, so that a sender cannot create an unlimited number of series. */
-export function eventTypeLabel(type: string): string {
-  return known.has(type) ? type : 'other';
-}
+export const knownEventTypes: ReadonlySet<string> = new Set(eventTypes);

@@ -1,0 +1,144 @@
+import type { Stripe } from 'stripe';
+import { type Attempt, notReached } from '../../port/attempt.ts';
+import type {
+  ChangeableSubscription,
+  ChangeResult,
+  ItemChange,
+  SubscriptionChangeCalls,
+} from '../../port/subscription-changes.ts';
+import { type InvoiceCharge, readCharge } from '../objects/invoice-charge.ts';
+import { termExpansions } from '../objects/map-subscription-terms.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, missing } from '../wire/attempt.ts';
+import { changeMarksKey, mapChangeable, readChangeable } from './changeable-subscription.ts';
+import { voidChangeInvoice } from './drop-pending-change.ts';
+import { markWaitingItems, restoreWaitingItems } from './waiting-items.ts';
+
+type Order = Parameters<SubscriptionChangeCalls['changeNow']>[0];
+
+/** Changes plan or quantity now: see decision 0026. */
+export async function changeNow(context: AdapterContext, order: Order): Promise<ChangeResult> {
+  const { found, idempotencyKey, isRepeated, processorSubscriptionId } = order;
+  if (mayBill(order)) await markWaitingItems(context, found, idempotencyKey);
+  const attempt = await change(context, order);
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  const changed = attempt.value;
+  if (isWaiting(changed)) return settleWaitingChange(context, changed, idempotencyKey);
+  if (!isMade(order, changed)) throw notReached(attempt, 'subscription', 'unchanged');
+  const isOld = isRepeated || attempt.isReplayed === true;
+  const { subscription } = isOld ? await readChangeable(context, processorSubscriptionId) : changed;
+  return { facts: subscription, clientSecret: null, declined: null };
+}
+
+/** What became of the charge of a change that waits: a declined one is dropped, and the subscription stays as it was. */
+export async function settleWaitingChange(
+  context: AdapterContext,
+  { subscription: { processorSubscriptionId }, changeInvoiceId }: ChangeableSubscription,
+  idempotencyKey: string,
+): Promise<ChangeResult> {
+  const charge = changeInvoiceId === null ? null : await readCharge(context, changeInvoiceId);
+  const isDropped =
+    changeInvoiceId !== null &&
+    charge !== null &&
+    charge.declined !== null &&
+    (await isVoided(context, changeInvoiceId, charge, `${idempotencyKey}-void`));
+  const { subscription: facts } = await readChangeable(context, processorSubscriptionId);
+  return isDropped
+    ? { facts, clientSecret: null, declined: charge.declined }
+    : { facts, clientSecret: charge?.clientSecret ?? null, declined: null };
+}
+
+/** Paying the invoice of a declined change later would make the change, so it is voided. */
+export async function dropDeclinedChange(
+  context: AdapterContext,
+  processorSubscriptionId: string,
+  idempotencyKey: string,
+): Promise<void> {
+  const { changeInvoiceId: invoiceId } = await readChangeable(context, processorSubscriptionId);
+  const charge = invoiceId === null ? null : await readCharge(context, invoiceId);
+  if (invoiceId !== null && charge !== null && charge.declined !== null && isVoidable(charge))
+    await voidChangeInvoice(context, invoiceId, idempotencyKey);
+}
+
+/** The same parameters for a change and its preview, so that both cost the same. */
+export function changeParams(change: ItemChange) {
+  const { processorItemId, processorPriceId, quantity, proration, prorationDate, startsPeriod } = change;
+  return {
+    items: [
+      {
+        id: processorItemId,
+        ...(processorPriceId === undefined ? {} : { price: processorPriceId }),
+        ...(quantity === undefined ? {} : { quantity }),
+      },
+    ],
+    proration_behavior: prorationBehaviors[proration],
+    ...(prorationDate === undefined ? {} : { proration_date: prorationDate.getTime() / 1_000 }),
+    ...(startsPeriod ? { billing_cycle_anchor: { type: 'now' as const } } : {}),
+  };
+}
+
+const prorationBehaviors = {
+  nextInvoice: 'create_prorations',
+  invoice: 'always_invoice',
+  none: 'none',
+} as const satisfies Record<ItemChange['proration'], Stripe.SubscriptionUpdateParams.ProrationBehavior>;
+
+function change(
+  { stripe, call }: AdapterContext,
+  { processorSubscriptionId, changeMarks, idempotencyKey, ...order }: Order,
+): Promise<Attempt<ChangeableSubscription>> {
+  return call('subscriptions.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptions.update(
+        processorSubscriptionId,
+        // What is not paid at once must not be had: the change then waits as a pending update.
+        {
+          ...changeParams({ processorSubscriptionId, ...order }),
+          payment_behavior: 'pending_if_incomplete',
+          metadata: { [changeMarksKey]: changeMarks.join(' ') },
+          expand: [...termExpansions],
+        },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => done(mapChangeable(response, asOf), response),
+    refused: missing,
+  });
+}
+
+/** Whether the processor may bill the change now. If it does not show what the item costs, that is not certain. */
+function mayBill({ found, processorItemId, proration, startsPeriod }: Order): boolean {
+  const item = found.items.find((one) => one.processorItemId === processorItemId);
+  return proration === 'invoice' || startsPeriod || item?.unitAmount == null;
+}
+
+function isWaiting({ subscription: { pendingChange } }: ChangeableSubscription): boolean {
+  return pendingChange?.at === null;
+}
+
+/** A change outside Till may have changed what this one leaves as it is. */
+function isMade(order: Order, { items }: ChangeableSubscription): boolean {
+  const { processorItemId, processorPriceId, quantity } = order;
+  return items.some(
+    (item) =>
+      item.processorItemId === processorItemId &&
+      (processorPriceId === undefined || item.processorPriceId === processorPriceId) &&
+      (quantity === undefined || item.quantity === quantity),
+  );
+}
+
+/** Voids an invoice that is not, unless it was paid meanwhile. An earlier call may have voided it. */
+async function isVoided(
+  context: AdapterContext,
+  invoiceId: string,
+  charge: InvoiceCharge,
+  idempotencyKey: string,
+): Promise<boolean> {
+  if (isVoidable(charge)) return (await voidChangeInvoice(context, invoiceId, idempotencyKey)) === 'void';
+  await restoreWaitingItems(context, invoiceId);
+  return true;
+}
+
+function isVoidable({ status }: InvoiceCharge): boolean {
+  return status === 'open' || status === 'uncollectible';
+}

@@ -1,0 +1,86 @@
+import {
+  isSubscriptionChangeIgnored,
+  type SubscriptionChange,
+  type SubscriptionFacts,
+} from '../../../model/subscription.ts';
+import { type Attempt, notReached } from '../../port/attempt.ts';
+import type { ChangeOrder, SubscriptionSettings } from '../../port/subscription-changes.ts';
+import { updateSubscription } from '../objects/subscriptions.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { readChangeable } from './changeable-subscription.ts';
+import { dropPendingChange } from './drop-pending-change.ts';
+import { clearScheduledEnd, setScheduledMethod } from './planned-changes.ts';
+
+type Order = ChangeOrder & { readonly change: SubscriptionSettings };
+
+/**
+ * A subscription under a schedule refuses a change of its end: to end it, the schedule ends first, and to let it go on, the
+ * schedule loses its end. The payment method is set in the schedule too.
+ */
+export async function changeSettings(context: AdapterContext, order: Order): Promise<SubscriptionFacts> {
+  const { found, change, idempotencyKey, isRepeated } = order;
+  const isDropped =
+    change.cancelAtPeriodEnd === true && (await dropPendingChange(context, found, idempotencyKey));
+  const { facts, isReplayed } = await update(context, order);
+  const isScheduled = await changeSchedule(context, order);
+  // The processor repeats an old response under a repeated key, and its other calls came after this response.
+  const isCurrent = !isRepeated && !isReplayed && !isDropped && !isScheduled && facts.metadata !== null;
+  if (isCurrent) return facts;
+  return (await readChangeable(context, facts.processorSubscriptionId)).subscription;
+}
+
+interface Update {
+  readonly values: SubscriptionChange;
+  /** What is sent depends on what was found, so a repeated request may send something else: under another key. */
+  readonly keySuffix: '' | '-date' | '-rest';
+}
+
+/** A schedule decides when its subscription ends. Otherwise clearing the date clears the end, in whichever way it was set. */
+function updateOf({
+  change,
+  found: { processorPlanningId, subscription },
+}: Pick<Order, 'change' | 'found'>): Update {
+  if (change.cancelAtPeriodEnd !== false) return { values: change, keySuffix: '' };
+  const { cancelAtPeriodEnd: _goesOn, ...others } = change;
+  if (processorPlanningId !== null) return { values: others, keySuffix: '-rest' };
+  return subscription.cancelAt === null
+    ? { values: change, keySuffix: '' }
+    : { values: { ...others, cancelAt: null }, keySuffix: '-date' };
+}
+
+async function update(
+  context: AdapterContext,
+  order: Order,
+): Promise<{ readonly facts: SubscriptionFacts; readonly isReplayed: boolean }> {
+  const { subscription } = order.found;
+  const { values, keySuffix } = updateOf(order);
+  if (Object.keys(values).length === 0) return { facts: subscription, isReplayed: false };
+  const { processorSubscriptionId } = subscription;
+  const idempotencyKey = `${order.idempotencyKey}${keySuffix}`;
+  const attempt = await updateSubscription(context, { ...values, processorSubscriptionId, idempotencyKey });
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  const isReplayed = attempt.isReplayed === true;
+  if (!order.isRepeated && !isReplayed && isSubscriptionChangeIgnored(subscription, values, attempt.value))
+    throw notReached(attempt, 'subscription', 'unchanged');
+  return { facts: attempt.value, isReplayed };
+}
+
+/**
+ * A schedule would otherwise set the old payment method again when its next phase begins, or end the subscription. True if
+ * it was changed.
+ */
+async function changeSchedule(context: AdapterContext, order: Order): Promise<boolean> {
+  const { processorPlanningId, subscription } = order.found;
+  const { paymentMethodId, cancelAtPeriodEnd } = order.change;
+  if (processorPlanningId === null) return false;
+  const { processorSubscriptionId } = subscription;
+  const idempotencyKey = `${order.idempotencyKey}-schedule`;
+  let attempt: Attempt<null>;
+  if (paymentMethodId !== undefined)
+    attempt = await setScheduledMethod(context, processorSubscriptionId, paymentMethodId, idempotencyKey);
+  else if (cancelAtPeriodEnd === false && subscription.cancelAt !== null)
+    attempt = await clearScheduledEnd(context, processorPlanningId, idempotencyKey);
+  else return false;
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  return true;
+}

@@ -1,0 +1,106 @@
+import type { AsOf } from '../../../model/facts.ts';
+import { objectMissing } from '../../port/attempt.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { ChangeableItem, ChangeableSubscription } from '../../port/subscription-changes.ts';
+import { mapSubscription } from '../objects/map-subscription.ts';
+import { quantityOf, termExpansions } from '../objects/map-subscription-terms.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { isMissing } from '../wire/attempt.ts';
+import { fieldsOf } from '../wire/wire-metadata.ts';
+import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
+
+export async function readChangeable(
+  { stripe, call }: AdapterContext,
+  processorSubscriptionId: string,
+): Promise<ChangeableSubscription> {
+  const found = await call('subscriptions.read', {
+    kind: 'read',
+    send: (options) =>
+      stripe.subscriptions.retrieve(processorSubscriptionId, { expand: [...termExpansions] }, options),
+    take: mapChangeable,
+    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+  });
+  if (found === null) throw objectMissing('subscription');
+  return found;
+}
+
+export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscription {
+  const subscription = WireObject.parse(value, 'subscription');
+  const facts = mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf);
+  const { status, cancelAt, cancelAtPeriodEnd } = facts;
+  const isPaused = subscription.text('status') === 'paused';
+  const items = itemsOf(subscription, facts.items);
+  const processorScheduleId = subscription.optional('reference', 'schedule');
+  const pendingUpdate = pendingUpdateOf(subscription);
+  const periods = facts.items.map(({ currentPeriodStart, currentPeriodEnd }) => [
+    currentPeriodStart,
+    currentPeriodEnd,
+  ]);
+  return {
+    subscription: facts,
+    isPaused,
+    currency: subscription.currency('currency'),
+    items,
+    changeInvoiceId: pendingUpdate?.processorInvoiceId ?? null,
+    processorPlanningId: processorScheduleId,
+    changeMarks: changeMarksOf(subscription),
+    waitingMarks: pendingUpdate?.changeMarks ?? [],
+    state: JSON.stringify({
+      ...{ status, isPaused, cancelAt, cancelAtPeriodEnd, items, processorScheduleId, pendingUpdate },
+      periods,
+    }),
+  };
+}
+
+function itemsOf(
+  subscription: WireObject,
+  facts: ChangeableSubscription['subscription']['items'],
+): ChangeableSubscription['items'] {
+  const wireItems = subscription.list('items');
+  const [first, ...others] = facts.map(({ processorPriceId }) => {
+    // A subscription has at most one item of a price.
+    const item = wireItems.find((one) => one.reference('price') === processorPriceId);
+    if (item === undefined) throw new UnmappableError(`subscription.items has no ${processorPriceId}`);
+    return mapItem(item);
+  });
+  if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
+  return [first, ...others];
+}
+
+function mapItem(item: WireObject): ChangeableItem {
+  const price = item.object('price');
+  const recurring = price.object('recurring');
+  return {
+    processorItemId: item.id(),
+    processorPriceId: price.id(),
+    quantity: quantityOf(item),
+    interval: `${recurring.wholeNumber('interval_count')} ${recurring.text('interval')}`,
+    unitAmount: price.optional('wholeNumber', 'unit_amount'),
+  };
+}
+
+/** The change that was billed and waits for its payment. */
+function pendingUpdateOf(subscription: WireObject) {
+  const update = subscription.optional('object', 'pending_update');
+  if (update === null) return null;
+  const items = ifReadable(() =>
+    update.objects('subscription_items').map((item) => ({
+      processorPriceId: item.reference('price'),
+      quantity: quantityOf(item),
+    })),
+  );
+  return {
+    // The processor bills a pending update with the latest invoice. Paying that makes the change, voiding it drops it.
+    processorInvoiceId: subscription.optional('reference', 'latest_invoice'),
+    items: items ?? [],
+    changeMarks: changeMarksOf(update),
+  };
+}
+
+/** The metadata key under which a subscription carries the marks of its changes. */
+export const changeMarksKey = 'till_changes';
+
+function changeMarksOf(object: WireObject): readonly string[] {
+  const marks = fieldsOf(object)?.[changeMarksKey];
+  return typeof marks === 'string' ? marks.split(' ') : [];
+}

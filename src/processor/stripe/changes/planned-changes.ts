@@ -1,0 +1,252 @@
+import { Failure, isDefiniteRefusal } from '../../../errors.ts';
+import type { SubscriptionFacts } from '../../../model/subscription.ts';
+import { type Attempt, concurrentChange, notReached } from '../../port/attempt.ts';
+import { UnmappableError } from '../../port/event-facts.ts';
+import type { ChangeableSubscription, ChangeOrder, PlannedChange } from '../../port/subscription-changes.ts';
+import { quantityOf } from '../objects/map-subscription-terms.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, missing, refused } from '../wire/attempt.ts';
+import type { Refusal } from '../wire/refusal.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { readChangeable } from './changeable-subscription.ts';
+import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
+
+/**
+ * Plans a change for the end of the period with a schedule, which names all that the subscription has. A subscription has
+ * one schedule at most: a repeated order finds one that was created but not given its phases, and any new change uses the
+ * current one.
+ */
+export async function changeAtPeriodEnd(
+  context: AdapterContext,
+  order: ChangeOrder & PlannedChange,
+): Promise<SubscriptionFacts> {
+  const { found, idempotencyKey } = order;
+  const { processorSubscriptionId } = found.subscription;
+  await ensureSchedule(context, order);
+  try {
+    const attempt = await setPhases(
+      context,
+      processorSubscriptionId,
+      `${idempotencyKey}-phases`,
+      (subscription) =>
+        hasPrice(subscription, order.presentPriceId)
+          ? { phases: phasesWithChange(subscription, order) }
+          : null,
+    );
+    if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+  } catch (error) {
+    if (!isDefiniteRefusal(error)) throw error;
+    const current = await readChangeable(context, processorSubscriptionId);
+    // Another request has released the schedule meanwhile.
+    if (current.processorPlanningId === null) throw concurrentChange();
+    // Without a change, a new schedule would only be in the way of others. A change outside Till may have planned one.
+    if (found.processorPlanningId === null && current.subscription.pendingChange === null)
+      await releaseSchedule(context, current, idempotencyKey);
+    throw error;
+  }
+  return (await readChangeable(context, processorSubscriptionId)).subscription;
+}
+
+async function ensureSchedule(
+  context: AdapterContext,
+  { found, idempotencyKey, isRepeated }: ChangeOrder,
+): Promise<void> {
+  if (found.processorPlanningId !== null) return;
+  const { processorSubscriptionId } = found.subscription;
+  const create = async (step: string) => {
+    const attempt = await createSchedule(context, processorSubscriptionId, `${idempotencyKey}-${step}`);
+    // An earlier request that failed has created and released that schedule. Its key was free again.
+    if (attempt.outcome === 'done' && attempt.isReplayed && !isRepeated) throw keyUsedUp();
+    return attempt;
+  };
+  if ((await create('schedule')).outcome === 'done') return;
+  // A change outside Till may have created one at the same time, and may even have released it.
+  const current = await readChangeable(context, processorSubscriptionId);
+  if (current.processorPlanningId !== null) return;
+  const attempt = await create('schedule-again');
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
+}
+
+function createSchedule(
+  { stripe, call }: AdapterContext,
+  processorSubscriptionId: string,
+  idempotencyKey: string,
+): Promise<Attempt<null>> {
+  return call('subscription_schedules.create', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptionSchedules.create(
+        { from_subscription: processorSubscriptionId },
+        { ...options, idempotencyKey },
+      ),
+    take: (response) => {
+      scheduleOf(response);
+      return done(null, response);
+    },
+    refused: refusedChange,
+  });
+}
+
+/** The processor repeats what an earlier request with the key has done, and what was undone since. */
+function keyUsedUp(): Failure {
+  return new Failure(
+    'processor_bad_answer',
+    'The processor repeats its response to an earlier request. Retry later, with the same idempotency key.',
+    { effect: 'unknown', replayed: true },
+  );
+}
+
+/** Sets the payment method of the subscription and of everything that its schedule plans. */
+export function setScheduledMethod(
+  context: AdapterContext,
+  processorSubscriptionId: string,
+  paymentMethodId: string,
+  idempotencyKey: string,
+): Promise<Attempt<null>> {
+  return setPhases(context, processorSubscriptionId, idempotencyKey, (subscription) => ({
+    phases: phasesWithMethod(subscription, paymentMethodId),
+    paymentMethodId,
+  }));
+}
+
+/** The subscription goes on after the last phase of its schedule. What the schedule plans stays. */
+export function clearScheduledEnd(
+  { stripe, call }: AdapterContext,
+  processorScheduleId: string,
+  idempotencyKey: string,
+): Promise<Attempt<null>> {
+  return call('subscription_schedules.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptionSchedules.update(
+        processorScheduleId,
+        { end_behavior: 'release' },
+        { ...options, idempotencyKey },
+      ),
+    take: (response) => {
+      if (scheduleOf(response).text('end_behavior') !== 'release')
+        throw new UnmappableError('the schedule still ends its subscription');
+      return done(null);
+    },
+    refused: refusedChange,
+  });
+}
+
+/** Ends the schedule. The subscription stays as it is, and still ends if it was to end. */
+export async function releaseSchedule(
+  context: AdapterContext,
+  { processorPlanningId, subscription: { processorSubscriptionId } }: ChangeableSubscription,
+  idempotencyKey: string,
+): Promise<void> {
+  if (processorPlanningId === null) return;
+  const { stripe, call } = context;
+  const attempt = await call('subscription_schedules.release', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptionSchedules.release(
+        processorPlanningId,
+        // The end of a subscription is not part of a change of its plan.
+        { preserve_cancel_date: true },
+        { ...options, idempotencyKey: `${idempotencyKey}-release` },
+      ),
+    take: (response) => {
+      if (scheduleOf(response).text('status') !== 'released')
+        throw new UnmappableError('the schedule is not released');
+      return done(null);
+    },
+    refused: refusedChange,
+  });
+  if (attempt.outcome === 'done') return;
+  // Another request may have released it meanwhile, or its last phase may have ended.
+  const current = await readChangeable(context, processorSubscriptionId);
+  if (current.processorPlanningId === processorPlanningId)
+    throw notReached(attempt, 'subscription', 'unchanged');
+}
+
+interface NewPhases {
+  readonly phases: Phase[];
+  /** Of the phases that name none. */
+  readonly paymentMethodId?: string;
+}
+
+/** Two calls: the phases contain what the subscription and its schedule have at that moment. */
+async function setPhases(
+  { stripe, call }: AdapterContext,
+  processorSubscriptionId: string,
+  idempotencyKey: string,
+  phasesOf: (subscription: WireObject) => NewPhases | null,
+): Promise<Attempt<null>> {
+  const planned = await call('subscriptions.read', {
+    kind: 'read',
+    send: (options) =>
+      stripe.subscriptions.retrieve(processorSubscriptionId, { expand: ['schedule'] }, options),
+    take: (response) => {
+      const subscription = WireObject.parse(response, 'subscription').expectKind('subscription');
+      const schedule = subscription.objectOrNull('schedule');
+      if (schedule === null) return null;
+      const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
+      const wanted = phasesOf(subscription);
+      return wanted === null ? overtaken : { id: schedule.id(), hasEnd: cancelAt !== null, ...wanted };
+    },
+  });
+  // The schedule was released after the caller found or created it, by a change that is newer than this one.
+  if (planned === null) return done(null);
+  if ('outcome' in planned) return planned;
+  const { id, hasEnd, phases, paymentMethodId } = planned;
+  return call('subscription_schedules.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.subscriptionSchedules.update(
+        id,
+        {
+          phases,
+          end_behavior: hasEnd ? 'cancel' : 'release',
+          // The running phase stays as it is, so there is nothing to prorate.
+          proration_behavior: 'none',
+          ...(paymentMethodId === undefined
+            ? {}
+            : { default_settings: { default_payment_method: paymentMethodId } }),
+        },
+        { ...options, idempotencyKey },
+      ),
+    take: (response) => {
+      if (!showsPhase(scheduleOf(response), phases.at(-1)))
+        throw new UnmappableError('the schedule does not show the new phases');
+      return done(null);
+    },
+    refused: refusedChange,
+  });
+}
+
+/** Another request has changed the item. */
+const overtaken = {
+  outcome: 'wrong_state',
+  processorCode: null,
+  message: 'The subscription no longer has the price that the change replaces.',
+} as const;
+
+function hasPrice(subscription: WireObject, processorPriceId: string): boolean {
+  return subscription.list('items').some((item) => item.reference('price') === processorPriceId);
+}
+
+function scheduleOf(response: unknown): WireObject {
+  return WireObject.parse(response, 'subscription_schedule').expectKind('subscription_schedule');
+}
+
+/** Whether the last phase of the schedule has the items and the payment method of this one. */
+function showsPhase(schedule: WireObject, phase: Phase | undefined): boolean {
+  const last = schedule.objects('phases').at(-1);
+  if (last === undefined || phase === undefined) return false;
+  const itemsOf = (items: readonly (readonly [string | undefined, number | undefined])[]) =>
+    items.map(([price, quantity]) => `${price} ${quantity}`).join();
+  const shown = last.objects('items').map((item) => [item.reference('price'), quantityOf(item)] as const);
+  const sent = phase.items.map(({ price, quantity }) => [price, quantity] as const);
+  const method = phase.default_payment_method ?? null;
+  return itemsOf(shown) === itemsOf(sent) && last.referenceOrNull('default_payment_method') === method;
+}
+
+/** A refusal that names a parameter is about the caller's values. Any other is about the state of the subscription. */
+function refusedChange(refusal: Refusal): Attempt<null> | undefined {
+  if (refusal.status === 400 && refusal.param !== null) return undefined;
+  return missing(refusal) ?? refused('wrong_state', refusal);
+}

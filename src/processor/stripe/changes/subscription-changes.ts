@@ -1,0 +1,32 @@
+import type { SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { changeNow, dropDeclinedChange, settleWaitingChange } from './change-now.ts';
+import { changeSettings } from './change-settings.ts';
+import { readChangeable } from './changeable-subscription.ts';
+import { dropPendingChange } from './drop-pending-change.ts';
+import { changeAtPeriodEnd } from './planned-changes.ts';
+import { previewChange } from './preview-change.ts';
+import { restoreOfVoidedChanges } from './waiting-items.ts';
+
+/** Changes of subscriptions, with pending updates, schedules and invoice items. */
+export function createSubscriptionChangeCalls(context: AdapterContext): SubscriptionChangeCalls {
+  return {
+    read: (processorSubscriptionId) => readChangeable(context, processorSubscriptionId),
+    changeNow: (order) => changeNow(context, order),
+    settleWaitingChange: (order) => settleWaitingChange(context, order.found, order.idempotencyKey),
+    changeAtPeriodEnd: (order) => changeAtPeriodEnd(context, order),
+    changeSettings: (order) => changeSettings(context, order),
+    dropPendingChange: async ({ found, which, idempotencyKey }) =>
+      (await dropPendingChange(context, found, idempotencyKey, which))
+        ? readChangeable(context, found.subscription.processorSubscriptionId)
+        : found,
+    // An abandoned change may have died between its declined charge and the end of its pending update, or after that.
+    settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
+      await dropDeclinedChange(context, processorSubscriptionId, idempotencyKey);
+      await restoreOfVoidedChanges(context, processorSubscriptionId);
+      return readChangeable(context, processorSubscriptionId);
+    },
+    restoreUnbilled: (processorSubscriptionId) => restoreOfVoidedChanges(context, processorSubscriptionId),
+    preview: (change) => previewChange(context, change),
+  };
+}

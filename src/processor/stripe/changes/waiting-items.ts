@@ -1,0 +1,126 @@
+import type { Stripe } from 'stripe';
+import { type Attempt, notReached } from '../../port/attempt.ts';
+import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
+import { readCharge } from '../objects/invoice-charge.ts';
+import type { AdapterContext } from '../wire/adapter-context.ts';
+import { done, missing, refused } from '../wire/attempt.ts';
+import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { WireObject } from '../wire/wire-object.ts';
+import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
+
+/** Few enough to leave most of the processor's rate limit to others. There are two items for each earlier change. */
+const marksAtOnce = 5;
+
+/** A request that dies is repeated or looked up within minutes, so few voided invoices are newer than its own. */
+const voidedInvoicesMax = 10;
+
+/**
+ * Marks the items that wait for an invoice, before a change that bills them too. If the invoice of the change is voided,
+ * the marks tell them from the items of the change itself. Items that name no subscription are billed with it as well.
+ */
+export async function markWaitingItems(
+  context: AdapterContext,
+  { subscription: { processorSubscriptionId, processorCustomerId }, currency }: ChangeableSubscription,
+  idempotencyKey: string,
+): Promise<void> {
+  if (processorCustomerId === null) return;
+  const waiting = await listItems(context, { customer: processorCustomerId, pending: true });
+  const unmarked = waiting.filter(
+    (item) =>
+      !hasWaited(item) &&
+      item.currency === currency &&
+      [null, processorSubscriptionId].includes(item.processorSubscriptionId),
+  );
+  for (let start = 0; start < unmarked.length; start += marksAtOnce)
+    await Promise.all(
+      // An item that cannot be marked any more was billed or deleted meanwhile.
+      unmarked
+        .slice(start, start + marksAtOnce)
+        .map(({ processorInvoiceItemId: id }) => markWaiting(context, id, `${idempotencyKey}-wait-${id}`)),
+    );
+}
+
+/**
+ * Makes the marked items of a voided invoice wait again. The processor does not do that itself. Each item is created
+ * once: its key follows from the item that it restores, and after the processor has forgotten the key the new item still
+ * names that one.
+ */
+export async function restoreWaitingItems(context: AdapterContext, invoiceId: string): Promise<void> {
+  const lost = (await listItems(context, { invoice: invoiceId })).filter(
+    (item) => hasWaited(item) && item.amount !== 0,
+  );
+  const [first] = lost;
+  if (first === undefined) return;
+  const invoice = await readCharge(context, invoiceId);
+  // Until the invoice is void, the customer can pay these items with it.
+  if (invoice?.status !== 'void') return;
+  const newer = await listItems(context, {
+    customer: first.processorCustomerId,
+    created: { gte: invoice.createdAt.getTime() / 1_000 },
+  });
+  const restored = new Set(newer.map(({ restores }) => restores));
+  // The oldest first, so that the next invoice shows them in their order.
+  for (const item of lost.toReversed())
+    if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
+}
+
+/** The same for all changes of a subscription that were voided recently, by a process that may have died after that. */
+export async function restoreOfVoidedChanges(context: AdapterContext, subscription: string): Promise<void> {
+  const { stripe, call } = context;
+  const voided = await call('invoices.list', {
+    kind: 'read',
+    send: (options) =>
+      stripe.invoices.list({ subscription, status: 'void', limit: voidedInvoicesMax }, options),
+    take: (response) =>
+      WireObject.parse(response, 'list')
+        .array('data')
+        .map((value) => WireObject.parse(value, 'invoice').expectKind('invoice'))
+        .filter((invoice) => invoice.optionalText('billing_reason') === 'subscription_update')
+        .map((invoice) => invoice.id()),
+  });
+  for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId);
+}
+
+async function listItems(
+  context: AdapterContext,
+  filter: Stripe.InvoiceItemListParams,
+): Promise<readonly InvoiceItem[]> {
+  const pages = fetchPages(
+    context,
+    'invoice_items.list',
+    (page, options) => context.stripe.invoiceItems.list({ ...filter, ...page }, options),
+    lookUpPagesMax,
+    mapInvoiceItem,
+  );
+  return (await Array.fromAsync(pages)).flat();
+}
+
+function markWaiting(
+  { stripe, call }: AdapterContext,
+  itemId: string,
+  idempotencyKey: string,
+): Promise<Attempt<null>> {
+  return call('invoice_items.update', {
+    kind: 'write',
+    send: (options) =>
+      stripe.invoiceItems.update(itemId, { metadata: waitedMark }, { ...options, idempotencyKey }),
+    take: () => done(null),
+    // The call carries none of the caller's values, so any other refusal is about the item's state.
+    refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+  });
+}
+
+async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Promise<void> {
+  const idempotencyKey = `till-restore-${item.processorInvoiceItemId}`;
+  const attempt = await call<Attempt<null>>('invoice_items.create', {
+    kind: 'write',
+    send: (options) => stripe.invoiceItems.create(restoredItemParams(item), { ...options, idempotencyKey }),
+    take: () => done(null),
+    refused: (refusal) => refused('wrong_state', refusal),
+  });
+  if (attempt.outcome !== 'done') throw notReached(attempt, 'invoice', 'void');
+}
+
+function hasWaited({ waited, restores }: InvoiceItem): boolean {
+  return waited || restores !== null;
+}

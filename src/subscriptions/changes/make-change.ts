@@ -1,0 +1,160 @@
+import type { RecordedFailure } from '../../idempotency/claim.ts';
+import type { OperationWrite } from '../../idempotency/operation.ts';
+import { correct } from '../../mirrors/refresh.ts';
+import { isPaymentMethodId, paymentMethodNotFound } from '../../model/payment-method.ts';
+import {
+  followedItem,
+  isSubscriptionChangeIgnored,
+  type Subscription,
+  type SubscriptionFacts,
+} from '../../model/subscription.ts';
+import { explainMethodRefusal } from '../../processor/explain-method-refusal.ts';
+import { concurrentChange, notReached, objectMissing } from '../../processor/port/attempt.ts';
+import type { ChangeableSubscription, ChangeResult } from '../../processor/port/subscription-changes.ts';
+import { declineFailure } from '../paying/pay-invoice.ts';
+import type { SubscriptionParts } from '../subscription-creation.ts';
+import { hasChangeMark, withChangeMark } from './change-marks.ts';
+import { type ChangePlans, itemChange, refuseChangeIn, targetOf } from './change-terms.ts';
+import { refuseChange } from './refuse-change.ts';
+import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
+
+/** What a change made of the subscription. */
+export interface MadeChange {
+  /** The processor's subscription after the change. */
+  readonly facts: SubscriptionFacts;
+  /** The row before the request. */
+  readonly subscription: Subscription;
+  readonly clientSecret: string | null;
+  /** The change was billed and declined. */
+  readonly failure?: RecordedFailure;
+}
+
+/** Changes plan or quantity now, unless an earlier call of the same request has. Its claim may be lost. */
+export async function changeNow(
+  { processor, plans: planService }: SubscriptionParts,
+  change: ChangeNow,
+  plans: ChangePlans,
+  found: ChangeableSubscription,
+  write: OperationWrite,
+): Promise<MadeChange> {
+  const { subscriptionChanges } = processor;
+  const { subscription } = plans;
+  const { idempotencyKey, isRepeated } = write;
+  const order = { found, idempotencyKey, isRepeated };
+  if (hasChangeMark(found.waitingMarks, write))
+    return made(subscription, await subscriptionChanges.settleWaitingChange(order));
+  if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
+  await refuseChange(processor, found, change, targetOf(found, change, plans));
+  // A change that the processor will refuse drops nothing.
+  const current = isWithinPeriod(found, change)
+    ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' })
+    : found;
+  const target = targetOf(current, change, plans);
+  if (target.isPresent) return unbilled(subscription, current);
+  const changeMarks = withChangeMark(current.changeMarks, write);
+  const { planId } = change;
+  const result = await subscriptionChanges
+    .changeNow({ ...order, ...itemChange(change, target, subscription), found: current, changeMarks })
+    .catch(async (error: unknown) => {
+      throw planId === undefined ? error : await planService.explainRefusal(error, planId);
+    });
+  return made(subscription, result);
+}
+
+/** Plans a change of plan or quantity for the end of the period, instead of any that is pending. */
+export async function changeAtPeriodEnd(
+  { processor, plans: planService }: SubscriptionParts,
+  change: ChangeAtPeriodEnd,
+  plans: ChangePlans,
+  found: ChangeableSubscription,
+  write: OperationWrite,
+): Promise<MadeChange> {
+  const { subscriptionChanges } = processor;
+  const { subscription, present, wanted } = plans;
+  const { idempotencyKey, isRepeated } = write;
+  await refuseChange(processor, found, change, targetOf(found, change, plans));
+  const order = { found, idempotencyKey, isRepeated };
+  const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
+  const target = targetOf(current, change, plans);
+  if (target.isPresent) {
+    const dropping = { ...order, found: current, which: 'all' } as const;
+    return unbilled(subscription, await subscriptionChanges.dropPendingChange(dropping));
+  }
+  const { id, interval, intervalCount } = wanted ?? present;
+  const { item, processorPriceId, quantity, isOtherInterval } = target;
+  const facts = await subscriptionChanges
+    .changeAtPeriodEnd({
+      ...{ ...order, found: current, presentPriceId: item.processorPriceId },
+      ...{ processorPriceId, quantity, interval, intervalCount, startsCycle: isOtherInterval },
+    })
+    .catch(async (error: unknown) => {
+      throw await planService.explainRefusal(error, id);
+    });
+  // Another request has started a period while the change was planned for the end of the one before.
+  const at = facts.pendingChange?.at ?? null;
+  if (at !== null && at < followedItem(facts, () => undefined).currentPeriodEnd) throw concurrentChange();
+  return { facts, subscription, clientSecret: null };
+}
+
+/** Changes whether the subscription ends with its period, or the payment method that it charges, and metadata with them. */
+export async function changeSettings(
+  { processor }: SubscriptionParts,
+  { kind: _kind, ...change }: SettingsChange,
+  found: ChangeableSubscription,
+  subscription: Subscription,
+  { idempotencyKey, isRepeated }: OperationWrite,
+): Promise<MadeChange> {
+  const { paymentMethodId } = change;
+  if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
+  refuseChangeIn(found.subscription.status);
+  const facts = await processor.subscriptionChanges
+    .changeSettings({ found, change, idempotencyKey, isRepeated })
+    .catch(async (error: unknown) => {
+      const processorCustomerId = found.subscription.processorCustomerId ?? '';
+      const method = { id: paymentMethodId, processorCustomerId };
+      throw await explainMethodRefusal(processor.paymentMethods, error, method);
+    });
+  return { facts, subscription, clientSecret: null };
+}
+
+/** Changes the metadata, which is possible in every status. */
+export async function changeMetadata(
+  { processor, mirror }: SubscriptionParts,
+  change: MetadataPatch,
+  subscription: Subscription,
+  { idempotencyKey, isRepeated }: OperationWrite,
+): Promise<MadeChange> {
+  const { processorSubscriptionId } = subscription;
+  const { metadata } = change;
+  const attempt = await processor.subscriptions.update({ metadata, processorSubscriptionId, idempotencyKey });
+  if (attempt.outcome !== 'done') {
+    await correct(mirror, processorSubscriptionId);
+    throw notReached(attempt, 'subscription', 'unchanged');
+  }
+  if (isRepeated || attempt.isReplayed || attempt.value.metadata === null) {
+    const current = await processor.subscriptions.read(processorSubscriptionId);
+    if (current === null) throw objectMissing('subscription');
+    return unbilled(subscription, current);
+  }
+  if (isSubscriptionChangeIgnored(subscription, change, attempt.value))
+    throw notReached(attempt, 'subscription', 'unchanged');
+  return { facts: attempt.value, subscription, clientSecret: null };
+}
+
+function made(subscription: Subscription, { facts, clientSecret, declined }: ChangeResult): MadeChange {
+  const failure = declined === null ? {} : { failure: declineFailure(declined) };
+  return { facts, subscription, clientSecret, ...failure };
+}
+
+function unbilled(
+  subscription: Subscription,
+  { subscription: facts }: Pick<ChangeableSubscription, 'subscription'>,
+): MadeChange {
+  return { facts, subscription, clientSecret: null };
+}
+
+function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDate }: ChangeNow): boolean {
+  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
+  const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
+  return date >= currentPeriodStart && date <= currentPeriodEnd;
+}
