@@ -46,7 +46,7 @@ const attemptsMax = 3;
 /** Makes the change that the request asks for. */
 type Change = (write: OperationWrite) => Promise<MadeChange>;
 
-/** The steps of changing a subscription. What the change does is in a module for each kind of change. */
+/** The steps of changing a subscription. What each kind of change does is in make-change.ts. */
 export class SubscriptionUpdate
   implements CheckedOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
 {
