@@ -55,6 +55,8 @@ const batchesMax = 1_000;
 /** Far more rounds than a queue needs in which every event is due. */
 const drainRoundsMax = 200;
 
+const patientTurnWaitMs = 120_000;
+
 export interface ProcessOptions {
   /** Another way to the database than the direct one, for tests that cut or watch it. */
   readonly databaseUrl?: string;
@@ -64,7 +66,7 @@ export interface ProcessOptions {
   readonly poolSize?: number;
   readonly limits?: Partial<CallLimits>;
   readonly retentionDays?: number;
-  /** How long a write waits for its turn. */
+  /** How long a write waits for its turn. The default is so long that a busy machine does not decide a test. */
   readonly turnWaitMs?: number;
   readonly entitlementGraceDays?: number;
   /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
@@ -137,7 +139,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       entitlementGraceDays: options.entitlementGraceDays ?? 0,
       events: { ...eventSettings, ...options.events },
     },
-    turnWaitMs: options.turnWaitMs,
+    turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,
   });
   ends.push(() => services.stop());
   let isStopping = false;
