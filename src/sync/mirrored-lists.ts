@@ -14,8 +14,8 @@ type ListFilter = Place & { readonly processorCustomerId?: string };
 /** What a resync compares and an import adopts, in this order: an object comes after those that it depends on. */
 export function mirroredLists(processor: Processor, mirrors: Mirrors) {
   return {
-    plan: listed(mirrors.plans, processor.plans),
     customer: listed(mirrors.customers, processor.customers),
+    plan: listed(mirrors.plans, processor.plans),
     subscription: listed(mirrors.subscriptions, processor.subscriptions),
     invoice: listed(mirrors.invoices, processor.invoices),
     // Some of the payments are what subscriptions charged.

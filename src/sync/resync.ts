@@ -93,10 +93,9 @@ export class Resync {
   async #all(report: Report): Promise<readonly Skipped[]> {
     const { processor, mirrors, customers } = this.#parts;
     const run: Run = { report, skipped: [] };
-    const { plan, customer, ...others } = mirroredLists(processor, mirrors);
+    const { customer, ...others } = mirroredLists(processor, mirrors);
     const listed = new Set<string>();
     const list = () => visitEach(customer.list({}), (facts) => listed.add(mirrors.customers.keyOf(facts)));
-    await this.#compare(plan, run);
     await this.#compare({ ...customer, list }, run);
     // The processor does not list deleted customers. Refresh every customer that is missing from the list.
     for await (const page of customers.listLive()) {
