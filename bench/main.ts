@@ -21,7 +21,7 @@ const { only, quick, rounds, isComplete } = parsed;
 const opening = Lab.open({ quick, rounds });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
-    print(`\n${signal}: ending what was started …`);
+    print(`\n${signal}: stopping all processes …`);
     opening.then((opened) => opened[Symbol.asyncDispose]()).finally(() => process.exit(1));
   });
 }

@@ -1,9 +1,8 @@
--- The installation: its id, and the account of the processor that it belongs to.
+-- The installation: its id, and the processor account that it belongs to.
 set local lock_timeout = '5s';
 
 -- The id of this installation. It is part of every idempotency key that the processor sees. It is created with the
--- database, so every backup and every replica has it, and two databases on one account of the processor have different
--- ids.
+-- database, so every backup and every replica has it, and two databases on one processor account have different ids.
 create table till.installation (
   -- At most one row.
   is_only_row boolean primary key default true check (is_only_row),
@@ -16,7 +15,7 @@ insert into till.installation default values;
 create table till.processor_account (
   -- At most one row.
   is_only_row boolean primary key default true check (is_only_row),
-  -- Null as long as every processor key so far was a restricted one that may not read its account.
+  -- Null while all processor keys so far were restricted ones that may not read their account.
   account_id text,
   livemode boolean not null,
   remembered_at timestamptz not null default now()

@@ -1,10 +1,10 @@
--- The resources. Each row mirrors one object of the processor. What several tables have in common:
+-- The resources. Each row mirrors one object of the processor. Columns that several tables share:
 --
--- processor_as_of and processor_as_of_latest: the earliest and the latest second at which the facts that the row took
---   last were true. For an event both are the second of the event. A response of the processor was true at some moment
---   between its request and its arrival. So Till can tell late facts from new ones.
--- revision: rises with every change, so that a response can tell whether the row has changed since the request.
--- metadata: the application's own values. Without the keys that Till keeps for itself.
+-- processor_as_of and processor_as_of_latest: the earliest and the latest second at which the last facts of the row
+--   were true. For an event both are the second of the event. For a response of the processor they are the seconds of
+--   its request and its arrival. So Till can tell late facts from new ones.
+-- revision: increases with every change, so that Till can tell whether the row has changed since a request was sent.
+-- metadata: the application's own values, without the metadata keys that Till reserves for itself.
 -- checked_at: when a row that is not final was last compared with the processor.
 set local lock_timeout = '5s';
 
@@ -19,8 +19,8 @@ create table till.customers (
   external_id text,
   metadata jsonb not null default '{}',
   deleted_at timestamptz,
-  -- From when on Till searches the events of a deleted customer for personal data; null when that is done. Due from the
-  -- start, so that a statement that deletes a customer need not set it.
+  -- When Till searches the events of a deleted customer for personal data next. Null when the search is done. Due from
+  -- the start, so that a statement that deletes a customer does not have to set it.
   erase_at timestamptz default now(),
   -- When the events of a deleted customer were first searched, by the database's clock. A second search follows later.
   first_erased_at timestamptz,
@@ -34,9 +34,9 @@ create table till.customers (
 );
 create index on till.customers (erase_at) where deleted_at is not null and erase_at is not null;
 
--- Which customer has an external id. The primary key decides between concurrent requests, before the processor is
--- called: claim_id is the claim that reserves the external id for a customer whose row does not have it yet, and null
--- once the row has it. A separate table, so that a reservation needs no row of a customer.
+-- Which customer has an external id. The primary key decides between concurrent requests before the processor is
+-- called. claim_id is the claim that reserves the external id for a customer whose row does not have it yet. It is null
+-- once the row has it. A separate table, so that a reservation needs no customer row.
 create table till.external_ids (
   external_id text primary key,
   customer_id uuid not null,
@@ -56,12 +56,12 @@ create table till.plans (
   currency text not null check (currency ~ '^[a-z]{3}$'),
   interval text not null check (interval in ('day', 'week', 'month', 'year')),
   interval_count integer not null default 1 check (interval_count >= 1),
-  -- What the plan gives to its subscribers: { name: boolean, integer or text }. The metadata of the product has it too,
-  -- and the group, so that a restore finds them.
+  -- What the plan gives to its subscribers: { name: boolean, integer or text }. The metadata of the product also
+  -- contains the features and the group, so that a restore finds them.
   features jsonb not null default '{}',
   -- A customer has one live subscription to the plans of a group.
   group_name text,
-  -- Till archives a plan's product and price together, and others archive one of them: the plan is active while both
+  -- Till archives a plan's product and price together, but others may archive only one. The plan is active while both
   -- are.
   product_active boolean not null,
   price_active boolean not null,
@@ -81,45 +81,47 @@ create table till.payments (
   id uuid primary key,
   processor_payment_intent_id text not null unique,
   customer_id uuid not null references till.customers,
-  -- Of what a subscription charged: the invoice that it pays, and the subscription of that invoice, by the processor's
-  -- ids, because the row of the invoice may come later. Null in payments that were created through the API.
+  -- For a payment that a subscription charged: the processor's ids of its invoice and of that invoice's subscription.
+  -- The row of the invoice may be written later. Null for payments that were created through the API.
   processor_invoice_id text,
   processor_subscription_id text,
   description text,
-  -- Null once it is erased. No later fact sets it again.
+  -- Null once it is erased. No later facts set it again.
   metadata jsonb default '{}',
   amount bigint not null check (amount >= 0),
   amount_received bigint not null default 0 check (amount_received >= 0),
-  -- Authorised, and not captured yet.
+  -- Authorized and not yet captured.
   amount_capturable bigint not null default 0 check (amount_capturable >= 0),
   -- The sum of the refunds that did not fail.
   amount_refunded bigint not null default 0 check (amount_refunded >= 0),
-  -- The sum of the refunds in progress, for which the processor has not responded yet.
+  -- The sum of the refunds in progress, to which the processor has not responded yet.
   amount_reserved bigint not null default 0 check (amount_reserved >= 0),
   currency text not null check (currency ~ '^[a-z]{3}$'),
-  -- The processor's status of its payment intent.
+  -- The processor's status of the payment intent.
   intent_status text not null check (
     intent_status in ('requires_payment_method', 'requires_confirmation', 'requires_action', 'processing', 'succeeded',
       'canceled')
   ),
-  -- The status that the API shows: "refunded" follows from the refunds and is never set on its own.
+  -- The status that the API shows. "refunded" follows from the refunds and is never set directly.
   status text not null generated always as (
     case
       when intent_status = 'succeeded' and amount_received > 0 and amount_refunded >= amount_received then 'refunded'
       else intent_status
     end
   ) stored,
-  -- The last failed attempt: { code, declineCode, message }; null without one, and once the payment has succeeded.
+  -- The last failed attempt: { code, declineCode, message }. Null if there was none, and once the payment has
+  -- succeeded.
   failure jsonb,
-  -- The latest charge. The time of its creation decides which charge is the latest.
+  -- The latest charge, by the time of its creation.
   processor_charge_id text,
   charged_at timestamptz,
-  -- Of the latest charge: { id, type, brand, last4, expMonth, expYear }. Till stores nothing else about cards.
+  -- The payment method of the latest charge: { id, type, brand, last4, expMonth, expYear }. Till stores nothing else
+  -- about cards.
   payment_method jsonb,
-  -- When the processor releases an authorisation that is not captured.
+  -- When the processor releases an authorization that is not captured.
   capture_before timestamptz,
   -- The newest dispute: { processorDisputeId, createdAt, asOf: { earliest, latest }, status, amount, currency, reason,
-  -- evidenceDueBy }. Its own time orders the events about it. Null if the payment was never disputed.
+  -- evidenceDueBy }. Its asOf orders the events about it. Null if the payment was never disputed.
   dispute jsonb,
   processor_as_of timestamptz not null,
   processor_as_of_latest timestamptz not null,
@@ -167,12 +169,12 @@ create table till.subscriptions (
   default_payment_method_id text,
   -- The first discount: { processorDiscountId, code, percentOff, amountOff, currency, endsAt }.
   discount jsonb,
-  -- { planId, quantity, at }; at is null for a change that waits for the customer to authenticate.
+  -- { planId, quantity, at }. at is null for a change that waits until the customer authenticates.
   pending_change jsonb,
   -- True while the row is built from an event that does not show the discount or the scheduled change. A read of the
   -- subscription completes it.
   is_incomplete boolean not null default false,
-  -- Null once it is erased. No later fact sets it again.
+  -- Null once it is erased. No later facts set it again.
   metadata jsonb default '{}',
   processor_as_of timestamptz not null,
   processor_as_of_latest timestamptz not null,
@@ -202,8 +204,8 @@ create table till.invoices (
   period_end timestamptz,
   hosted_invoice_url text,
   invoice_pdf_url text,
-  -- The end of the last period that the subscription's lines bill. The latest paid invoice of a subscription says until
-  -- when the subscription is paid: the subscription's own period goes on when a payment fails.
+  -- The end of the last period that the subscription's lines bill. The latest paid invoice of a subscription shows
+  -- until when the subscription is paid. The subscription's own period does not: it advances even if a payment fails.
   covers_until timestamptz,
   -- True while a paid invoice is built from an event that does not show all of its lines.
   is_incomplete boolean not null default false,
@@ -213,10 +215,10 @@ create table till.invoices (
   updated_at timestamptz not null,
   revision integer not null default 0
 );
--- Invoices that were stored before their customer: when the customer is recovered, this index finds them.
+-- Invoices that were stored before their customer. When the customer is recovered, this index finds them.
 create index invoices_without_customer on till.invoices (processor_customer_id) where customer_id is null;
 
--- Deleted customers. Triggers erase, so that every statement that deletes a customer does.
+-- Deleted customers. Triggers erase the data, so that every statement that deletes a customer does it.
 
 -- A deleted customer keeps no personal data.
 create function till.erase_external_id() returns trigger language plpgsql as $$
@@ -230,9 +232,9 @@ end $$;
 create trigger erase_external_id before update on till.customers
   for each row when (old.deleted_at is null and new.deleted_at is not null) execute function till.erase_external_id();
 
--- Erases the metadata of payments and subscriptions, which may contain anything, with the deletion. Erases again with
--- each search for the customer's events: a write that began before the deletion could not see it. Locks in the order of
--- the ids, like every transaction that locks several rows.
+-- Erases the metadata of payments and subscriptions, which may contain anything, together with the customer. Erases
+-- again with each search of the customer's events, because a write that began before the deletion did not see it. Locks
+-- in the order of the ids, like every transaction that locks several rows.
 create function till.erase_owned_metadata() returns trigger language plpgsql as $$
 begin
   with owned as (
@@ -253,7 +255,7 @@ create trigger erase_owned_metadata after update on till.customers
     and (old.deleted_at is null or old.erase_at is distinct from new.erase_at))
   execute function till.erase_owned_metadata();
 
--- A row of a deleted customer takes no metadata, however late the facts arrive.
+-- A row of a deleted customer gets no metadata, however late the facts arrive.
 create function till.refuse_metadata_of_deleted() returns trigger language plpgsql as $$
 begin
   if exists (select from till.customers where id = new.customer_id and deleted_at is not null) then

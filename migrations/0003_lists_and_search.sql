@@ -1,9 +1,9 @@
 -- What makes the lists of the resources fast: their totals, and an index for each order, filter and search.
 set local lock_timeout = '5s';
 
--- How many rows a whole list has: counting five million of them takes a third of a second, adding these up a fraction
--- of a millisecond. A counter has 32 shards, so that writers seldom wait for each other. A connection always uses the
--- same shard, because two connections that picked at random could deadlock.
+-- The number of rows of each full list. Counting five million rows takes a third of a second; adding up these counters
+-- takes a fraction of a millisecond. A counter has 32 shards, so that writers rarely wait for each other. A connection
+-- always uses the same shard, because two connections that pick shards at random could deadlock.
 create table till.list_counts (
   resource text not null,
   shard smallint not null,
@@ -38,7 +38,7 @@ end $$;
 create trigger count_inserted after insert on till.payments
   referencing new table as inserted for each statement execute function till.count_inserted_payments();
 
--- A deleted customer is in no list. A customer that is recovered from the processor may be deleted already.
+-- Deleted customers are not listed. A customer that is recovered from the processor may already be deleted.
 create function till.count_inserted_customers() returns trigger language plpgsql as $$
 begin
   perform till.add_to_list_count('customers', (select count(*) from inserted where deleted_at is null));
@@ -48,7 +48,7 @@ end $$;
 create trigger count_inserted after insert on till.customers
   referencing new table as inserted for each statement execute function till.count_inserted_customers();
 
--- Rows of the other resources are never deleted.
+-- Only customers are ever deleted.
 create function till.count_soft_deleted() returns trigger language plpgsql as $$
 begin
   perform till.add_to_list_count('customers',
@@ -69,8 +69,8 @@ create index on till.plans (created_at, id);
 create index on till.payments (created_at, id);
 create index on till.payments (customer_id, created_at, id);
 create index payments_status_idx on till.payments (status, created_at, id);
--- The payments of the API and those of subscriptions have indexes of their own, so that many of one do not slow down
--- the list of the other.
+-- Payments of the API and of subscriptions have separate indexes, so that many of one kind do not slow down the list of
+-- the other.
 create index payments_made_idx on till.payments (created_at, id) where processor_invoice_id is null;
 create index payments_made_status_idx on till.payments (status, created_at, id) where processor_invoice_id is null;
 create index payments_charged_idx on till.payments (created_at, id) where processor_invoice_id is not null;
@@ -78,7 +78,7 @@ create index payments_charged_status_idx on till.payments (status, created_at, i
   where processor_invoice_id is not null;
 create index payments_subscription_idx on till.payments (processor_subscription_id, created_at, id)
   where processor_invoice_id is not null;
--- One index for the payments of both, with or without a status: it has the columns that these conditions need.
+-- One index for both kinds of payments, with or without a status: it includes the columns of these conditions.
 create index payments_currency_idx on till.payments (currency, created_at, id) include (status, processor_invoice_id);
 create index payments_failed_idx on till.payments (created_at, id)
   where failure is not null and intent_status <> 'succeeded';
@@ -94,7 +94,7 @@ create index on till.subscriptions (created_at, id);
 create index on till.subscriptions (customer_id, created_at, id);
 create index subscriptions_status_idx on till.subscriptions (status, created_at, id);
 create index subscriptions_plan_idx on till.subscriptions (plan_id, created_at, id);
--- Neither a plan nor a status is selective, so the two together have an index as well.
+-- Neither a plan nor a status is selective, so there is also an index for both together.
 create index subscriptions_plan_status_idx on till.subscriptions (plan_id, status, created_at, id);
 
 create index on till.invoices (created_at, id);
@@ -102,8 +102,8 @@ create index on till.invoices (customer_id, created_at, id);
 create index invoices_status_idx on till.invoices (status, created_at, id);
 create index invoices_subscription_idx on till.invoices (processor_subscription_id, created_at, id);
 
--- The search by beginnings of texts. Only an index with text_pattern_ops, which compares bytes, finds them whatever the
--- collation of the database is. A charge has no row of its own: its payment names it.
+-- Search by prefix. Only an index with text_pattern_ops, which compares bytes, works with every collation of the
+-- database. A charge has no row: its payment contains its id.
 create index customers_email_prefix_idx on till.customers (lower(email) text_pattern_ops, id desc)
   where deleted_at is null;
 create index external_ids_prefix_idx on till.external_ids (external_id text_pattern_ops);

@@ -1,39 +1,39 @@
 -- The inbox of webhooks, which is also the queue: one insert deduplicates and enqueues. It is partitioned by the week
--- in which the processor created the event, so that the index that every insert touches stays small however many events
--- there are, and old weeks are dropped whole. An event id always comes with the same time, so the primary key still
--- finds every duplicate. Times outside the weeks that are kept ready go to the default partition.
+-- in which the processor created the event. So the indexes that inserts use stay small however many events there are,
+-- and old weeks are dropped as a whole. An event id always comes with the same time, so the primary key still finds
+-- every duplicate. Events with times outside the existing weeks go to the default partition.
 set local lock_timeout = '5s';
 
 create table till.webhook_events (
   -- The processor's id of the event.
   id text not null,
   type text not null,
-  -- The object that the event is about; null if the event has none.
+  -- The object that the event is about. Null if there is none.
   object_id text,
-  -- Of an event of a payment or subscription that contains metadata: the customer, so that a deletion finds the event.
-  -- Null for all others.
+  -- The customer of a payment or subscription whose event contains metadata, so that a deletion finds the event. Null
+  -- for all other events.
   customer_key text,
   created_at timestamptz not null,
   api_version text,
-  -- JSON without secrets. Text, because jsonb refuses some of what JSON allows.
+  -- JSON without secrets. Text, because jsonb rejects some valid JSON.
   payload text not null,
-  -- What a deletion has to erase: 'customer' contains the address, name and phone, or the metadata, of a customer;
-  -- 'none' contains no personal data; 'unchecked' has to be searched again.
+  -- What a deletion has to erase. 'customer': the email address, name and phone, or the metadata, of a customer.
+  -- 'none': no personal data. 'unchecked': must be searched again.
   personal_data text not null default 'unchecked' check (personal_data in ('unchecked', 'customer', 'none')),
   state text not null check (state in ('pending', 'processed', 'ignored', 'failed')),
   attempts smallint not null default 0,
   next_try_at timestamptz not null,
   last_error text,
   received_at timestamptz not null,
-  -- When it first took effect. A replay does not change it, so that no effect is counted twice.
+  -- When the event first took effect. A replay does not change it, so that no effect is counted twice.
   processed_at timestamptz,
   primary key (id, created_at)
 ) partition by range (created_at);
 
 create index on till.webhook_events (next_try_at) where state = 'pending';
 create index on till.webhook_events (object_id, created_at);
--- The list of events, and its filters. The index by type leaves out pending events, so that an event enters it only
--- once, when it is settled; pending events of one type are found by their state.
+-- The list of events and its filters. The index by type leaves out pending events, so that an event enters it only
+-- once, when it is settled. Pending events of one type are found by their state.
 create index on till.webhook_events (created_at, id);
 create index on till.webhook_events (created_at, id) where state = 'failed';
 create index webhook_events_state_idx on till.webhook_events (state, created_at, id);
@@ -46,18 +46,18 @@ create index webhook_events_customer_idx on till.webhook_events (customer_key, c
 
 create table till.webhook_events_other partition of till.webhook_events default;
 
--- The service creates and drops weeks by the following functions alone, which run as their owner. So the role that the
--- service runs as need not own anything; docs/security.md has the grants that it needs.
+-- The service creates and drops weeks only through the following functions, which run as their owner. So the service's
+-- role does not have to own any table. docs/security.md lists the grants that it needs.
 
 -- One process at a time changes the weeks ("tlwk" in ASCII).
 create function till.lock_webhook_weeks() returns void language sql security definer set search_path = '' as $$
   select pg_catalog.pg_advisory_xact_lock(1953265515);
 $$;
 
--- Creates the weeks between two times that are missing. A week of which the default partition already holds events
--- stays with it. A table that is created and then attached leaves the inbox open for inserts. Only the default
--- partition is locked, and the wait for it is short, because every later statement waits too: behind a backup, this
--- fails with lock_not_available, and the caller retries.
+-- Creates the missing weeks between two times. Does not create a week whose events are already in the default partition.
+-- Creates the table first and then attaches it, so that the inbox stays open for inserts. Only the default partition is
+-- locked. The wait for that lock is short, because every later statement waits behind it: during a backup this fails
+-- with lock_not_available, and the caller retries.
 create function till.make_webhook_weeks(from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -83,7 +83,7 @@ begin
   end loop;
 end $$;
 
--- Whether this table is a week that is a part of the inbox; null if there is no such table.
+-- Whether this table is a week attached to the inbox. Null if there is no such table.
 create function till.is_webhook_week_attached(week text) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
 begin
@@ -94,9 +94,9 @@ begin
     where relnamespace = 'till'::regnamespace and relname = week);
 end $$;
 
--- Moves up to so many events of a detached week, in this state, to the default partition. By index: a week is large,
--- and few of its events are kept. While a week is detached, a search for a deleted customer does not see its events, so
--- those that contain personal data are searched again.
+-- Moves events in this state from a detached week to the default partition, up to a number. Uses an index, because a
+-- week is large and few of its events are kept. A search for a deleted customer does not see the events of a detached
+-- week, so those that contain personal data are searched again.
 create function till.move_webhook_events(week text, moved_state text, moved_max integer) returns integer
 language plpgsql security definer set search_path = '' set enable_seqscan = off as $$
 declare
@@ -124,9 +124,9 @@ begin
   return moved;
 end $$;
 
--- Takes a week out of the inbox. The exclusive lock on the inbox is held for milliseconds: nothing is scanned, and at
--- most so many pending events, and as many failed ones, move along. Fails with lock_not_available rather than wait.
--- Returns false if more events are pending.
+-- Detaches a week from the inbox. Holds the exclusive lock on the inbox for milliseconds: it scans nothing, and moves a
+-- limited number of pending and of failed events. Fails with lock_not_available instead of waiting. Returns false if
+-- there are more pending events.
 create function till.detach_webhook_week(week text, moved_max integer) returns boolean
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare
@@ -149,7 +149,7 @@ begin
   return true;
 end $$;
 
--- Drops a detached week, unless it still holds an event that must be kept.
+-- Drops a detached week, unless it still contains an event that must be kept.
 create function till.drop_detached_webhook_week(week text) returns boolean
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' set enable_seqscan = off as $$
 declare

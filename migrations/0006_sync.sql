@@ -1,7 +1,7 @@
--- Work that reads the lists of the processor: recovery of events, resyncs and imports. One process at a time does each.
+-- Work that reads the processor's lists: recovery of events, resyncs and imports. Each runs in one process at a time.
 set local lock_timeout = '5s';
 
--- How far recovery has read the processor's own list of events.
+-- How far recovery has read the processor's list of events.
 create table till.recovery (
   name text primary key,
   -- Moves only when a listing is complete.
@@ -10,30 +10,30 @@ create table till.recovery (
   listing_since timestamptz,
   listing_until timestamptz,
   listing_cursor text,
-  -- The run that holds the lease, and the number of the owner lock of its process, which shows whether it is alive.
+  -- The run that holds the lease, and the number of its process's owner lock, which shows whether the process is alive.
   owner integer,
   owner_lock integer,
   leased_until timestamptz not null,
-  -- The history in which the lease was taken; see till.history(). In another one, what its owner has recorded may be
-  -- lost, so its next record fails, and it begins again with what the table says.
+  -- The history in which the lease was taken: see till.history(). In another history, the owner's progress may be lost.
+  -- Then its next write fails, and it starts again from what the table says.
   history bigint
 );
 insert into till.recovery (name, read_until, leased_until) values ('events', null, now());
 
--- Comparisons with the processor that were started through the API, so that every process can show the progress.
+-- Comparisons with the processor that were started through the API. Stored so that every process can show the progress.
 create table till.resyncs (
   id uuid primary key,
-  -- Null: of all customers.
+  -- Null: all customers.
   customer_id uuid,
   status text not null check (status in ('running', 'finished', 'failed', 'stopped')),
-  -- For each kind of object how many were compared, are expected, and were corrected.
+  -- For each kind of object: how many were compared, are expected, and were corrected.
   progress jsonb not null default '[]',
-  -- Objects that could not be compared; only the first ones.
+  -- The first objects that could not be compared.
   skipped jsonb not null default '[]',
   skipped_count integer not null default 0,
   -- Why it failed, for operators.
   error text,
-  -- The number of the owner lock of the process that runs it. The run ends with its process.
+  -- The number of the owner lock of the process that runs it. If the process ends, so does the run.
   owner_lock integer not null,
   started_at timestamptz not null,
   ended_at timestamptz,
@@ -43,25 +43,24 @@ create table till.resyncs (
 create unique index resyncs_running on till.resyncs ((true)) where status = 'running';
 create index on till.resyncs (started_at, id);
 
--- Adoption of the objects that an account of the processor already has: the progress of each import, and what it left
--- out.
+-- Imports of the objects that a processor account already has: their progress, and the objects that they left out.
 create table till.imports (
   id uuid primary key,
-  -- The metadata key that external ids were taken from. Null: none were.
+  -- The metadata key from which external ids are taken. Null: none are taken.
   external_id_from text,
   -- For each list of the processor: where to continue, and the counts so far.
   progress jsonb not null default '[]',
-  -- The number of the owner lock of the process that runs it. When that process is gone, another one continues.
+  -- The number of the owner lock of the process that runs it. If that process is gone, another one continues.
   owner_lock integer not null,
   started_at timestamptz not null,
-  -- Null until it is finished, or replaced by one with other options.
+  -- Null until the import is finished, or replaced by one with other options.
   ended_at timestamptz
 );
 -- One at a time, like resyncs.
 create unique index imports_running on till.imports ((true)) where ended_at is null;
 create index on till.imports (started_at, id);
 
--- Objects that were left out, so that an import that was interrupted can still show all of them.
+-- Objects that were left out, so that a resumed import can still show all of them.
 create table till.import_skips (
   import_id uuid not null references till.imports on delete cascade,
   kind text not null,

@@ -1,9 +1,9 @@
--- Events for applications: every change of what the API shows, in an order that readers can follow.
+-- Events for applications: every visible change in the API, in an order that readers can follow.
 set local lock_timeout = '5s';
 
 -- An event is inserted in the transaction of its change. `position` is its place in the feed. `data` is the object
--- after the change, and `previous` the old values of what changed, both as the API shows them. They are text to
--- PostgreSQL, so `json` and not `jsonb`, which would cost parsing on each insert.
+-- after the change, and `previous` has the old values of the changed fields, both as the API shows them. PostgreSQL
+-- only stores them, so they are `json`: `jsonb` would cost more parsing on each insert.
 create table till.events (
   position bigint not null,
   created_at timestamptz not null,
@@ -20,8 +20,8 @@ create index on till.events (object_id, position);
 create index on till.events (customer_id, position) where customer_id is not null;
 create table till.events_other partition of till.events default;
 
--- What the newest event of each object shows, so that the next change knows what differs, even if that event is no
--- longer kept. `changes_at` is when the object changes without being written: a grace period ends.
+-- What the newest event of each object shows. The next change is compared with it, even if that event is no longer
+-- kept. `changes_at` is when the object changes without a write, because a grace period ends.
 create table till.event_objects (
   object_id uuid primary key,
   object_type text not null,
@@ -30,20 +30,20 @@ create table till.event_objects (
 ) with (fillfactor = 80);
 create index on till.event_objects (changes_at) where changes_at is not null;
 
--- Starts below the first position, so that every position is greater than a value read before it was drawn.
+-- Starts below the first position, so that a new position is greater than every value that was read before.
 create sequence till.event_positions minvalue 0 start 0;
 select nextval('till.event_positions');
 
--- Histories. A failover or a restore can lose the newest commits. No position of a lost event is used again, and the
--- ids of lost events are still known to be genuine.
+-- Histories. A failover or a restore can lose the newest commits. The positions of lost events are never used again,
+-- and the ids of lost events can still be verified.
 
--- A random number that changes when a process finds that a position went back although nothing else showed it.
+-- A random number that changes when a process sees a position go back without any other sign of a new history.
 create sequence till.history_break minvalue 0 start 0;
 
--- Identifies what the server has done since it started, on the files that it has now. It changes with every incident
--- after which commits may be missing: a failover leads to a server that started at another time, a copy of the files
--- needs a start, and a restored dump creates new files. It also changes with a plain restart, which does no harm.
--- Unlike the timeline, a standby and every role can ask for it. At most 2^53, so that every client can hold it.
+-- Identifies the current run of the server on its current files. It changes with every incident that may lose commits:
+-- after a failover another server with another start time runs, a copy of the files needs a start, and a restored dump
+-- creates new files. It also changes with a normal restart, which does no harm. Unlike the timeline, it can be read on
+-- a standby and by every role. At most 2^53, so that every client can represent it.
 create function till.history() returns bigint language sql stable security definer set search_path = '' as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
     extract(epoch from pg_catalog.pg_postmaster_start_time()),
@@ -51,31 +51,31 @@ create function till.history() returns bigint language sql stable security defin
   from till.history_break;
 $$;
 
--- A process calls it when a position went back.
+-- A process calls this when it sees a position go back.
 create function till.break_history() returns void language sql security definer set search_path = '' as $$
   select pg_catalog.setval('till.history_break', (pg_catalog.random() * 9007199254740991)::bigint);
 $$;
 
--- The history in which positions are drawn. A sequence, because its value counts at once, for all transactions.
+-- The history in which positions are drawn. A sequence, because its value is visible to all transactions at once.
 create sequence till.event_history minvalue 0 start 0;
 
--- Goes beyond every position that a lost part of the history may have used. The clock decides: 16 positions for each
--- millisecond since 2026 are more than any load draws, so a later moment is always beyond an earlier one, whatever
--- backups and servers are between them. If the sequence is ahead of the clock, as after two failovers in a short time,
--- it goes on by far more than a failover can lose, and by a different number each time.
+-- Skips every position that a lost part of the history may have used. The clock decides: 16 positions for each
+-- millisecond since 2026 are more than any load draws, so a later moment always gives a higher position than an earlier
+-- one, regardless of backups and servers. If the sequence is ahead of the clock, as after two failovers in quick
+-- succession, it skips far more than a failover can lose, and a different number each time.
 create function till.skip_lost_positions() returns void
 language plpgsql security definer set search_path = '' as $$
 declare
   skip_lock constant bigint := 1953264496; -- "tlsp" in ASCII
 begin
-  -- Not a lock of the transaction: others would wait for its end, and it may wait for their rows.
+  -- Not a transaction lock: others would wait for the end of this transaction, which may wait for their rows.
   perform pg_catalog.pg_advisory_lock(skip_lock);
   begin
     if (select last_value from till.event_history) <> till.history() then
       perform pg_catalog.setval('till.event_positions', greatest(
         ((extract(epoch from pg_catalog.clock_timestamp()) - 1767225600) * 16000)::bigint,
         last_value + 16777216 + (pg_catalog.random() * 16777216)::bigint)) from till.event_positions;
-      -- Last, so that no position is drawn in this history before.
+      -- Comes last, so that no position is drawn in this history before the skip.
       perform pg_catalog.setval('till.event_history', till.history());
     end if;
   exception when query_canceled or others then
@@ -85,7 +85,7 @@ begin
   perform pg_catalog.pg_advisory_unlock(skip_lock);
 end $$;
 
--- The checksum in the id of an event shows that Till created the id, even if the event is lost. The seed makes it
+-- The checksum in the id of an event proves that Till created the id, even if the event is lost. The seed makes it
 -- differ between installations.
 create table till.event_seed (
   id boolean primary key default true check (id),
@@ -100,16 +100,16 @@ language sql immutable as $$
     ::bit(48)::bigint;
 $$;
 
--- The number under which a transaction that inserts events holds an advisory lock: "tf" in ASCII, and below it the last
--- position that was drawn before.
+-- The number of the advisory lock of a transaction that inserts events: "tf" in ASCII, followed by the last position
+-- that was drawn before.
 create function till.event_lock(drawn bigint) returns bigint language sql immutable set search_path = '' as $$
   select (29798::bigint << 48) | drawn;
 $$;
 
--- Inserts events, and records what they show of their objects. The first events of a history skip what may be lost.
--- Positions are drawn before the commit, so that a slower transaction can commit a lower position later. So it takes an
--- advisory lock before, which says that it may still commit positions above the last one drawn so far, and which
--- PostgreSQL releases after the commit is visible.
+-- Inserts events, and records what they show about their objects. The first events of a history skip the positions that
+-- may be lost. Positions are drawn before the commit, so a slower transaction can commit a lower position later. So
+-- each transaction first takes an advisory lock, which shows that it may still commit positions above the last one
+-- drawn so far. PostgreSQL releases the lock after the commit is visible.
 create function till.append_events(new_events json) returns void
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -133,15 +133,15 @@ begin
   on conflict (object_id) do update set data = excluded.data, changes_at = excluded.changes_at;
 end $$;
 
--- The last position that was drawn. A transaction that has committed its events drew at or below it.
+-- The last position that was drawn. All committed events have this position or a lower one.
 create function till.drawn_event_position() returns bigint language sql security definer set search_path = '' as $$
   select last_value from till.event_positions;
 $$;
 
--- No transaction will commit an event at this position or below it, except those whose events are visible to statements
--- that begin after this one. First what was drawn, then the locks: a transaction whose lock is not seen here draws
--- later, and so above. Transactions that insert no events hold nothing back. A standby refuses: it does not know the
--- locks of the primary.
+-- The position up to which all committed events are visible to statements that begin after this one. No transaction
+-- will commit another event at or below it. Reads the last drawn position first, then the locks: a transaction whose
+-- lock is not seen here draws later, and so gets a higher position. Transactions that insert no events hold nothing
+-- back. Fails on a standby, which does not know the locks of the primary.
 create function till.event_horizon() returns bigint
 language plpgsql security definer set search_path = '' as $$
 declare
@@ -164,8 +164,8 @@ create function till.lock_event_weeks() returns void language sql security defin
   select pg_catalog.pg_advisory_xact_lock(1953261943);
 $$;
 
--- Creates the weeks between two times that are missing, as till.make_webhook_weeks() does for the inbox: a table that
--- is attached leaves the others open for inserts, and the wait for the lock on the default partition is short.
+-- Creates the missing weeks between two times, as till.make_webhook_weeks() does for the inbox: attaching a table
+-- leaves the others open for inserts, and the wait for the lock on the default partition is short.
 create function till.make_event_weeks(from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare

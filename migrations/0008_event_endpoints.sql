@@ -1,8 +1,8 @@
 -- Endpoints of applications: where Till sends events, and the deliveries of each event.
 set local lock_timeout = '5s';
 
--- Each event up to `position` is delivered or failed, or waits: it, or an earlier event of the same object, has a row
--- in till.event_retries. `secret` is encrypted if the operator configured an encryption key.
+-- Each event up to `position` is delivered, has failed, or waits. If it waits, it or an earlier event of the same
+-- object has a row in till.event_retries. `secret` is encrypted if the operator configured an encryption key.
 create table till.event_endpoints (
   id uuid primary key,
   url text not null,
@@ -12,15 +12,15 @@ create table till.event_endpoints (
   disabled_at timestamptz,
   disabled_reason text check (disabled_reason in ('request', 'failing')),
   secret text not null,
-  -- Secrets that were replaced, newest first: [{ "secret": ..., "validUntil": ... }]. Each one ends a day after it was
-  -- replaced. With the secret of the endpoint itself, at most five are valid.
+  -- Replaced secrets, newest first: [{ "secret": ..., "validUntil": ... }]. Each one stays valid for a day after it was
+  -- replaced. Together with the current secret, at most five are valid.
   replaced_secrets jsonb not null default '[]' check (jsonb_array_length(replaced_secrets) <= 4),
   position bigint not null,
   -- The first failure since the last success.
   failing_since timestamptz,
   -- Changes when `position` goes back, so that the owner of the lease does not overwrite it.
   revision integer not null default 0,
-  -- One process at a time delivers: the owner of the lease.
+  -- The owner of the lease delivers. There is one at a time.
   owner integer,
   leased_until timestamptz not null default now(),
   -- The history in which the lease was taken, as in till.recovery.
@@ -30,8 +30,8 @@ create table till.event_endpoints (
   check (enabled = (disabled_at is null) and enabled = (disabled_reason is null))
 ) with (fillfactor = 50);
 
--- Deliveries that wait for an attempt: at most one for each object at an endpoint, for its oldest event that is neither
--- delivered nor failed. The later events of the object wait behind it, without rows of their own.
+-- Deliveries that wait for an attempt: for each object at most one per endpoint, for its oldest event that is neither
+-- delivered nor failed. Later events of the object wait behind it without rows.
 create table till.event_retries (
   endpoint_id uuid not null,
   object_id uuid not null,
@@ -52,7 +52,7 @@ create table till.event_retries (
 create index on till.event_retries (endpoint_id, next_attempt_at);
 create index on till.event_retries (customer_id) where response_body is not null and customer_id is not null;
 
--- Finished deliveries, for the list. Rows are only added, and whole weeks are dropped.
+-- Finished deliveries, for the list. Rows are only added, and dropped by whole weeks.
 create table till.event_deliveries (
   endpoint_id uuid not null,
   id uuid not null,
@@ -70,7 +70,7 @@ create table till.event_deliveries (
 create index on till.event_deliveries (customer_id) where response_body is not null and customer_id is not null;
 create table till.event_deliveries_other partition of till.event_deliveries default;
 
--- Creates the weeks between two times that are missing, as till.make_event_weeks() does for events.
+-- Creates the missing weeks between two times, as till.make_event_weeks() does for events.
 create function till.make_delivery_weeks(from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
@@ -94,7 +94,7 @@ begin
   end loop;
 end $$;
 
--- Drops a week. Rather than wait for its lock for long, it fails with lock_not_available.
+-- Drops a week. Fails with lock_not_available instead of waiting long for the lock.
 create function till.drop_delivery_week(week text) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin

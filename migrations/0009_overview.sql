@@ -1,21 +1,22 @@
 -- The numbers of the overview, kept up to date from the events. A week of events is kept until all of it is counted.
 set local lock_timeout = '5s';
 
--- A number of a day and a currency. Payments and refunds count on the day on which they were created. Of subscriptions,
--- the cell of the day 'infinity' is the number now, and the cell of any other day how much it changed on that day.
+-- One number for a day and a currency. Payments and refunds count on the day on which they were created. For
+-- subscriptions, the cell of the day 'infinity' has the current number, and the cell of any other day has the change on
+-- that day.
 create table till.overview_cells (
   day date not null,
   currency text not null,
   metric text not null,
   count bigint not null,
-  -- In the smallest unit of the currency. The sum of many amounts, so it may not fit a bigint.
+  -- In the smallest unit of the currency. A sum of many amounts may not fit into a bigint.
   amount numeric not null,
   primary key (day, currency, metric)
 ) with (fillfactor = 50);
 
--- The events up to `position` are counted, each once. A migration that adds a number sets `position` to null, so that
--- all rows are counted again. `as_of` is the time of the newest event that is counted, and `since` the first day whose
--- changes the cells have.
+-- Every event up to `position` is counted once. A migration that adds a number sets `position` to null, so that all
+-- rows are counted again. `as_of` is the time of the newest counted event, and `since` is the first day whose changes
+-- the cells contain.
 create table till.overview_progress (
   id boolean primary key default true check (id),
   position bigint,
@@ -24,13 +25,14 @@ create table till.overview_progress (
 ) with (fillfactor = 50);
 insert into till.overview_progress (position, as_of, since) values (0, now(), (now() at time zone 'utc')::date);
 
--- Events above this position are still to be counted, and must be kept. None are before a count of all rows.
+-- Events above this position are not counted yet, and must be kept. There are none while all rows are to be counted
+-- again.
 create function till.counted_event_position() returns bigint
 language sql stable security definer set search_path = '' as $$
   select coalesce(position, 9223372036854775807) from till.overview_progress;
 $$;
 
--- Whether the overview counts every event of a week, so that the week may be dropped.
+-- Whether the overview has counted every event of a week, so that the week may be dropped.
 create function till.is_event_week_counted(week text) returns boolean
 language plpgsql stable security definer set search_path = '' as $$
 declare
@@ -44,8 +46,8 @@ begin
   return not is_missing;
 end $$;
 
--- Drops a week of events, unless the overview has not counted all of it. Readers wait for milliseconds, and rather than
--- wait longer for its lock it fails with lock_not_available.
+-- Drops a week of events, unless the overview has not counted all of it. Readers wait for milliseconds. Fails with
+-- lock_not_available instead of waiting longer for the lock.
 create function till.drop_event_week(week text) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 begin

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { launch } from '../src/platform/launch.mjs';
 
-// Tests start from nothing each time, so the sandbox writes files only when it is told where.
+// Tests start with an empty state each time, so the sandbox writes files only if a folder is given.
 const isDecided = process.argv.some((argument) => /^--(memory|data-dir|help)\b/.test(argument));
 if (!isDecided && process.env['DATA_DIR'] === undefined) process.argv.push('--memory');
 

@@ -4,7 +4,7 @@ import { parseCommand, UsageError } from './command-line.ts';
 
 const defaults = { port: 3001, host: undefined, dataDir: './.till', webhook: undefined, allowedHosts: [] };
 
-test('options win over variables, and both over the defaults', () => {
+test('options override variables, and both override the defaults', () => {
   assert.deepEqual(parseCommand([], {}), defaults);
   const environment = { SANDBOX_PORT: '4000', DATA_DIR: '/data' };
   assert.deepEqual(parseCommand([], environment), { ...defaults, port: 4_000, dataDir: '/data' });

@@ -26,12 +26,12 @@ export const usage = `Usage: till-sandbox [--port PORT] [--host HOST] [--memory 
   --help             show this text
 
 WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event of the default world. SANDBOX_ALLOWED_HOSTS
-has the names under which the controls may be called, besides localhost and IP addresses, separated by commas.
+lists the host names of the control API, in addition to localhost and IP addresses, separated by commas.
 `;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Reads the options of the command line and the variables of the environment. Returns null if help is wanted. */
+/** Reads the command-line options and the environment variables. Returns null if help was requested. */
 export function parseCommand(args: readonly string[], environment: Environment): Command | null {
   const options = parseOptions(args);
   if (options.help) return null;

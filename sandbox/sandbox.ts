@@ -12,7 +12,7 @@ import { Worlds } from './worlds/worlds.ts';
 export interface Sandbox {
   readonly url: string;
   readonly port: number;
-  /** Writes the default world to a folder, for a sandbox that was started without one. */
+  /** Writes the default world to a folder. For a sandbox that was started without one. */
   save(dataDir: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -23,14 +23,14 @@ export interface SandboxOptions {
   readonly host?: string;
   /** 0 takes any free port. */
   readonly port: number;
-  /** The address that links to its pages start with. By default its own. */
+  /** The base address of links to its pages. By default, its own address. */
   readonly linkUrl?: string | undefined;
   /** The folder for the state. Without it, the state is only in memory. */
   readonly dataDir?: string;
-  /** An endpoint that receives every event of the default world, besides those registered through the API. */
+  /** An endpoint that receives every event of the default world, in addition to those registered through the API. */
   readonly webhook?: { readonly url: string; readonly secret: string };
   readonly log?: SandboxLog;
-  /** Names under which the control API may be called, besides `host`, localhost and addresses. */
+  /** Host names under which the control API may be called, in addition to `host`, localhost and addresses. */
   readonly allowedHosts?: readonly string[];
   /** The account of the default world. */
   readonly accountId?: string;
@@ -66,7 +66,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     await worlds.close();
     throw error;
   }
-  // The address of a TCP server is an object; only that of a pipe is a string.
+  // The address of a TCP server is an object. Only that of a pipe is a string.
   const { port } = server.address() as AddressInfo;
   url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 

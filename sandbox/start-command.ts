@@ -1,7 +1,7 @@
 import type { Command } from './command-line.ts';
 import { type Sandbox, type SandboxLog, startSandbox } from './sandbox.ts';
 
-/** Only what is wrong is logged, on standard error. */
+/** Logs only errors, to standard error. */
 const log: SandboxLog = (level, fields, message) => {
   if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
 };
@@ -18,7 +18,7 @@ export function startCommand({ port, host, dataDir, webhook, allowedHosts }: Com
 }
 
 export function welcomeTo({ url }: Sandbox): string {
-  return `The sandbox listens at ${url}. Use any sk_test_… key. See sandbox/README.md for test cards and controls.`;
+  return `The sandbox listens at ${url}. Use any sk_test_… API key. See sandbox/README.md for test cards and controls.`;
 }
 
 function describeErrors(_key: string, value: unknown): unknown {

@@ -1,4 +1,4 @@
-/** Sends the same bytes to every request: nothing serves faster, so this measures the load generator. */
+/** Sends the same bytes to every request. Nothing can be faster, so this measures the load generator. */
 import { createServer } from 'node:net';
 import { printReady } from './serve.ts';
 

@@ -1,4 +1,4 @@
-/** An endpoint for events that accepts everything, and counts it: `GET /` returns the count. */
+/** An endpoint that accepts all events and counts them: `GET /` returns the count. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { printReady } from './serve.ts';

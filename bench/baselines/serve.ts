@@ -14,14 +14,14 @@ export function printReady(url: string): void {
   process.stdout.write(`${JSON.stringify({ url, msg: 'ready' })}\n`);
 }
 
-/** A setting that every contestant gets, under the service's own name. */
+/** A setting that every contestant gets, under the name that the service uses. */
 export function setting(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set`);
   return value;
 }
 
-/** A route for signed events: its handler gets the signed bytes. */
+/** A route for signed events. Its handler gets the signed bytes. */
 export function onEvent(
   app: FastifyInstance,
   take: (body: Buffer, signature: string) => unknown,

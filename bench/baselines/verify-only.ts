@@ -1,4 +1,4 @@
-/** The service's own webhook route, with everything around it. It verifies events but stores nothing. */
+/** The service's own webhook route with its whole environment. It verifies events but stores nothing. */
 
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
@@ -30,7 +30,7 @@ const { processor } = await openProcessor({ config, logger, shutdown: new Shutdo
   url: '',
 });
 const inbox = new DiscardingInbox({
-  // Never connects, because no statement is sent to it.
+  // Never connects, because it gets no statements.
   database: new Database({ url: config.databaseUrl ?? '', poolSize: 1, logger }),
   store: new WebhookEventStore(),
   processor,

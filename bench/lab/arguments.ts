@@ -5,10 +5,10 @@ const roundsDefault = 3;
 
 export const usage = `npm run bench [-- options]
 
-  --quick            500,000 rows where five million are taken, and shorter runs
-  --only NAME,NAME   these rows alone, and those that come with them
-  --rounds N         ${roundsDefault} unless told
-  --help             this
+  --quick            500,000 rows instead of five million, and shorter runs
+  --only NAME,NAME   only these rows of the table, and those measured with them
+  --rounds N         the number of rounds, ${roundsDefault} by default
+  --help             show this help
 
 A run of everything, with the usual number of rounds, writes bench/results.json and the table in bench/README.md.
 `;
@@ -17,12 +17,12 @@ export interface BenchArguments {
   readonly quick: boolean;
   readonly only: readonly string[] | undefined;
   readonly rounds: number;
-  /** Only a complete run, with the default number of rounds, is published. */
+  /** Only a complete run with the default number of rounds is published. */
   readonly isComplete: boolean;
   readonly help: boolean;
 }
 
-/** The parsed arguments, or a text that says what is wrong with them. */
+/** The parsed arguments, or a message that says what is wrong with them. */
 export function readArguments(args: readonly string[], known: readonly string[]): BenchArguments | string {
   let values: ReturnType<typeof parse>['values'];
   try {

@@ -28,14 +28,14 @@ export function cpuMsOfTree(pid: number): number {
 
 export function residentMbOf(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  if (kilobytes === undefined) throw new Error(`process ${pid} shows no memory`);
+  if (kilobytes === undefined) throw new Error(`process ${pid} reports no memory`);
   return Number(kilobytes) / 1_024;
 }
 
 function readTimes(pid: number): ProcessTimes | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in brackets, may itself contain brackets and spaces; the numbers start after the last bracket.
+    // The name is in brackets and may itself contain brackets and spaces. The numbers start after the last bracket.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = (index: number) => Number(fields[index]) * msPerTick;
     return {

@@ -9,8 +9,8 @@ import { migrate } from '../../src/platform/migrate.ts';
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
 /**
- * The settings of a small production server: every commit reaches the disk (the embedded server's default), a quarter
- * of the memory of a 2 GB machine as buffers, and enough log for a burst without a checkpoint.
+ * The settings of a small production server: every commit reaches the disk (the embedded server's default), the buffers
+ * are a quarter of the memory of a 2 GB machine, and the log is large enough for a burst without a checkpoint.
  */
 const settings = { max_connections: '150', shared_buffers: '512MB', max_wal_size: '4GB' };
 
@@ -22,11 +22,11 @@ export interface BenchDatabase extends AsyncDisposable {
 export interface DatabaseServer extends AsyncDisposable {
   readonly pid: number;
   create(kind: 'till' | 'empty'): Promise<BenchDatabase>;
-  /** Writes out what earlier work left in memory, so that no contestant pays for another's work. */
+  /** Writes out what earlier work left in memory, so that it does not slow down the next contestant. */
   settle(): Promise<void>;
 }
 
-/** One PostgreSQL server for all; each contestant has its own database on it. */
+/** One PostgreSQL server for all contestants. Each has its own database. */
 export async function startDatabaseServer(folder: string): Promise<DatabaseServer> {
   const logger = createLogger('error', process.stderr);
   const postgres = await startEmbeddedPostgres({ dataDir: folder, logger, settings });
@@ -34,12 +34,12 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
   const server = await connect(postgres.url);
   // A peer's migrations refer to this role.
   await server.query('create role postgres');
-  let made = 0;
+  let count = 0;
   return {
     pid: Number(pidFile.split('\n')[0]),
     create: async (kind) => {
-      made += 1;
-      const name = `bench_${made}`;
+      count += 1;
+      const name = `bench_${count}`;
       await server.query(`create database ${name}`);
       const url = postgres.url.replace('/postgres?', `/${name}?`);
       if (kind === 'till') await migrate({ url, folder: migrationsFolder, logger });
@@ -66,7 +66,7 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
 
 async function connect(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
-  // A connection that the server ends emits an error; without a listener it would end this process.
+  // A connection that the server ends emits an error. Without a listener, the error would end this process.
   client.on('error', () => {});
   await client.connect();
   return client;

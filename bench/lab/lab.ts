@@ -35,7 +35,7 @@ export type Run = CpuPer1000 & { readonly ratePerSecond: number };
 /** One request at a time, or several, each on its own connection. */
 export type LoadRun = Run & { readonly p50Ms: number };
 
-/** Completed work, with the time measured by the side that did it. */
+/** Completed work, with the time measured on the side that did it. */
 interface Work {
   readonly operations: number;
   readonly elapsedMs: number;
@@ -105,7 +105,7 @@ export class Lab implements AsyncDisposable {
     });
   }
 
-  /** A program of this folder to compare with the service; it gets the same settings. */
+  /** A program in this folder to compare with the service. It gets the same settings. */
   startBaseline(path: string, database?: BenchDatabase): Promise<ServerProcess> {
     const environment = this.#tillEnvironment(database?.url ?? 'postgres://unused');
     return this.start(process.execPath, [join('bench', path)], environment);
@@ -159,13 +159,13 @@ export class Lab implements AsyncDisposable {
     };
   }
 
-  /** A new path in the lab's folder, never used before. */
+  /** An unused path in the lab's folder. */
   newPath(name: string): string {
     this.#pathsMade += 1;
     return join(this.folder, `${this.#pathsMade}-${name}`);
   }
 
-  /** Ends everything that is still running. A second call, as after Ctrl-C, waits for the first. */
+  /** Ends everything that is still running. A second call, for example after Ctrl-C, waits for the first. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#closing ??= this.#open.disposeAsync();
     return this.#closing;
@@ -173,7 +173,7 @@ export class Lab implements AsyncDisposable {
 
   #tillEnvironment(databaseUrl: string): Readonly<Record<string, string>> {
     return {
-      // No load balancer needs time to notice a stop.
+      // There is no load balancer that needs time to notice a stop.
       STOP_DELAY_SECONDS: '0',
       PORT: '0',
       DATA_DIR: this.folder,
@@ -184,7 +184,7 @@ export class Lab implements AsyncDisposable {
       PROCESSOR_SECRET_KEY: 'sk_test_bench',
       PROCESSOR_API_BASE: this.sandboxUrl,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
-      // On, but too high to take effect.
+      // Enabled, but too high to take effect.
       RATE_LIMIT_PER_MINUTE: '100000000',
     };
   }

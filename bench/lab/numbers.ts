@@ -1,4 +1,4 @@
-/** The middle value; for an even number of values, the mean of the middle two. */
+/** The middle value. For an even number of values, the mean of the middle two. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new Error('nothing was measured');
   const sorted = values.toSorted((a, b) => a - b);

@@ -11,11 +11,11 @@ export interface CpuPer1000 {
 
 export interface Finding {
   readonly name: string;
-  /** Null if it could not be measured; the note says why. */
+  /** Null if it could not be measured. The note says why. */
   readonly value: number | null;
   readonly unit: string;
   readonly baseline?: number;
-  /** The ratio, if it is not `value` ÷ `baseline`. */
+  /** The ratio, if it differs from `value` ÷ `baseline`. */
   readonly ratio?: number;
   readonly goal?: Goal;
   readonly cpu?: CpuPer1000;
@@ -94,7 +94,7 @@ export function table(results: readonly Result[]): string {
   return [line(headings), line(rule), ...rows.map(line), '', ...notes].join('\n').trimEnd();
 }
 
-/** The service's CPU time, and PostgreSQL's for it. */
+/** The CPU time of the service, and that of PostgreSQL for it. */
 function describeCpu(cpu: CpuPer1000 | null): string {
   return cpu === null ? '' : `${shown(cpu.serviceCpuMs)} + ${shown(cpu.databaseCpuMs)}`;
 }

@@ -2,8 +2,8 @@ import type { Run } from './lab.ts';
 import { median } from './numbers.ts';
 
 /**
- * Runs the contestants in turn, for several rounds, and returns the medians of each: other load on the machine affects
- * all of them alike.
+ * Runs the contestants in turn, for several rounds, and returns the medians of each. So other load on the machine
+ * affects all of them alike.
  */
 export async function takeTurns<const Name extends string, R extends Run>(
   rounds: number,
@@ -19,7 +19,7 @@ export async function takeTurns<const Name extends string, R extends Run>(
   return Object.fromEntries(medians) as Record<Name, R>;
 }
 
-/** Computes medians field by field; all fields are numbers. */
+/** Computes medians field by field. All fields are numbers. */
 function medianRun<R extends Run>(runs: readonly R[]): R {
   const fields = Object.keys(runs[0] ?? {}) as (keyof R)[];
   const values = fields.map((field) => [field, median(runs.map((run) => Number(run[field])))] as const);

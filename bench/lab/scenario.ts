@@ -1,7 +1,7 @@
 import type { Lab } from './lab.ts';
 import type { Finding } from './report.ts';
 
-/** A measurement: it starts what it needs, measures it side by side, and ends what it started. */
+/** A measurement: it starts what it needs, measures the contestants side by side, and ends what it started. */
 export interface Scenario {
   /** The rows of the table that it fills. */
   readonly names: readonly string[];

@@ -1,8 +1,8 @@
 import type { BenchDatabase } from './database.ts';
 
-/** Independent of the number of customers: the table grows, not the payments per customer. */
+/** Independent of the number of customers: a larger table has more customers, not more payments per customer. */
 export const paymentsPerCustomer = 50;
-/** One statement remembers every row for its triggers; a million of them stay well within memory. */
+/** A statement keeps every row in memory for its triggers. A million rows fit easily. */
 const rowsPerStatement = 500_000;
 
 /** The id of the customer with this number. */
@@ -18,7 +18,7 @@ export async function seedPayments(database: BenchDatabase, count: number): Prom
     into: `till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
       intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'pi_' || n, ${customerId(`n % ${customers}`)}, 2000, 2000, 'eur',
-      case n % 10 when 0 then 'canceled' else 'succeeded' end, made, made, made, made`,
+      case n % 10 when 0 then 'canceled' else 'succeeded' end, created, created, created, created`,
   });
   await database.query('vacuum analyze');
 }
@@ -28,17 +28,17 @@ export async function seedCustomers(database: BenchDatabase, count: number): Pro
   await seedRows(database, count, {
     into: `till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest, created_at,
       updated_at)`,
-    values: `${customerId('n')}, 'cus_' || n, n || '@example.com', made, made, made, made`,
+    values: `${customerId('n')}, 'cus_' || n, n || '@example.com', created, created, created, created`,
   });
   await database.query('vacuum analyze');
 }
 
-/** The SQL of the id of the customer with this number. */
+/** The SQL for the id of the customer with this number. */
 function customerId(number: string): string {
   return `('00000000-0000-7000-9000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
 }
 
-/** Rows for the numbers `n` from 0, each `made` after the one before, over the last two years. */
+/** Rows for the numbers `n` from 0. Each is `created` after the one before, over the last two years. */
 export async function seedRows(
   database: BenchDatabase,
   count: number,
@@ -49,6 +49,6 @@ export async function seedRows(
     await database.query(`
       insert into ${into} select ${values}
       from generate_series(${from}, ${to}) as n,
-        lateral (select now() - interval '730 days' * (1 - n::float8 / ${count}) as made) as times`);
+        lateral (select now() - interval '730 days' * (1 - n::float8 / ${count}) as created) as times`);
   }
 }

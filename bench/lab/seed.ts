@@ -1,9 +1,9 @@
 import { objectCount } from '../load/events.ts';
 import type { BenchDatabase } from './database.ts';
 
-/** The local id of a number, the same as `localId` of the events. */
+/** The local id for a number, the same as `localId` of the events. */
 const idOf = (number: string) => `('00000000-0000-7000-8000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
-/** Rows date from before the first event, and are too old for a recheck by recovery. */
+/** The rows are older than the first event, and too old for a recheck by recovery. */
 const long = `now() - interval '60 days'`;
 const customerId = idOf('281474976710655');
 
@@ -42,7 +42,7 @@ export async function seedObjects(database: BenchDatabase): Promise<void> {
   await database.query('vacuum analyze');
 }
 
-/** Also as many customers, each with one subscription, under the same ids as the subscriptions. */
+/** Also creates as many customers, each with one subscription, with the same ids as the subscriptions. */
 export async function seedManySubscriptions(database: BenchDatabase, count: number): Promise<void> {
   await seedOwner(database);
   const numbers = `generate_series(0, ${count - 1}) as n`;

@@ -11,7 +11,7 @@ export interface ServerProcess extends AsyncDisposable {
 /** A first start creates a database, which takes seconds on a busy machine. */
 const readyTimeoutMs = 60_000;
 const pollDelayMs = 10;
-/** A service waits 20 s for requests in progress; nothing here takes longer. */
+/** A service waits 20 s for requests in progress. Nothing here takes longer. */
 const stopTimeoutMs = 30_000;
 const quotedLengthMax = 2_000;
 
@@ -20,16 +20,16 @@ export interface ServerCommand {
   readonly args: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** The line that says it is ready, with its URL as the first group. */
+  /** The line that the server prints when it is ready, with its URL as the first group. */
   readonly ready: RegExp;
   /**
-   * The path of its output. A file, because every write to it is real, and no other process uses CPU time to read it,
-   * as with a pipe.
+   * The path of its output. A file, because every write to it is real and, unlike with a pipe, no other process uses
+   * CPU time to read it.
    */
   readonly logPath: string;
 }
 
-/** The line that the programs of this folder print when they are ready. The service has it in its log. */
+/** The line that the programs of this folder print when they are ready. The service writes it to its log. */
 export const readyLine = /"url":"(http[^"]+)".*"msg":"ready"/;
 
 /** Starts a server in its own process and waits until it is ready. */
@@ -47,7 +47,7 @@ export async function startServerProcess(server: ServerCommand): Promise<ServerP
   });
   closeSync(log);
   const url = await waitUntilReady(child, server);
-  if (child.pid === undefined) throw new Error(`${server.command} has no process id`);
+  if (child.pid === undefined) throw new Error(`${server.command} did not start`);
   return { url, pid: child.pid, [Symbol.asyncDispose]: () => stop(child) };
 }
 

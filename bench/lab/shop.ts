@@ -14,7 +14,7 @@ export async function createCustomer(till: ServerProcess): Promise<Owner> {
   const request = createRequest(JSON.stringify({ email: 'bench@example.com' }), '/api/v1/customers');
   const { status, body } = await connection.send(request);
   connection.close();
-  if (status !== 201) throw new Error(`the customer was not made: ${body}`);
+  if (status !== 201) throw new Error(`the customer was not created: ${body}`);
   return JSON.parse(body);
 }
 
@@ -26,5 +26,5 @@ export async function slowDown(lab: Lab, latencyMs: number, times: number): Prom
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(fault),
   });
-  if (!response.ok) throw new Error(`the sandbox was not slowed down: ${await response.text()}`);
+  if (!response.ok) throw new Error(`the sandbox did not accept the delay: ${await response.text()}`);
 }

@@ -10,7 +10,7 @@ const responses = [
 ];
 const server = createServer({ noDelay: true }, (socket: Socket) => {
   let served = 0;
-  // Sends each response in two pieces, split at another place each time, in the head as well as in the body.
+  // Sends each response in two pieces, split at a different place each time, in the head and in the body.
   socket.on('data', (request) => {
     const response = responses[served % responses.length] ?? '';
     const cut = Number(String(request));

@@ -7,9 +7,9 @@ export interface HttpResponse {
 }
 
 /**
- * A keep-alive connection with one request in flight, on a plain socket. Requests are bytes made in advance, and only
- * the needed part of a response is parsed. A full HTTP client would take more CPU time than the service that it
- * measures.
+ * A keep-alive connection with one request in flight, on a plain socket. Requests are bytes that were built in advance,
+ * and only the needed part of a response is parsed. A full HTTP client would take more CPU time than the service that
+ * it measures.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -50,7 +50,7 @@ export class Connection {
     const bodyStart = headEnd + 4;
     const lengthAt = head.indexOf('content-length: ');
     if (lengthAt < 0) {
-      this.#fail(new Error(`an answer without a length: ${head}`));
+      this.#fail(new Error(`a response without a length: ${head}`));
       return;
     }
     const bodyEnd = bodyStart + Number.parseInt(head.slice(lengthAt + 16, lengthAt + 28), 10);

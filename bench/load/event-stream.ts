@@ -6,7 +6,7 @@ import { apiKey } from './requests.ts';
 export const eventMark = '~';
 const markByte = eventMark.charCodeAt(0);
 
-/** A stream of events on a plain socket, which only counts them: a full client would take more CPU time than the service. */
+/** A stream of events on a plain socket that only counts them. A full client would take more CPU time. */
 export class EventStream {
   readonly #socket: Socket;
   #count = 0;

@@ -2,9 +2,9 @@ import { signatureHeader } from '../../sandbox/webhooks/sign.ts';
 
 export const webhookSecret = 'whsec_bench';
 
-/** The objects that the events change, a third of each kind. They exist before the first event. */
+/** The objects that the events change, a third of each kind. They are created before the first event. */
 export const objectCount = 2_000;
-/** The processor's events are about 2 KB on average; bodies are padded to that. */
+/** The processor's events are about 2 KB on average. Bodies are padded to that size. */
 const bodyBytes = 2_048;
 const daySeconds = 86_400;
 /** The age of the first event: with one second between events, this leaves room for two million of them. */
@@ -16,7 +16,7 @@ export function firstEventSeconds(nowMs: number): number {
 }
 
 export interface EventSeries {
-  /** The number of the first event; a number identifies the same event everywhere. */
+  /** The number of the first event. The same number means the same event everywhere. */
   readonly first: number;
   readonly count: number;
   readonly startSeconds: number;
@@ -40,8 +40,8 @@ export function eventRequest(number: number, startSeconds: number, nowMs: number
 }
 
 /**
- * Events cycle through the objects, so that two events about the same object are far apart, and each is a second later
- * than the one before: none is late, none ties with another, and each changes its object.
+ * Events cycle through the objects, so that two events about the same object are far apart. Each is a second later than
+ * the one before. So no event is late, no two have the same time, and each changes its object.
  */
 function eventBody(number: number, startSeconds: number): string {
   const created = startSeconds + number;
@@ -75,7 +75,7 @@ export const eventKinds: readonly ((object: number, lap: number, created: number
   invoiceEvent,
 ];
 
-/** Till's and the processor's ids for an object's number; the SQL seeds use the same. */
+/** Till's and the processor's ids for an object's number. The SQL seeds use the same ids. */
 export function localId(object: number): string {
   return `00000000-0000-7000-8000-${object.toString(16).padStart(12, '0')}`;
 }

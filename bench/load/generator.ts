@@ -1,6 +1,6 @@
 /**
  * The load generator: a separate process, so that its CPU time does not count for the service. It creates every request
- * before the measurement; then each connection sends one request after another, with one in flight.
+ * before the measurement. Then each connection sends one request after another, with one in flight.
  */
 import { median } from '../lab/numbers.ts';
 import { Connection } from './connection.ts';
@@ -68,7 +68,7 @@ async function drive({ expected }: Job, lanes: readonly Lane[]): Promise<JobResu
         const { status, body } = await connection.send(request);
         durationsMs.push(performance.now() - sentAtMs);
         statuses[status] = (statuses[status] ?? 0) + 1;
-        if (!expected.includes(status)) throw new Error(`an answer was ${status}: ${body}`);
+        if (!expected.includes(status)) throw new Error(`a response had status ${status}: ${body}`);
       }
     }),
   );

@@ -2,12 +2,12 @@ import type { EventSeries } from './events.ts';
 
 /** The messages to and from the load generator. */
 export interface Job {
-  readonly targets: readonly Target[];
+  readonly targets: readonly LoadTarget[];
   /** The only statuses that count as success. */
   readonly expected: readonly number[];
 }
 
-export interface Target {
+export interface LoadTarget {
   readonly url: string;
   readonly connections: number;
   readonly requests: Requests;
@@ -18,7 +18,7 @@ export type Requests =
   | {
       readonly kind: 'reads';
       readonly path: string;
-      /** What follows the id. */
+      /** The end of the path, after the id. */
       readonly suffix?: string;
       readonly count: number;
       readonly ids: IdRange;
@@ -33,8 +33,8 @@ export interface IdRange {
 }
 
 /**
- * The events of a series that a target gets, when each goes to two of several; `of` 1 sends it twice to the same
- * target.
+ * The events of a series that a target gets, when each event goes to two of several targets. With `of` 1, each goes
+ * twice to the same target.
  */
 export interface EventShare {
   readonly part: number;

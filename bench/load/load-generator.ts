@@ -6,7 +6,7 @@ import type { FromGenerator, Job, JobResult, ToGenerator } from './job.ts';
 const program = fileURLToPath(new URL('generator.ts', import.meta.url));
 
 export interface LoadGenerator extends AsyncDisposable {
-  /** Creates the requests and opens the connections; the returned function starts the measurement. */
+  /** Creates the requests and opens the connections. The returned function starts the measurement. */
   prepare(job: Job): Promise<() => Promise<JobResult>>;
 }
 
@@ -17,7 +17,7 @@ export function startLoadGenerator(): LoadGenerator {
       await request(child, { prepare: job });
       return async () => {
         const reply = await request(child, { run: true });
-        if (!('result' in reply)) throw new Error('the load generator gave no result');
+        if (!('result' in reply)) throw new Error('the load generator returned no result');
         return reply.result;
       };
     },

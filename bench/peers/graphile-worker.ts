@@ -1,6 +1,6 @@
 /**
- * `graphile-worker` as the queue of webhooks: a job for each event, named queues, which keep the order of each object, and
- * a signed POST. `POST /` with `{ url, events }` adds the jobs.
+ * `graphile-worker` as a webhook queue: a job for each event, named queues that keep the order of each object, and a
+ * signed POST. `POST /` with `{ url, events }` adds the jobs.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
@@ -20,9 +20,9 @@ interface Job {
 const packageName: string = 'graphile-worker';
 const { run, makeWorkerUtils }: Worker = await import(packageName);
 
-/** As many at a time as Till sends to one endpoint. */
+/** The same concurrency as Till's for one endpoint. */
 const concurrency = 10;
-/** Enough that ten jobs at a time rarely wait for each other. */
+/** Enough that ten concurrent jobs rarely wait for each other. */
 const queuesCount = 100;
 const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
 const key = randomBytes(32);
@@ -59,7 +59,7 @@ app.post<{ Body: { url: string; events: readonly Job['event'][] } }>(
 );
 await serve(app);
 
-/** Its documentation warns of a queue for each object: fewer queues, each with many objects, are faster. */
+/** Its documentation warns against a queue for each object. Fewer queues, each with many objects, are faster. */
 function queueOf(objectId: string): string {
   return `queue-${Number.parseInt(objectId.slice(0, 8), 16) % queuesCount}`;
 }

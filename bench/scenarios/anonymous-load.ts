@@ -12,10 +12,10 @@ const callers = 100;
 const requestsOfCallers = 1_000_000;
 const readsFull = 1_000;
 const readsQuick = 200;
-/** Until every caller has its connection, and the first documents are compressed. */
+/** The time until every caller has its connection and the first documents are compressed. */
 const warmUpMs = 1_000;
 
-/** How long an authorised read takes while a hundred callers without an API key request what anyone may read. */
+/** How long an authorized read takes while a hundred callers without an API key request public pages. */
 export const anonymousLoad: Scenario = {
   names: ['read_beside_docs', 'read_beside_metrics'],
   async run(lab) {
@@ -45,7 +45,7 @@ export const anonymousLoad: Scenario = {
 };
 
 async function readBeside(lab: Lab, till: ServerProcess, path: string): Promise<LoadRun> {
-  // It ends with the measurement.
+  // This load ends with the measurement.
   await using generator = startLoadGenerator();
   const crowd = { kind: 'same' as const, path, count: requestsOfCallers };
   const target = { url: till.url, connections: callers, requests: crowd };
@@ -70,7 +70,7 @@ async function readBeside(lab: Lab, till: ServerProcess, path: string): Promise<
   const reads = { targets: [{ url: till.url, connections: 1, requests }], expected: [200] };
   const run = await lab.load(reads, [till.pid]);
   const { status } = await fetch(`${till.url}/health`);
-  if (status !== 200) throw new Error(`/health is ${status} beside ${callers} connections on ${path}`);
+  if (status !== 200) throw new Error(`/health is ${status} with ${callers} connections on ${path}`);
   if (hasEnded) throw new Error(`the callers of ${path} ended before the measurement`);
   return run;
 }

@@ -14,7 +14,7 @@ import { apiKey } from '../load/requests.ts';
 const name = 'console_slowest_view';
 const payments = 1_000_000;
 const subscriptions = 100_000;
-/** People keep their attention on the task if a page takes no longer than this. */
+/** A user's attention stays on the task if a page takes no longer than this. */
 const goalMs = 1_000;
 const looksPerRound = 5;
 const dayMs = 86_400_000;
@@ -22,7 +22,7 @@ const pollDelayMs = 200;
 /** The first count for the overview takes a few seconds. */
 const pollsMax = 600;
 
-/** From opening an address until its data is on the screen. */
+/** The time from opening an address until its data is on the screen. */
 export const consoleViews: Scenario = {
   names: [name],
   async run(lab) {
@@ -48,7 +48,7 @@ export const consoleViews: Scenario = {
   },
 };
 
-/** The address of each view, by name. Its customer exists at the processor, which is asked for the cards. */
+/** The address of each view, by name. Its customer exists at the processor, from which the view reads the cards. */
 async function viewsOf(
   database: BenchDatabase,
   customerId: string,
@@ -107,7 +107,7 @@ async function signIn(page: Page): Promise<void> {
   await page.locator('#navigation').waitFor();
 }
 
-/** Milliseconds until nothing of the page is loading any more. */
+/** Milliseconds until the page has finished loading. */
 async function show(page: Page, path: string): Promise<number> {
   const startedAtMs = performance.now();
   await page.goto(`/console${path}`, { waitUntil: 'commit' });

@@ -13,7 +13,7 @@ const createsQuick = 1_500;
 const createsAtOnce = 200;
 const processorLatencyMs = 300;
 
-/** The cost of a create besides the call to the processor, and whether a slow processor delays creates. */
+/** The cost of a create without the call to the processor, and whether a slow processor delays creates. */
 export const creates: Scenario = {
   names: ['create_payment_overhead', 'create_payment_slow_processor'],
   async run(lab) {
@@ -68,6 +68,8 @@ function overhead(till: Run, bare: Run) {
 
 /** Every successful create must have left its row. */
 async function expectPayments(database: BenchDatabase, expected: number): Promise<void> {
-  const [row] = await database.query<{ made: number }>('select count(*)::int as made from till.payments');
-  if (row?.made !== expected) throw new Error(`${row?.made} of ${expected} payments were recorded`);
+  const [row] = await database.query<{ created: number }>(
+    'select count(*)::int as created from till.payments',
+  );
+  if (row?.created !== expected) throw new Error(`${row?.created} of ${expected} payments were recorded`);
 }

@@ -23,10 +23,10 @@ const lagsQuick = 150;
 /** Commits are spread evenly over the time between two looks at the table. */
 const lagPauseMsMax = 200;
 const lagPauseStepMs = 61;
-/** What the contract promises across processes. */
+/** The limit that the API contract promises across processes. */
 const lagGoalMs = 500;
 
-/** How fast events are read by one follower and by many streams, and how soon after their commit. */
+/** How fast one follower and many streams read events, and how soon after their commit. */
 export const events: Scenario = {
   names: ['events_feed', 'events_stream_fanout', 'events_lag'],
   async run(lab) {
@@ -98,8 +98,8 @@ async function followPages(till: ServerProcess, expected: number) {
   let after = '';
   while (seen < expected) {
     const { status, body } = await connection.send(getRequest(`/api/v1/events?limit=${pageLimit}${after}`));
-    if (status !== 200) throw new Error(`the feed was answered with ${status}: ${body.slice(0, 200)}`);
-    // The count of marks is the count of events; the cursor is at the end of the body.
+    if (status !== 200) throw new Error(`the feed responded with ${status}: ${body.slice(0, 200)}`);
+    // The number of marks is the number of events. The cursor is at the end of the body.
     seen += body.split(eventMark).length - 1;
     after = `&after=${/"nextCursor":"([^"]+)"\}$/.exec(body)?.[1]}`;
   }
@@ -124,7 +124,7 @@ async function readPlainly(database: BenchDatabase, expected: number) {
   return { operations: seen, elapsedMs: performance.now() - startedAtMs };
 }
 
-/** The end of the feed: a filter that selects nothing passes everything. */
+/** The end of the feed: a filter that selects nothing skips all events. */
 async function newestEvent(till: ServerProcess): Promise<string> {
   const connection = await Connection.open(till.url);
   const { body } = await connection.send(getRequest('/api/v1/events?objectId=none'));
@@ -162,7 +162,7 @@ async function fanOut(lab: Lab, till: ServerProcess, database: BenchDatabase) {
   return run;
 }
 
-/** How long after its commit a stream has an event that another process or the process of the stream has written. */
+/** The time from a commit until a stream has the event, when another process or the stream's own process wrote it. */
 async function measureLags(lab: Lab, till: ServerProcess, database: BenchDatabase) {
   const stream = await EventStream.open(till.url, await newestEvent(till));
   const writer = await Connection.open(till.url);

@@ -60,10 +60,10 @@ async function seedInbox(database: BenchDatabase, count: number): Promise<void> 
     await database.query(`
       insert into till.webhook_events (id, type, object_id, created_at, api_version, payload, state, next_try_at,
         received_at, processed_at)
-      select 'evt_' || md5(n::text), 'invoice.updated', 'in_' || n % 100000, made, '2026-10-28.endive',
-        repeat('x', 200), 'processed', made, made, made
+      select 'evt_' || md5(n::text), 'invoice.updated', 'in_' || n % 100000, created, '2026-10-28.endive',
+        repeat('x', 200), 'processed', created, created, created
       from generate_series(${from}, ${to}) as n,
-        lateral (select ${oldest} + interval '${retentionDays} days' * (n::float8 / ${count}) as made) as times`);
+        lateral (select ${oldest} + interval '${retentionDays} days' * (n::float8 / ${count}) as created) as times`);
   }
   await database.query('vacuum analyze');
 }

@@ -17,18 +17,21 @@ import { apiKey } from '../load/requests.ts';
 const rowsFew = 10_000;
 const rowsFull = 5_000_000;
 const rowsQuick = 500_000;
-/** One at a time, so that the time is that of the query, without queueing. */
+/** One request at a time, so that the time is that of the query, without queueing. */
 const listsPerRound = 50;
 const growthMax = 1.5;
 const invoicesPerSubscription = 20;
 const owner = `(select id from till.customers where processor_customer_id = 'cus_bench')`;
 const planOf = (number: number) => `00000000-0000-7000-9100-00000000000${number}`;
 
-/** A table with lists of it to measure. One table at a time, because four of five million rows need much disk. */
+/**
+ * A table, and the lists of it to measure. One table at a time, because four tables of five million rows need much
+ * disk.
+ */
 interface Case {
   readonly seed: (database: BenchDatabase, rows: number) => Promise<void>;
   readonly filters: (rows: number) => readonly string[];
-  /** Lists to walk by cursor. */
+  /** Lists to read by cursor. */
   readonly walks: readonly string[];
 }
 
@@ -104,13 +107,13 @@ interface Comparison {
   readonly many: LoadRun;
 }
 
-interface Target {
+interface MeasuredList {
   readonly till: ServerProcess;
   readonly path: string;
 }
 
-async function compare(lab: Lab, what: string, few: Target, many: Target): Promise<Comparison> {
-  const read = ({ till, path }: Target) => {
+async function compare(lab: Lab, what: string, few: MeasuredList, many: MeasuredList): Promise<Comparison> {
+  const read = ({ till, path }: MeasuredList) => {
     const requests = { kind: 'same' as const, path: `/api/v1${path}`, count: listsPerRound };
     return lab.load({ targets: [{ url: till.url, connections: 1, requests }], expected: [200] }, [till.pid]);
   };
@@ -119,12 +122,12 @@ async function compare(lab: Lab, what: string, few: Target, many: Target): Promi
   return { what, ...runs };
 }
 
-/** The list that begins in its middle, by the cursor of the page before. */
+/** The list from its middle on, by the cursor of the page before. */
 async function middleOf(till: ServerProcess, path: string, rows: number): Promise<string> {
-  // A filter may select only some of the rows; its total is capped, so its middle is taken to be near the start.
+  // A filter may select only some of the rows. Its total is capped, so its middle is assumed to be near the start.
   const page = path.includes('=') ? 100 : Math.floor(rows / 20 / 2);
-  const answer = await fetch(`${till.url}/api/v1${path}page=${page}`, { headers: { 'x-api-key': apiKey } });
-  const { nextCursor } = (await answer.json()) as { readonly nextCursor: string | null };
+  const response = await fetch(`${till.url}/api/v1${path}page=${page}`, { headers: { 'x-api-key': apiKey } });
+  const { nextCursor } = (await response.json()) as { readonly nextCursor: string | null };
   if (nextCursor === null) throw new Error(`${path} ends before page ${page}`);
   return `${path}cursor=${nextCursor}`;
 }
@@ -157,7 +160,7 @@ async function seedPlans(database: BenchDatabase): Promise<void> {
         now(), now(), now(), now(), now(), now())`);
 }
 
-/** Nine in ten have the plan that is sold today; the first tenth has an older plan. */
+/** Nine in ten have the current plan. The first tenth has an older plan. */
 async function seedSubscriptions(database: BenchDatabase, count: number): Promise<void> {
   await seedPlans(database);
   await seedRows(database, count, {
@@ -165,12 +168,12 @@ async function seedSubscriptions(database: BenchDatabase, count: number): Promis
       processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'sub_' || n, ${owner},
       case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
-      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', made, made, made, made`,
+      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', created, created, created, created`,
   });
   await database.query('vacuum analyze');
 }
 
-/** Every subscription has as many invoices. Only the middle one has a row of its own. */
+/** Every subscription has the same number of invoices. Only the middle subscription has a row. */
 async function seedInvoices(database: BenchDatabase, count: number): Promise<void> {
   await seedPlans(database);
   const middle = Math.floor(count / invoicesPerSubscription / 2);
@@ -184,7 +187,7 @@ async function seedInvoices(database: BenchDatabase, count: number): Promise<voi
       amount_due, amount_paid, amount_remaining, currency, status, attempt_count, processor_as_of,
       processor_as_of_latest, created_at, updated_at)`,
     values: `uuidv7(), 'in_' || n, ${owner}, 'cus_bench', 'sub_' || n % ${count / invoicesPerSubscription}, 800, 800,
-      0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, made, made, made, made`,
+      0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, created, created, created, created`,
   });
   await database.query('vacuum analyze');
 }

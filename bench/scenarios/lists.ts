@@ -9,9 +9,9 @@ const rowsFew = 10_000;
 const rowsFull = 5_000_000;
 const rowsQuick = 500_000;
 const limit = 20;
-/** One at a time, so that the time is that of the query, without queueing. */
+/** One request at a time, so that the time is that of the query, without queueing. */
 const listsPerRound = 100;
-/** The middle page scans up to its offset; a few requests are enough. */
+/** The middle page scans all rows up to its offset. A few requests are enough. */
 const middleListsPerRound = 10;
 
 interface Shop {

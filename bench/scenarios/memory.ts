@@ -10,7 +10,7 @@ const operationsQuick = 30_000;
 /** Events and reads alternate in this many steps. */
 const steps = 20;
 const connections = 64;
-/** Often enough for a few hundred samples, rare enough to cost nothing. */
+/** Often enough for a few hundred samples, and rarely enough to cost nothing. */
 const sampleDelayMs = 100;
 /** The share of the run over which samples are smoothed: garbage collection makes single samples jump. */
 const windowShare = 0.1;

@@ -11,10 +11,10 @@ import { installPeers } from '../peers/install.ts';
 /** A few seconds each. */
 const eventsFull = 20_000;
 const eventsQuick = 5_000;
-/** Events of one statement or request, each of another object. */
+/** Events of one statement or request, each about another object. */
 const eventsPerBatch = 500;
 const objects = Array.from({ length: eventsPerBatch }, () => randomUUID());
-/** With it an event is about as large as that of a subscription. */
+/** Metadata that makes an event about as large as one of a subscription. */
 const filler = 'x'.repeat(1_000);
 const lookDelayMs = 5;
 const timeoutMs = 300_000;
@@ -25,7 +25,7 @@ const eventOf = (objectId: string) => ({
   cause: { kind: 'webhook', keyName: null, requestId: null, processorEventId: 'evt_bench' },
 });
 
-/** Events to an endpoint: written durably, signed, sent by HTTP, and recorded. */
+/** Delivery of events to an endpoint: written durably, signed, sent by HTTP, and recorded. */
 export const outboundDelivery: Scenario = {
   names: ['outbound_delivery'],
   async run(lab) {
@@ -104,7 +104,7 @@ async function createEndpoint(till: ServerProcess, sink: ServerProcess): Promise
     headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
     body: JSON.stringify({ url: sink.url }),
   });
-  if (status !== 201) throw new Error(`the endpoint was answered with ${status}`);
+  if (status !== 201) throw new Error(`the creation of the endpoint returned ${status}`);
 }
 
 function append(database: BenchDatabase, events: readonly object[]): Promise<unknown> {
@@ -117,5 +117,5 @@ async function enqueue(peer: ServerProcess, body: object): Promise<void> {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (status !== 200) throw new Error(`the jobs were answered with ${status}`);
+  if (status !== 200) throw new Error(`the jobs were refused with ${status}`);
 }

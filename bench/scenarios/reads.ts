@@ -12,7 +12,7 @@ const readsFull = 60_000;
 const readsQuick = 20_000;
 const readsOneByOne = 2_000;
 
-/** How fast one row is read by its id, under load and one at a time, and what a customer is entitled to. */
+/** How fast a row is read by its id, under load and one at a time, and how fast entitlements are read. */
 export const reads: Scenario = {
   names: ['read_subscription', 'read_entitlements', 'read_latency_idle', 'load_generator'],
   async run(lab) {
@@ -70,7 +70,7 @@ export const reads: Scenario = {
         baseline: busy.fixed.ratePerSecond,
         cpu: busy.canned,
         baselineCpu: busy.fixed,
-        note: 'for information: what the load generator itself can do, against the fastest route that it drives',
+        note: 'for information: the limit of the load generator itself, against its fastest target',
       },
     ];
   },

@@ -14,10 +14,10 @@ const waitingRequests = 150;
 /** Other callers, each with one read in flight: few enough that they do not wait for each other. */
 const readers = 4;
 const idCount = 10_000;
-/** How long the processor holds the first request: less than the 6 s after which an attempt is retried. */
+/** How long the processor delays the first request: less than the 6 s after which an attempt is retried. */
 const holdMsFull = 5_000;
 const holdMsQuick = 3_000;
-/** How long reads are measured: it ends well before the processor responds. */
+/** How long reads are measured. This ends well before the processor responds. */
 const measuredShare = 0.6;
 const pollDelayMs = 10;
 
@@ -57,7 +57,7 @@ export const sameKeyStorm: Scenario = {
   },
 };
 
-/** Measures while many requests wait for one that the processor holds; all of them must then get the same payment. */
+/** Measures while many requests wait for one that the processor delays. All of them must then get the same payment. */
 async function besideStorm(
   lab: Lab,
   till: ServerProcess,
@@ -82,7 +82,7 @@ async function besideStorm(
     return JSON.parse(body).payment.id;
   });
   for (const connection of connections) connection.close();
-  if (new Set(bodies).size !== 1) throw new Error('one idempotency key made several payments');
+  if (new Set(bodies).size !== 1) throw new Error('one idempotency key created several payments');
   return latency;
 }
 

@@ -69,7 +69,7 @@ export const scaleOut: Scenario = {
   },
 };
 
-/** Processes that share a database and get every event twice: two of them once each, or a single one twice. */
+/** Processes that share a database and get every event twice: two processes once each, or a single one twice. */
 class Fleet {
   readonly #lab: Lab;
   readonly #database: BenchDatabase;
@@ -118,7 +118,7 @@ function total(scrape: string, name: string): number {
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }
 
-/** Reads spread over four processes: together they let as many pass as one would. */
+/** Reads spread over four processes. Together, they let as many requests pass as one process would. */
 async function expectSharedLimit(lab: Lab, environment: Readonly<Record<string, string>>): Promise<void> {
   await using database = await lab.database('till');
   await using tills = new AsyncDisposableStack();

@@ -4,7 +4,7 @@ import { median } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
 
 const pollDelayMs = 5;
-/** A service that is up is healthy at once, or something is wrong. */
+/** A started service is healthy at once, or something is wrong. */
 const checksMax = 1_000;
 
 /** How long `npm start` takes until the service is healthy, with all embedded parts. */

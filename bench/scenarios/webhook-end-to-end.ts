@@ -5,11 +5,11 @@ import { seedObjects } from '../lab/seed.ts';
 import { installPeers } from '../peers/install.ts';
 import { WebhookLane } from './webhook-lane.ts';
 
-/** A few seconds each: the peers are slower, so they get fewer of the same events. */
+/** A few seconds each. The peers are slower, so they get fewer of the same events. */
 const eventsFull = { till: 30_000, peers: 8_000 };
 const eventsQuick = { till: 8_000, peers: 2_500 };
 
-/** From the request to the mirror, compared with the alternatives that a user has. */
+/** From the request to the mirror, compared with the alternatives for a user. */
 export const webhookEndToEnd: Scenario = {
   names: ['webhook_end_to_end', 'webhook_end_to_end_vs_stripe', 'webhook_cpu'],
   async run(lab) {
@@ -64,7 +64,7 @@ export const webhookEndToEnd: Scenario = {
   },
 };
 
-/** The service's CPU time and PostgreSQL's for it: work that only moved elsewhere is no gain. */
+/** The CPU time of the service and that of PostgreSQL for it: moving work to PostgreSQL does not count as a gain. */
 function cpuOf(run: Run): number {
   return run.serviceCpuMs + run.databaseCpuMs;
 }

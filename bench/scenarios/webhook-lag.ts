@@ -10,9 +10,9 @@ import { getRequest } from '../load/requests.ts';
 /** A few hundred events, one at a time, give a stable median. */
 const eventsPerRound = 200;
 const warmUpEvents = 50;
-/** The delay between two reads: reading without a pause would itself keep the service from applying the event. */
+/** The delay between two reads. Reading without a pause would itself slow down the service. */
 const readDelayMs = 1;
-/** An event that is not visible after this many reads, a few seconds, never will be. */
+/** An event that is not visible after this many reads, a few seconds, will never be. */
 const readsMax = 5_000;
 
 /** How soon after its arrival a read shows an event, on an idle service. */
@@ -52,9 +52,7 @@ export const webhookLag: Scenario = {
   },
 };
 
-/**
- * Sends the next event about a subscription, reads that subscription until it shows the event, and returns the time.
- */
+/** Sends the next event about a subscription, reads the subscription until it shows it, and returns the time. */
 function observer(sender: Connection, reader: Connection): () => Promise<number> {
   const startSeconds = firstEventSeconds(Date.now());
   let observed = 0;
@@ -66,7 +64,7 @@ function observer(sender: Connection, reader: Connection): () => Promise<number>
     const shows = `"currentPeriodStart":"${new Date((startSeconds + number) * 1_000).toISOString()}"`;
     const sentAtMs = performance.now();
     const { status } = await sender.send(request);
-    if (status !== 200) throw new Error(`an event was answered with ${status}`);
+    if (status !== 200) throw new Error(`an event was refused with ${status}`);
     for (let reads = 0; reads < readsMax; reads += 1) {
       const { body } = await reader.send(read);
       if (body.includes(shows)) return performance.now() - sentAtMs;

@@ -9,7 +9,7 @@ import type { JobResult } from '../load/job.ts';
 const connections = 64;
 /** Long compared to a batch, which takes milliseconds, and short compared to a run, which takes seconds. */
 const drainPollDelayMs = 5;
-/** A minute for a backlog that takes seconds: more means that it is stuck. */
+/** A minute for a backlog that takes seconds. If it takes longer, it is stuck. */
 const drainTimeoutMs = 60_000;
 
 /** Sends a contestant its events. Each run continues where the previous one ended, so that no event is sent twice. */
@@ -50,7 +50,7 @@ export class WebhookLane {
   }
 }
 
-/** Starts a load, and stops the clock when the inbox is empty of pending events. */
+/** Starts a load, and stops the clock when no events are pending. */
 export async function untilApplied(start: () => Promise<JobResult>, database: BenchDatabase) {
   const startedAtMs = performance.now();
   const { requests } = await start();
@@ -63,7 +63,7 @@ export async function drain(database: BenchDatabase): Promise<void> {
   const deadlineMs = performance.now() + drainTimeoutMs;
   const waits = `select exists (select from till.webhook_events where state = 'pending') as waits`;
   while ((await database.query<{ waits: boolean }>(waits))[0]?.waits !== false) {
-    if (performance.now() > deadlineMs) throw new Error('the inbox does not get empty');
+    if (performance.now() > deadlineMs) throw new Error('the inbox still has pending events');
     await delay(drainPollDelayMs);
   }
 }

@@ -670,7 +670,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Create an event endpoint
-         * @description Till sends every later event to the URL, signed by the Standard Webhooks rules. Each event is sent at least once, and each object's events in order. Respond with any 2xx status within 10 s. Needs the scope `operate`.
+         * @description Till sends every later event to the URL, signed as Standard Webhooks specifies. Each event is sent at least once, and the events of each object are sent in order. Respond with any 2xx status within 10 s. Needs the scope `operate`.
          */
         readonly post: operations["createEventEndpoint"];
         readonly delete?: never;
@@ -738,7 +738,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send events again
-         * @description The events keep their ids. Receivers that compare the `webhook-id` header handle each event once. Needs the scope `operate`.
+         * @description The events keep their ids. A receiver that checks the `webhook-id` header handles each event only once. Needs the scope `operate`.
          */
         readonly post: operations["replayEvents"];
         readonly delete?: never;
@@ -756,7 +756,7 @@ export interface paths {
         };
         /**
          * List the deliveries of an event endpoint, newest first
-         * @description Shows deliveries that were tried and those that wait for their next attempt. Later events of the same object wait behind it and are not listed yet. Needs the scope `operate`.
+         * @description Shows deliveries that were attempted and those that wait for their next attempt. Later events of the same object wait behind a waiting delivery and are not listed yet. Needs the scope `operate`.
          */
         readonly get: operations["listEventDeliveries"];
         readonly put?: never;
@@ -838,7 +838,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Process a webhook event again
-         * @description Safe at any time: Till applies an event only if it brings something new. Needs the scope `operate`.
+         * @description Safe at any time: Till applies an event only if it contains something new. Needs the scope `operate`.
          */
         readonly post: operations["replayWebhookEvent"];
         readonly delete?: never;
@@ -1260,7 +1260,7 @@ export interface components {
             readonly previous: {
                 readonly [key: string]: unknown;
             };
-            /** @description What caused the change. Fields that do not apply are null. If the processor reports the change of a request before the request has recorded it, both are there. */
+            /** @description What caused the change. Fields that do not apply are null. If the processor reports the change of a request before the request has recorded it, the cause contains both. */
             readonly cause: {
                 /**
                  * @description A request, an event of the processor, or the background work that found the change.
@@ -1292,7 +1292,7 @@ export interface components {
             readonly responseStatus: number | null;
             /** @description The first kilobyte of the response to the last attempt. If Till sent nothing, because it must not connect to the URL, this says why. */
             readonly responseBody: string | null;
-            /** @description Of the last attempt. */
+            /** @description The duration of the last attempt. */
             readonly durationMs: number | null;
             /** Format: date-time */
             readonly createdAt: string;
@@ -1330,7 +1330,7 @@ export interface components {
             readonly disabledReason: "request" | "failing" | null;
             /**
              * Format: date-time
-             * @description The first failed attempt since the last one that succeeded. Null if that succeeded.
+             * @description The first failed attempt since the last success. Null if there was no failure since.
              */
             readonly failingSince: string | null;
             /** Format: date-time */
@@ -1345,11 +1345,11 @@ export interface components {
         readonly EventEndpointChange: {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url?: string;
-            /** @description The types of events to send. Null: all types, also those of later releases. */
+            /** @description The types of events to send. Null: all types, including those of later releases. */
             readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
-            /** @description An endpoint that is turned on again goes on with the first event that it missed. */
+            /** @description An endpoint that is turned on again continues with the first event that it missed. */
             readonly enabled?: boolean;
             /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
@@ -1382,25 +1382,25 @@ export interface components {
             readonly disabledReason: "request" | "failing" | null;
             /**
              * Format: date-time
-             * @description The first failed attempt since the last one that succeeded. Null if that succeeded.
+             * @description The first failed attempt since the last success. Null if there was no failure since.
              */
             readonly failingSince: string | null;
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
-            /** @description The key with which events are signed by the Standard Webhooks rules. Only this response shows it. Null in the response to a repeated request. If the first response is lost, rotate the secret. */
+            /** @description The secret that signs the events, as Standard Webhooks specifies. Only this response shows it. Null in the response to a repeated request. If the first response is lost, rotate the secret. */
             readonly secret: string | null;
         };
         /** EventList */
         readonly EventList: {
             readonly data: readonly components["schemas"]["Event"][];
-            /** @description Send it as `after` to continue. It may be the id of a later event than the last one in `data`, which your filters did not select. Null if there are no events after yours: send the same `after` again. */
+            /** @description Send it as `after` to continue. It may be the id of an event after the last one in `data` that your filters did not select. Null if there are no events after yours: send the same `after` again. */
             readonly nextCursor: string | null;
         };
         /** EventReplay */
         readonly EventReplay: {
-            /** @description The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that has not got as far as this event skips nothing. */
+            /** @description The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that has not reached this event yet skips nothing. */
             readonly after: string | null;
             /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
@@ -1556,7 +1556,7 @@ export interface components {
         readonly NewEventEndpoint: {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url: string;
-            /** @description The types of events to send. Null: all types, also those of later releases. */
+            /** @description The types of events to send. Null: all types, including those of later releases. */
             readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
@@ -2343,7 +2343,7 @@ export interface components {
             readonly id: string;
             /**
              * Format: uuid
-             * @description Null: all customers are compared.
+             * @description Null: the resync compares all customers.
              */
             readonly customerId: string | null;
             /**
@@ -2356,7 +2356,7 @@ export interface components {
                 readonly resource: "customer" | "plan" | "payment" | "refund" | "dispute" | "subscription" | "invoice";
                 /** @description Objects of the processor that were compared so far. */
                 readonly compared: number;
-                /** @description About as many as will be compared. */
+                /** @description The approximate number of objects to compare. */
                 readonly expected: number;
                 /** @description Rows that differed and were corrected. */
                 readonly corrected: number;
@@ -3857,13 +3857,13 @@ export interface operations {
                 readonly objectId?: string;
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: string;
-                /** @description A stream ignores it. */
+                /** @description The maximum number of events to return. A stream ignores it. */
                 readonly limit?: number;
-                /** @description If there are no events yet, wait for up to this long. A stream ignores it. */
+                /** @description The maximum time to wait if there are no events yet. A stream ignores it. */
                 readonly waitSeconds?: number;
             };
             readonly header?: {
-                /** @description The id of the last event that the reader of a stream has got. It replaces `after`. */
+                /** @description The id of the last event that the reader of a stream has received. It replaces `after`. */
                 readonly "last-event-id"?: string;
             };
             readonly path?: never;

@@ -31,7 +31,7 @@ test('days and weeks have a fixed length', () => {
   assert.equal(addIntervals(100, 'week', 2), 100 + 14 * 86_400);
 });
 
-test('each period begins where the last one ended, and lies on the anchor', async () => {
+test('each period begins where the last one ended, aligned with the anchor', async () => {
   await assertProperty(
     fc.property(
       fc.integer({ min: 0, max: 4_000_000_000 }),

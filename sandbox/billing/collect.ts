@@ -18,7 +18,7 @@ export function collectInvoice(
   invoice: Invoice,
   options: AttemptOptions & {
     readonly method?: PaymentMethod | undefined;
-    /** The caller asked for it. Only a first attempt of this kind counts for the schedule of retries. */
+    /** The caller requested the attempt. Such an attempt counts for the retry schedule only if it is the first one. */
     readonly isManual?: boolean;
   },
 ): ErrorBody | null {
@@ -50,7 +50,7 @@ export const noPaymentMethod: ErrorBody = {
 
 /**
  * Marks the invoice as paid, activates its subscription or applies its pending update, and saves the payment method if
- * requested. After the first attempt, only the scheduled ones count.
+ * requested. After the first attempt, only scheduled attempts count.
  */
 export function invoicePaid(
   store: Store,
@@ -87,8 +87,8 @@ export function invoicePaid(
 }
 
 /**
- * Records that the invoice of a change waits for the customer, who must confirm or authenticate its payment. Until then
- * the subscription is past due.
+ * Records that the invoice of a change waits until the customer confirms or authenticates its payment. Until then the
+ * subscription is past due.
  */
 export function awaitAction(store: Store, before: Invoice): void {
   if (before.auto_advance) {
@@ -103,7 +103,7 @@ export function awaitAction(store: Store, before: Invoice): void {
   if (subscription?.status === 'active') updateSubscription(store, subscription, { status: 'past_due' });
 }
 
-/** Records a failed attempt. A first invoice waits for another card; a renewal follows the dunning schedule. */
+/** Records a failed attempt. A first invoice waits for another card. A renewal follows the dunning schedule. */
 export function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
   const attempts = before.attempt_count + 1;
   const isRenewal = before.billing_reason !== 'subscription_create';
@@ -123,7 +123,7 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   if (!isRenewal || invoice.billing_reason === 'manual') return;
   if (subscription === undefined || subscription.ended_at !== null) return;
   if (subscription.status === 'paused') {
-    // A resumption that is retried waits for its payment; otherwise an attempt resumes the subscription.
+    // A resumption that is retried waits for its payment. Otherwise, an attempt resumes the subscription.
     if (isResumption(subscription, invoice) && !before.auto_advance)
       leavePaused(store, subscription, { status: 'past_due' });
     return;
@@ -148,7 +148,7 @@ function endDunning(store: Store, subscription: Subscription, invoice: Invoice):
     cancelSubscription(store, subscription, 'payment_failed');
 }
 
-/** Nothing more is charged by itself: not the invoices of later periods either, which are retried or still drafts. */
+/** Stops all automatic charges, including those of later invoices that are being retried or are still drafts. */
 function becomeUnpaid(store: Store, subscription: Subscription): void {
   for (const invoice of store.invoices.allWithin('subscription', subscription.id)) {
     if (!invoice.auto_advance || (invoice.status !== 'draft' && invoice.status !== 'open')) continue;
@@ -162,7 +162,7 @@ function becomeUnpaid(store: Store, subscription: Subscription): void {
   updateSubscription(store, subscription, { status: 'unpaid' });
 }
 
-/** The payment method to charge: the invoice's default, the subscription's, or else the customer's. */
+/** The payment method to charge: the default of the invoice, of the subscription, or of the customer, in this order. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
   const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);

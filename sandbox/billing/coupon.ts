@@ -2,18 +2,18 @@ import type { Store } from '../state/store.ts';
 import type { Coupon, DeletedCoupon, PromotionCode } from '../wire/objects.ts';
 import { couponRefusal, isRedeemable } from './redemption.ts';
 
-/** The coupon as callers see it: whether it is valid depends on the time. */
+/** The coupon as callers see it. Whether it is valid depends on the time. */
 export function shownCoupon(store: Store, coupon: Coupon): Coupon {
   return { ...coupon, valid: couponRefusal(coupon, store.now()) === null };
 }
 
-/** The promotion code as callers see it: it is only active while it can be redeemed. */
+/** The promotion code as callers see it. It is active only while it can be redeemed. */
 export function shownPromotionCode(store: Store, code: PromotionCode): PromotionCode {
   const coupon = store.coupons.get(code.promotion.coupon);
   return { ...code, active: isRedeemable(code, coupon, store.now()) };
 }
 
-/** The coupon that gave a discount, even if it was deleted since. */
+/** The coupon that gave a discount, even if it has been deleted since. */
 export function couponTerms(store: Store, id: string): Coupon | undefined {
   const coupon = store.coupons.get(id);
   if (coupon !== undefined) return coupon;
@@ -21,7 +21,7 @@ export function couponTerms(store: Store, id: string): Coupon | undefined {
   return deleted === undefined ? undefined : { ...deleted, object: 'coupon', valid: false };
 }
 
-/** Deletes the coupon. Its terms stay for the discounts that it gave. */
+/** Deletes the coupon. Its terms are kept for existing discounts. */
 export function deleteCoupon(store: Store, coupon: Coupon): void {
   store.remove(store.coupons, coupon.id);
   const terms: DeletedCoupon = { ...coupon, object: 'deleted_coupon' };
@@ -29,7 +29,7 @@ export function deleteCoupon(store: Store, coupon: Coupon): void {
   store.emit('coupon.deleted', shownCoupon(store, coupon));
 }
 
-/** Counts one more redemption of the coupon and of the code that led to it. */
+/** Counts one more redemption of the coupon and of its promotion code, if one was used. */
 export function countRedemption(store: Store, coupon: Coupon, code: PromotionCode | null): void {
   store.change(store.coupons, coupon, { times_redeemed: coupon.times_redeemed + 1 });
   if (code !== null) store.change(store.promotionCodes, code, { times_redeemed: code.times_redeemed + 1 });

@@ -35,10 +35,10 @@ export interface NewSubscription {
 }
 
 /** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
-export function createSubscription(store: Store, made: NewSubscription, baseUrl: string): Subscription {
+export function createSubscription(store: Store, input: NewSubscription, baseUrl: string): Subscription {
   const invoiceId = store.invoices.newId();
-  chooseCurrency(store, made);
-  const { subscription, lines } = putSubscription(store, made, invoiceId);
+  chooseCurrency(store, input);
+  const { subscription, lines } = putSubscription(store, input, invoiceId);
   const now = store.now();
   const draft = draftSubscriptionInvoice(store, subscription, {
     id: invoiceId,
@@ -48,25 +48,25 @@ export function createSubscription(store: Store, made: NewSubscription, baseUrl:
     periodEnd: now,
     autoAdvance: false,
   });
-  const isConfirmedLater = made.behavior === 'default_incomplete';
+  const isConfirmedLater = input.behavior === 'default_incomplete';
   const method = isConfirmedLater ? methodFor(store, draft) : undefined;
   const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
-  else if (!isConfirmedLater) startPaid(store, invoice, made, baseUrl);
+  else if (!isConfirmedLater) startPaid(store, invoice, input, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
 /** Stores the subscription with its discounts. It is incomplete only if its first invoice has to be paid. */
 function putSubscription(
   store: Store,
-  made: NewSubscription,
+  input: NewSubscription,
   invoiceId: string,
 ): { readonly subscription: Subscription; readonly lines: InvoiceLine[] } {
-  const blank = subscriptionObject(store, made, invoiceId);
-  const discounts = redeem(store, made.discounts, blank);
+  const blank = subscriptionObject(store, input, invoiceId);
+  const discounts = redeem(store, input.discounts, blank);
   const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
   const { start, end } = periodOf(discounted);
-  const lines = invoiceLines(discounted, start, end, made.trialEnd !== null);
+  const lines = invoiceLines(discounted, start, end, input.trialEnd !== null);
   const taken = discountAmounts(lines, currentTerms(store, discounted), unitOf(discounted.currency)).flat();
   const total = taken.reduce(
     (sum, { amount }) => sum - amount,
@@ -74,7 +74,7 @@ function putSubscription(
   );
   const subscription = store.put(store.subscriptions, {
     ...discounted,
-    status: made.trialEnd !== null ? 'trialing' : total === 0 ? 'active' : 'incomplete',
+    status: input.trialEnd !== null ? 'trialing' : total === 0 ? 'active' : 'incomplete',
   });
   for (const discount of discounts) store.emit('customer.discount.created', discount);
   store.emit('customer.subscription.created', subscription);
@@ -112,11 +112,11 @@ function startFree(store: Store, subscription: Subscription, invoice: Invoice): 
     );
 }
 
-function startPaid(store: Store, invoice: Invoice, made: NewSubscription, baseUrl: string): void {
+function startPaid(store: Store, invoice: Invoice, input: NewSubscription, baseUrl: string): void {
   if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
-  const failure = collectInvoice(store, invoice, { offSession: made.offSession, baseUrl });
+  const failure = collectInvoice(store, invoice, { offSession: input.offSession, baseUrl });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
-  if (made.behavior === 'error_if_incomplete' && !isPaid) {
+  if (input.behavior === 'error_if_incomplete' && !isPaid) {
     const error = cardError(failure ?? authenticationNeeded);
     throw new WireError(error.status, error.body, { remembered: true });
   }
@@ -128,29 +128,29 @@ const authenticationNeeded = {
   message: 'The customer must authenticate the first payment before the subscription can start.',
 };
 
-function subscriptionObject(store: Store, made: NewSubscription, invoiceId: string): Subscription {
+function subscriptionObject(store: Store, input: NewSubscription, invoiceId: string): Subscription {
   const now = store.now();
   const id = store.subscriptions.newId();
-  const [first] = made.items;
+  const [first] = input.items;
   if (first === undefined) throw new Error('a subscription needs an item');
-  const anchor = made.trialEnd ?? now;
-  const end = made.trialEnd ?? periodEndOf(first.price, anchor, now);
+  const anchor = input.trialEnd ?? now;
+  const end = input.trialEnd ?? periodEndOf(first.price, anchor, now);
   return {
     id,
     object: 'subscription',
     ...unusedSubscriptionParts,
     billing_cycle_anchor: anchor,
-    billing_mode: made.billingMode,
-    cancel_at: made.cancelAtPeriodEnd ? end : null,
-    cancel_at_period_end: made.cancelAtPeriodEnd,
-    canceled_at: made.cancelAtPeriodEnd ? now : null,
+    billing_mode: input.billingMode,
+    cancel_at: input.cancelAtPeriodEnd ? end : null,
+    cancel_at_period_end: input.cancelAtPeriodEnd,
+    canceled_at: input.cancelAtPeriodEnd ? now : null,
     cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
     collection_method: 'charge_automatically',
     created: now,
     currency: first.price.currency,
-    customer: made.customer,
-    default_payment_method: made.defaultPaymentMethod,
-    description: made.description,
+    customer: input.customer,
+    default_payment_method: input.defaultPaymentMethod,
+    description: input.description,
     ended_at: null,
     invoice_settings: {
       account_tax_ids: null,
@@ -161,7 +161,7 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     },
     items: {
       object: 'list',
-      data: made.items.map(({ price, quantity, metadata }) =>
+      data: input.items.map(({ price, quantity, metadata }) =>
         newItem(store, id, price, { quantity, metadata, start: now, end }),
       ),
       has_more: false,
@@ -169,21 +169,21 @@ function subscriptionObject(store: Store, made: NewSubscription, invoiceId: stri
     },
     latest_invoice: invoiceId,
     livemode: false,
-    metadata: made.metadata,
+    metadata: input.metadata,
     payment_settings: {
       payment_method_options: null,
-      payment_method_types: made.paymentMethodTypes,
-      save_default_payment_method: made.savesPaymentMethod ? 'on_subscription' : 'off',
+      payment_method_types: input.paymentMethodTypes,
+      save_default_payment_method: input.savesPaymentMethod ? 'on_subscription' : 'off',
     },
     pending_setup_intent: null,
     start_date: now,
-    test_clock: testClockIdOf(store, made.customer),
+    test_clock: testClockIdOf(store, input.customer),
     status: 'incomplete',
-    trial_end: made.trialEnd,
+    trial_end: input.trialEnd,
     trial_settings: {
-      end_behavior: { billing_cycle_anchor: null, missing_payment_method: made.missingPaymentMethod },
+      end_behavior: { billing_cycle_anchor: null, missing_payment_method: input.missingPaymentMethod },
     },
-    trial_start: made.trialEnd === null ? null : now,
+    trial_start: input.trialEnd === null ? null : now,
   };
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { settledWith } from './credit-balance.ts';
 
-test('a credit pays for an invoice first, and what is left of it stays', () => {
+test('a credit pays for an invoice first, and the rest of it is kept', () => {
   assert.deepEqual(settledWith(2_000, -500), { due: 1_500, ending: 0 });
   assert.deepEqual(settledWith(2_000, -2_500), { due: 0, ending: -500 });
   assert.deepEqual(settledWith(2_000, 0), { due: 2_000, ending: 0 });

@@ -1,6 +1,7 @@
 /**
- * What is left to pay of an invoice, and the customer's balance afterwards. A negative balance is a credit, which pays
- * for the invoice first. A positive one is a debt, which is added to it. A negative total becomes a credit.
+ * The amount of an invoice that is left to pay, and the customer's balance afterwards. A negative balance is a credit,
+ * which pays for the invoice first. A positive balance is a debt, which is added to the invoice. A negative total
+ * becomes a credit.
  */
 export function settledWith(
   total: number,

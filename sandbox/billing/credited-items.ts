@@ -5,7 +5,7 @@ import { periodOf } from './subscription-items.ts';
 
 type ProrationDetails = NonNullable<InvoiceItem['proration_details']>;
 
-/** The charge that a credit for the subscription item gives back: it waits for an invoice, or is a line of one. */
+/** The charge that a credit for the subscription item reverses: an item that waits for an invoice, or a line of one. */
 export function creditedItems(
   store: Store,
   subscription: Subscription,

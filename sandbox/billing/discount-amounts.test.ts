@@ -19,7 +19,7 @@ test('a fixed amount is split by the amounts of the lines, to the last cent', ()
   assert.deepEqual(amounts([line(1), line(1), line(1)], fixed(2)), [[], [1], [1]]);
 });
 
-test('what is taken off is a multiple of the unit', () => {
+test('the amount that is taken off is a multiple of the unit', () => {
   const inTens = (lines: ReturnType<typeof line>[], terms: DiscountTerms) =>
     discountAmounts(lines, [terms], 10).map((taken) => taken.map(({ amount }) => amount));
   assert.deepEqual(inTens([line(1_010), line(990), line(-200)], percent(33)), [[330], [330], [-70]]);
@@ -37,7 +37,7 @@ test('lines that are not discountable keep their amount, and credits shrink by t
   assert.deepEqual(amounts([line(1_000, false), line(1_000), line(-200)], percent(10)), [[], [100], [-20]]);
 });
 
-test('each discount applies to what the one before it has left', () => {
+test('each discount applies to the amount that remains after the one before it', () => {
   const discounts = [percent(50), fixed(700)];
   const taken = discountAmounts([line(1_000)], discounts);
   assert.deepEqual(taken, [

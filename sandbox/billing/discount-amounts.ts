@@ -18,8 +18,9 @@ interface LineDiscount {
 }
 
 /**
- * What the discounts take off each line. Each discount applies to what the one before it has left. A percentage is
- * rounded for each line, to a multiple of the unit. A fixed amount is split by the amounts of the lines, and never takes off more than their sum.
+ * The amount that the discounts take off each line. Each discount applies to the amount that remains after the one
+ * before it. A percentage is rounded for each line, to a multiple of the unit. A fixed amount is split in proportion to
+ * the amounts of the lines, and never exceeds their sum.
  */
 export function discountAmounts(
   lines: readonly Discountable[],
@@ -40,7 +41,7 @@ export function discountAmounts(
   return taken;
 }
 
-/** The sum for each discount, in the order of the discounts. A discount that took nothing off has the amount 0. */
+/** The sum for each discount, in order. A discount that took nothing off has the amount 0. */
 export function totalDiscounts(
   taken: readonly (readonly LineDiscount[])[],
   discounts: readonly DiscountTerms[],

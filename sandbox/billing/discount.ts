@@ -5,12 +5,12 @@ import { addIntervals } from './calendar.ts';
 import { countRedemption, couponTerms } from './coupon.ts';
 import type { DiscountTerms } from './discount-amounts.ts';
 
-/** A discount that a subscription is to have: a new one, or one that it has. */
+/** A discount that a subscription will have: a new one, or one that it already has. */
 export type WantedDiscount =
   | { readonly coupon: Coupon; readonly code: PromotionCode | null }
   | { readonly existing: Discount };
 
-/** Creates the discounts of a new subscription. Its caller emits their events after the one of the subscription. */
+/** Creates the discounts of a new subscription. The caller emits their events after that of the subscription. */
 export function redeem(
   store: Store,
   wanted: readonly WantedDiscount[],
@@ -44,7 +44,7 @@ function newDiscount(
   });
 }
 
-/** Replaces the discounts of a subscription. One that is switched for another is an update of the discount. */
+/** Replaces the discounts of a subscription. Replacing one discount with another is an update of the discount. */
 export function changeDiscounts(
   store: Store,
   before: Subscription,
@@ -67,7 +67,7 @@ export function changeDiscounts(
   return ids;
 }
 
-/** Takes discounts off the subscription because they are over. */
+/** Removes expired discounts from the subscription. */
 export function endDiscounts(store: Store, before: Subscription, over: readonly string[]): Subscription {
   const [left, ended] = [
     before.discounts.filter((id) => !over.includes(id)),
@@ -83,7 +83,7 @@ export function endDiscounts(store: Store, before: Subscription, over: readonly 
   return after;
 }
 
-/** The terms of the discounts that an invoice made now gets. */
+/** The terms of the discounts for an invoice that is created now. */
 export function currentTerms(store: Store, { discounts }: Pick<Subscription, 'discounts'>): DiscountTerms[] {
   return termsOf(
     store,
@@ -101,7 +101,7 @@ export function termsOf(store: Store, ids: readonly string[]): DiscountTerms[] {
   });
 }
 
-/** Ends the discounts of a subscription that apply only once, when an invoice has used them. */
+/** Ends the discounts of a subscription that apply only once, after an invoice has used them. */
 export function useUpDiscounts(store: Store, invoice: Invoice): void {
   const used = (invoice.total_discount_amounts ?? []).flatMap(({ amount, discount }) =>
     amount > 0 && typeof discount === 'string' && couponOf(store, discount)?.duration === 'once'
@@ -118,7 +118,7 @@ function couponOf(store: Store, discountId: string): Coupon | undefined {
   return discount === undefined ? undefined : couponTerms(store, discount.source.coupon);
 }
 
-/** When the discount is over; null if that is not known, or if no subscription has it any more. */
+/** When the discount ends. Null if that is unknown, or if no subscription has it any more. */
 export function discountDueAt(store: Store, discount: Discount): number | null {
   return subscriptionWith(store, discount) === undefined ? null : discount.end;
 }

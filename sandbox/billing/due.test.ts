@@ -12,7 +12,7 @@ class SlowStore extends Store {
   }
 }
 
-test('a test clock that advances again while its last step is being written arrives there too', async (t) => {
+test('a test clock that advances again while its last step is being written reaches the new time', async (t) => {
   const store = new SlowStore();
   const due = new Due(
     store,

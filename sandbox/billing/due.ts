@@ -10,14 +10,14 @@ import { type DueItem, kindOf, Schedule } from './schedule.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
-/** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps, so check at least this often. */
+/** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps. So check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
 /** After this many items, the journal is written and other requests are served. */
 const batchItems = 200;
 
 /**
- * Scheduled work: renewals, trial ends, retries, expiries. Due times follow from the objects' state, so the schedule is
- * not stored. The world's clock and each test clock have their own schedule.
+ * Scheduled work: renewals, trial ends, retries, expiries. Due times are computed from the objects' state, so the
+ * schedule is not stored. The world's clock and each test clock have their own schedule.
  */
 export class Due {
   readonly #store: Store;
@@ -87,7 +87,7 @@ export class Due {
     await Promise.all(this.#advancing.values());
   }
 
-  /** Does what is due by `until`. `atTime` lets an item happen at its own time. */
+  /** Does what is due by `until`. `atTime` runs an item at its own time. */
   async #run(
     schedule: Schedule,
     until: number,
@@ -193,7 +193,7 @@ export class Due {
     return new Schedule((item, at) => this.#clockIdOf(item) === clockId && this.#timesOf(item).includes(at));
   }
 
-  /** The test clock that decides when the item is due; null for the world's clock. */
+  /** The test clock that decides when the item is due. Null for the world's clock. */
   #clockIdOf({ kind, id }: DueItem): string | null {
     if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
     if (kind === 'subscription_schedule')

@@ -22,7 +22,7 @@ export function pauseAfterFailure(
   return true;
 }
 
-/** Resumes such a subscription when its invoice is paid or given up, if the account is set up that way. */
+/** Resumes such a subscription when its invoice is paid or written off, if the account is configured to do so. */
 export function resumeAfterFailure(store: Store, subscription: Subscription, invoice: Invoice): void {
   const { resumption = 'manual' } = store.settings;
   const reason = subscription.status_details?.paused.subscription.type;
@@ -33,7 +33,7 @@ export function resumeAfterFailure(store: Store, subscription: Subscription, inv
   const resets = resumption === 'reset_anchor';
   const { end } = periodOf(subscription);
   const anchored = resets ? { ...subscription, billing_cycle_anchor: now } : subscription;
-  // A period that ended meanwhile is over: the next one has begun, and is billed from its end.
+  // If its period ended in the meantime, the next one has begun, and is billed from its end.
   const items =
     resets || end <= now
       ? withPeriod(subscription.items, now, nextPeriodEnd(anchored, now))

@@ -21,7 +21,7 @@ export function useBalance(
   return { amount_due: due, amount_remaining: due, ending_balance: ending, starting_balance: starting };
 }
 
-/** Gives back what a void invoice took from the customer's balance. */
+/** Returns to the customer's balance what a void invoice took from it. */
 export function returnBalance(store: Store, invoice: Invoice): void {
   const used = (invoice.ending_balance ?? invoice.starting_balance) - invoice.starting_balance;
   const buyer = buyerOf(store, invoice.customer);

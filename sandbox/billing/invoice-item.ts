@@ -19,20 +19,20 @@ interface NewInvoiceItem {
   readonly discountable: boolean;
   readonly metadata: Record<string, string>;
   readonly period: { readonly start: number; readonly end: number } | null;
-  /** The draft to add the item to. Without it, the item waits for the customer's next invoice. */
+  /** The draft to add the item to. Without one, the item waits for the customer's next invoice. */
   readonly invoice: Invoice | null;
   readonly subscription: string | null;
-  /** For a proration: the subscription item that changes, and what a credit gives back. */
+  /** For a proration: the subscription item that changes, and the charge that a credit reverses. */
   readonly prorated?: {
     readonly subscriptionItem: string;
     readonly creditedItems: NonNullable<InvoiceItem['proration_details']>['credited_items'];
   };
 }
 
-export function createInvoiceItem(store: Store, made: NewInvoiceItem): InvoiceItem {
-  if (made.invoice !== null) checkRoom(made.invoice);
-  const item = addInvoiceItem(store, invoiceItemObject(store, made));
-  if (made.invoice !== null) redraft(store, made.invoice, [...made.invoice.lines.data, lineOf(item)]);
+export function createInvoiceItem(store: Store, input: NewInvoiceItem): InvoiceItem {
+  if (input.invoice !== null) checkRoom(input.invoice);
+  const item = addInvoiceItem(store, invoiceItemObject(store, input));
+  if (input.invoice !== null) redraft(store, input.invoice, [...input.invoice.lines.data, lineOf(item)]);
   return item;
 }
 
@@ -43,24 +43,24 @@ export function addInvoiceItem(store: Store, item: InvoiceItem): InvoiceItem {
 }
 
 /** An item that is not stored yet. */
-export function invoiceItemObject(store: Store, made: NewInvoiceItem): InvoiceItem {
+export function invoiceItemObject(store: Store, input: NewInvoiceItem): InvoiceItem {
   const now = store.now();
-  const { subscription, prorated } = made;
+  const { subscription, prorated } = input;
   return {
     id: store.invoiceItems.newId(),
     object: 'invoiceitem',
-    amount: made.amount,
-    currency: made.currency,
-    customer: made.customer,
+    amount: input.amount,
+    currency: input.currency,
+    customer: input.customer,
     customer_account: null,
     date: now,
-    description: made.description,
-    discountable: made.discountable,
+    description: input.description,
+    discountable: input.discountable,
     discounts: [],
-    invoice: made.invoice?.id ?? null,
+    invoice: input.invoice?.id ?? null,
     livemode: false,
-    metadata: made.metadata,
-    net_amount: made.amount,
+    metadata: input.metadata,
+    net_amount: input.amount,
     parent:
       subscription === null
         ? null
@@ -71,16 +71,16 @@ export function invoiceItemObject(store: Store, made: NewInvoiceItem): InvoiceIt
             },
             type: 'subscription_details',
           },
-    period: made.period ?? { start: now, end: now },
-    pricing: made.pricing,
+    period: input.period ?? { start: now, end: now },
+    pricing: input.pricing,
     proration: prorated !== undefined,
     ...(prorated === undefined
       ? {}
       : { proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] } }),
-    quantity: made.quantity,
-    quantity_decimal: String(made.quantity),
+    quantity: input.quantity,
+    quantity_decimal: String(input.quantity),
     tax_rates: [],
-    test_clock: testClockIdOf(store, made.customer),
+    test_clock: testClockIdOf(store, input.customer),
   };
 }
 
@@ -116,7 +116,7 @@ export function deleteInvoiceItem(store: Store, item: InvoiceItem): void {
 
 /**
  * The customer's items that wait for an invoice in this currency. An invoice of a subscription takes the items of that
- * subscription and those that name none.
+ * subscription and those without a subscription.
  */
 export function pendingItems(
   store: Store,

@@ -23,16 +23,16 @@ interface NewInvoice {
   readonly discounts?: readonly DiscountTerms[];
   readonly periodStart: number;
   readonly periodEnd: number;
-  /** The invoice advances on its own: it is finalized and then collected or sent. */
+  /** The invoice advances automatically: it is finalized and then collected or sent. */
   readonly autoAdvance: boolean;
   /** When the draft is finalized automatically. */
   readonly finalizesAt: number | null;
   readonly details?: Partial<Invoice>;
 }
 
-/** A draft. */
-export function invoiceObject(made: NewInvoice): Invoice {
-  const { id, buyer, finalizesAt } = made;
+/** A draft invoice. */
+export function invoiceObject(input: NewInvoice): Invoice {
+  const { id, buyer, finalizesAt } = input;
   const invoice: Invoice = {
     id,
     object: 'invoice',
@@ -44,13 +44,13 @@ export function invoiceObject(made: NewInvoice): Invoice {
     amount_remaining: 0,
     attempt_count: 0,
     attempted: false,
-    auto_advance: made.autoAdvance,
+    auto_advance: input.autoAdvance,
     automatically_finalizes_at: finalizesAt,
-    billing_reason: made.reason,
+    billing_reason: input.reason,
     collection_method: 'charge_automatically',
-    created: made.now,
-    currency: made.currency,
-    customer: made.customer,
+    created: input.now,
+    currency: input.currency,
+    customer: input.customer,
     customer_address: buyer?.address ?? null,
     customer_email: buyer?.email ?? null,
     customer_name: buyer?.name ?? null,
@@ -68,10 +68,10 @@ export function invoiceObject(made: NewInvoice): Invoice {
     metadata: {},
     next_payment_attempt: finalizesAt,
     number: null,
-    parent: made.parent,
-    period_end: made.periodEnd,
-    period_start: made.periodStart,
-    starting_balance: usableBalance(buyer, made.currency),
+    parent: input.parent,
+    period_end: input.periodEnd,
+    period_start: input.periodStart,
+    starting_balance: usableBalance(buyer, input.currency),
     status: 'draft',
     test_clock: buyer?.test_clock ?? null,
     status_transitions: { finalized_at: null, marked_uncollectible_at: null, paid_at: null, voided_at: null },
@@ -79,9 +79,9 @@ export function invoiceObject(made: NewInvoice): Invoice {
     subtotal_excluding_tax: 0,
     total: 0,
     total_excluding_tax: 0,
-    ...made.details,
+    ...input.details,
   };
-  return { ...invoice, ...withLines(invoice, made.lines, made.discounts ?? []) };
+  return { ...invoice, ...withLines(invoice, input.lines, input.discounts ?? []) };
 }
 
 /** The lines of a draft and the amounts that follow from them. */

@@ -9,9 +9,9 @@ export function subscriptionOf(store: Store, invoice: Invoice): Subscription | u
 }
 
 /**
- * Whether the payment of the invoice decides the status of its subscription: the latest invoice does, or the one before
- * if the latest is void or only pays for a pending update. A change can be paid before the renewal of its period, which is
- * a draft then: if that is declined later, it decides.
+ * Whether the payment of the invoice decides the status of its subscription. The latest invoice does, or the one before
+ * if the latest is void or only pays for a pending update. A change can be paid while the renewal of its period is
+ * still a draft. If the renewal is declined later, it decides.
  */
 export function decidesStatus(store: Store, subscription: Subscription, invoice: Invoice): boolean {
   if (subscription.latest_invoice === invoice.id) return subscription.pending_update === null;
@@ -28,7 +28,7 @@ export function decidesStatus(store: Store, subscription: Subscription, invoice:
   return !store.invoices.allWithin('subscription', subscription.id).some(isNewer);
 }
 
-/** The payment intent of the invoice. An invoice with a zero amount has none. */
+/** The payment intent of the invoice. An invoice with amount zero has none. */
 export function intentOf(store: Store, invoice: Invoice): PaymentIntent | undefined {
   const payment = paymentOf(store, invoice);
   return payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);

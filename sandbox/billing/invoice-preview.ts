@@ -10,8 +10,8 @@ import type { PlannedChange } from './planned-change.ts';
 import { invoiceLines, nextPeriodEnd, periodOf } from './subscription-items.ts';
 
 /**
- * The invoice that will contain the planned change: the one that bills it at once, or the next renewal. It is made of the
- * same plan as the change itself, so both have the same amounts.
+ * The invoice that will contain the planned change: the one that bills it at once, or the next renewal. It is built
+ * from the same plan as the change itself, so both have the same amounts.
  */
 export function previewChange(
   store: Store,
@@ -48,7 +48,7 @@ export function previewResumption(store: Store, before: Subscription): Invoice {
   );
 }
 
-/** The next renewal, with what waits for it. A subscription that ends with its period has only the latter. */
+/** The next renewal, with its pending items. A subscription that ends with its period has only the pending items. */
 export function upcomingInvoice(
   store: Store,
   subscription: Subscription,

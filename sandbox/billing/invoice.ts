@@ -11,18 +11,18 @@ import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
 import { periodText, trialText } from './line-text.ts';
 import { productName, trialDescription } from './subscription-items.ts';
 
-/** An invoice that advances on its own stays a draft for an hour, so that it can still be changed. */
+/** An invoice that advances automatically stays a draft for an hour, so that it can still be changed. */
 export const draftSeconds = 60 * 60;
 
 interface NewSubscriptionInvoice {
   readonly id?: string;
   readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
   readonly lines: readonly InvoiceLine[];
-  /** The invoice items to bill. Without this, all that wait for an invoice of the subscription. */
+  /** The invoice items to bill. By default, all items that wait for an invoice of the subscription. */
   readonly items?: readonly InvoiceItem[] | undefined;
   readonly periodStart: number;
   readonly periodEnd: number;
-  /** The invoice is collected automatically. A renewal is first finalized, after an hour. */
+  /** The invoice is collected automatically. A renewal is finalized first, after an hour. */
   readonly autoAdvance: boolean;
 }
 
@@ -33,27 +33,27 @@ interface NewSubscriptionInvoice {
 export function draftSubscriptionInvoice(
   store: Store,
   subscription: Subscription,
-  made: NewSubscriptionInvoice,
+  input: NewSubscriptionInvoice,
 ): Invoice {
-  const invoice = store.put(store.invoices, subscriptionInvoice(store, subscription, made));
-  takeItems(store, pendingFor(store, subscription, made), invoice.id);
+  const invoice = store.put(store.invoices, subscriptionInvoice(store, subscription, input));
+  takeItems(store, pendingFor(store, subscription, input), invoice.id);
   store.emit('invoice.created', invoice);
   return invoice;
 }
 
-/** An invoice that is not stored yet, with the items that wait for it. */
+/** An invoice that is not stored yet, with its pending items. */
 export function subscriptionInvoice(
   store: Store,
   subscription: Subscription,
-  made: NewSubscriptionInvoice,
+  input: NewSubscriptionInvoice,
 ): Invoice {
   const now = store.now();
   return invoiceObject({
-    ...made,
-    id: made.id ?? store.invoices.newId(),
+    ...input,
+    id: input.id ?? store.invoices.newId(),
     lines: [
-      ...pendingFor(store, subscription, made).map((item) => lineOf(item)),
-      ...made.lines.map((line) => described(store, line)),
+      ...pendingFor(store, subscription, input).map((item) => lineOf(item)),
+      ...input.lines.map((line) => described(store, line)),
     ],
     discounts: currentTerms(store, subscription),
     now,
@@ -65,7 +65,7 @@ export function subscriptionInvoice(
       subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
       type: 'subscription_details',
     },
-    finalizesAt: made.autoAdvance && made.reason === 'subscription_cycle' ? now + draftSeconds : null,
+    finalizesAt: input.autoAdvance && input.reason === 'subscription_cycle' ? now + draftSeconds : null,
   });
 }
 
@@ -77,7 +77,7 @@ function pendingFor(
   return items.slice(0, invoiceLinesMax - lines.length);
 }
 
-/** The line with a text for people, which names the product and its price, unless it has one. */
+/** The line with a description that names the product and its price, unless it already has one. */
 function described(store: Store, line: InvoiceLine): InvoiceLine {
   const price = store.prices.get(line.pricing.price_details?.price ?? '');
   if (price === undefined || (line.description !== null && line.description !== trialDescription))
@@ -99,7 +99,7 @@ export function finalizeInvoice(
     readonly paymentMethod?: string | null;
     /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
-    /** When the invoice is charged, if its caller does not do that. */
+    /** When the invoice is charged, if the caller does not charge it. */
     readonly nextAttempt?: number | null;
   } = {},
 ): Invoice {
@@ -136,7 +136,7 @@ export function markInvoicePaid(store: Store, before: Invoice): Invoice {
     status_transitions: { ...before.status_transitions, paid_at: now },
   });
   if (payment !== undefined) store.emitUpdated('invoice.updated', before, invoice);
-  // A payment outside of the processor has canceled it.
+  // A payment outside the processor has canceled it.
   if (payment?.status === 'open') {
     const paid = store.change(store.invoicePayments, payment, {
       status: 'paid',

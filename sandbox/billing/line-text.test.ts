@@ -4,7 +4,7 @@ import type { Price } from '../wire/objects.ts';
 import { periodText, prorationText, trialText } from './line-text.ts';
 
 const price = (currency: string, unit_amount: number, interval = 'month', interval_count = 1) =>
-  // Only these fields are described.
+  // The description uses only these fields.
   ({ currency, unit_amount, recurring: { interval, interval_count } }) as Price;
 
 test('a period names its quantity, product, price and interval', () => {

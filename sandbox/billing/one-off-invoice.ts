@@ -22,18 +22,18 @@ interface NewOneOffInvoice {
   readonly details: Partial<Invoice>;
 }
 
-/** Creates a draft on request, not for the period of a subscription. */
-export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoice {
+/** Creates a draft on request, independent of any subscription period. */
+export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invoice {
   const now = store.now();
   const id = store.invoices.newId();
-  const { customer, currency, subscription } = made;
+  const { customer, currency, subscription } = input;
   const pending = pendingItems(store, {
     customer: customer.id,
     currency,
     subscription: subscription?.id ?? null,
   });
-  const items = made.includesPending ? pending.slice(0, invoiceLinesMax) : [];
-  const finalizesAt = made.autoAdvance ? now + draftSeconds : null;
+  const items = input.includesPending ? pending.slice(0, invoiceLinesMax) : [];
+  const finalizesAt = input.autoAdvance ? now + draftSeconds : null;
   const invoice = store.put(
     store.invoices,
     invoiceObject({
@@ -54,11 +54,11 @@ export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoi
       lines: items.map((item) => lineOf(item)),
       periodStart: now,
       periodEnd: now,
-      autoAdvance: made.autoAdvance,
+      autoAdvance: input.autoAdvance,
       finalizesAt,
       details: {
-        ...made.details,
-        ...(made.details.collection_method === 'send_invoice' ? { next_payment_attempt: null } : {}),
+        ...input.details,
+        ...(input.details.collection_method === 'send_invoice' ? { next_payment_attempt: null } : {}),
       },
     }),
   );
@@ -67,7 +67,7 @@ export function createOneOffInvoice(store: Store, made: NewOneOffInvoice): Invoi
   return invoice;
 }
 
-/** Finalizes the invoice if it is still a draft, and tells the customer about it. */
+/** Finalizes the invoice if it is still a draft, and sends it to the customer. */
 export function sendInvoice(store: Store, invoice: Invoice, baseUrl: string): Invoice {
   if (invoice.collection_method !== 'send_invoice')
     throw wrongState("You can only manually send an invoice if its collection method is 'send_invoice'.");

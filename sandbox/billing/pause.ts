@@ -83,7 +83,7 @@ export function billOf(store: Store, before: Subscription, moved: Subscription) 
   return { lines, periodStart: periodOf(before).start, periodEnd: now };
 }
 
-/** When the invoice of a resumption expires; null if it is no such invoice, or a payment of it was tried. */
+/** When the invoice of a resumption expires. Null for any other invoice, and after a payment attempt. */
 export function resumptionExpiresAt(store: Store, invoice: Invoice): number | null {
   const subscription = subscriptionOf(store, invoice);
   const resumes = subscription !== undefined && isResumption(subscription, invoice);

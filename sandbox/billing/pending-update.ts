@@ -7,7 +7,7 @@ import { periodOf } from './subscription-items.ts';
 /** The processor discards a pending update after 23 hours. */
 const pendingSeconds = 23 * 60 * 60;
 
-/** Keeps the subscription as it is, with the changes that apply once the invoice is paid. */
+/** Keeps the subscription unchanged, and stores the changes that apply once the invoice is paid. */
 export function holdUpdate(
   store: Store,
   before: Subscription,
@@ -37,7 +37,7 @@ export function isPendingInvoice(subscription: Subscription, invoice: Pick<Invoi
   return subscription.pending_update !== null && subscription.latest_invoice === invoice.id;
 }
 
-/** The invoice is paid: makes the changes. */
+/** The invoice is paid: applies the changes. */
 export function applyUpdate(store: Store, before: Subscription): Subscription {
   const { pending_update: pending } = before;
   if (pending === null) return before;
@@ -61,7 +61,7 @@ export function applyUpdate(store: Store, before: Subscription): Subscription {
   return after;
 }
 
-/** Forgets the changes and voids their invoice. */
+/** Discards the changes and voids their invoice. */
 export function dropUpdate(
   store: Store,
   before: Subscription,

@@ -13,8 +13,8 @@ import { startPeriodNow } from './update-subscription.ts';
 const expiryNoticeSeconds = 7 * 86_400;
 
 /**
- * The times at which the schedule needs work. The state does not show whether its end was announced, so that is only
- * due after `doneUntil`.
+ * The times at which the schedule needs work. The state does not show whether its end was announced, so the
+ * announcement is due only after `doneUntil`.
  */
 export function scheduleDueTimes(schedule: SubscriptionSchedule, doneUntil: number): number[] {
   if (schedule.status !== 'active' || schedule.current_phase === null) return [];
@@ -37,8 +37,8 @@ export function scheduleFallsDue(
 }
 
 /**
- * Starts the phase that is due at this time, if one is, or releases the subscription after the last. A schedule that
- * cancels its subscription is ended with it. A renewal at the same time comes afterwards, with what the phase says.
+ * Starts the phase that is due at this time, if any, or releases the subscription after the last phase. A schedule that
+ * cancels its subscription ends with it. A renewal at the same time follows, with the values of the phase.
  */
 export function enterPhase(store: Store, before: Subscription, at: number, baseUrl: string): Subscription {
   const schedule = scheduleOf(store, before);
@@ -55,7 +55,7 @@ export function enterPhase(store: Store, before: Subscription, at: number, baseU
   return applyPhase(store, before, phase, entered, baseUrl);
 }
 
-/** Gives the subscription what the phase says. */
+/** Applies the values of the phase to the subscription. */
 export function applyPhase(
   store: Store,
   before: Subscription,
@@ -75,7 +75,7 @@ export function applyPhase(
   return replaceItems(store, before, phase, changes, baseUrl);
 }
 
-/** Replaces the items without proration. Another interval starts a new billing cycle. */
+/** Replaces the items without proration. A different interval starts a new billing cycle. */
 function replaceItems(
   store: Store,
   before: Subscription,
@@ -134,15 +134,15 @@ export function asOfNextPeriod(store: Store, subscription: Subscription): Subscr
   };
 }
 
-/** The discounts that the phase names. Those that the subscription has stay; those that are over do not come back. */
+/** The discounts of the phase. Those that the subscription already has are kept. Expired ones do not return. */
 function wantedBy(store: Store, before: Subscription, { discounts }: SchedulePhase): WantedDiscount[] {
-  const present = before.discounts.flatMap((id) => store.discounts.get(id) ?? []);
+  const current = before.discounts.flatMap((id) => store.discounts.get(id) ?? []);
   const isOver = ({ end }: { readonly end: number | null }) => end !== null && end <= store.now();
   return discounts.flatMap(
     ({ coupon: couponId, discount: discountId, promotion_code: codeId }): WantedDiscount[] => {
       const code = codeId === null ? undefined : store.promotionCodes.get(codeId);
       const wanted = couponId ?? code?.promotion.coupon ?? null;
-      const existing = present.find(({ id, source }) => id === discountId || source.coupon === wanted);
+      const existing = current.find(({ id, source }) => id === discountId || source.coupon === wanted);
       if (existing !== undefined) return isOver(existing) ? [] : [{ existing }];
       const coupon = wanted === null ? undefined : store.coupons.get(wanted);
       return coupon === undefined ? [] : [{ coupon, code: code ?? null }];

@@ -43,7 +43,7 @@ test('a gap, an empty phase, two ends and a missing anchor are refused', () => {
     assert.throws(() => dates(phases), { name: 'WireError', status: 400 });
 });
 
-test('the running phase keeps its start and ends in the future; phases that are over may be left out', () => {
+test('the running phase keeps its start and ends in the future; past phases may be left out', () => {
   assert.throws(() => dates([given({ start: january + 1 })]), /start date of the current phase/);
   assert.throws(() => dates([given({ start: january, end: february })], february + 1), /in the future/);
   const past = given({ start: january - 9 * day, end: january });

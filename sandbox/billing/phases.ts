@@ -6,12 +6,12 @@ interface Duration {
   readonly count: number;
 }
 
-/** When a phase of a schedule starts and ends, as far as the request says. */
+/** When a phase of a schedule starts and ends, as given in the request. */
 export interface GivenDates {
   readonly start: number | undefined;
   readonly end: number | undefined;
   readonly duration: Duration | undefined;
-  /** How long a phase lasts that says nothing: one period of its price. */
+  /** The length of a phase without an end or a duration: one period of its price. */
   readonly period: Duration;
 }
 
@@ -22,7 +22,7 @@ export interface PhaseDates {
 
 /**
  * The dates of the phases, which follow each other without gaps. `started` is when the running phase started, which
- * cannot change. Phases that are over may be left out.
+ * cannot change. Past phases may be left out.
  */
 export function phaseDates(given: readonly GivenDates[], started: number, now: number): PhaseDates[] {
   if (given[0]?.start === undefined)

@@ -14,19 +14,19 @@ export type ProrationBehavior = 'always_invoice' | 'create_prorations' | 'none';
 
 export interface WantedChange {
   readonly items: Subscription['items'];
-  /** `now` starts a new period, whatever else changes. `unchanged` keeps the period when a free price becomes a paid one. */
+  /** `now` always starts a new period. `unchanged` keeps the period when a free price becomes a paid one. */
   readonly anchor: 'now' | 'unchanged' | null;
   readonly proration: ProrationBehavior;
-  /** Prorates as if the change was made then. */
+  /** Prorates as if the change happened at this time. */
   readonly prorationDate: number | null;
 }
 
-/** A change and what it costs. Nothing of it is stored, so it can be previewed, made, or held until it is paid. */
+/** A change and its cost. It is not stored, so it can be previewed, applied, or held until it is paid. */
 export interface PlannedChange {
   /** The subscription after the change. */
   readonly subscription: Subscription;
   readonly prorations: readonly InvoiceItem[];
-  /** What is billed at once; null if the prorations wait for the next invoice. */
+  /** What is billed at once. Null if the prorations wait for the next invoice. */
   readonly bill: {
     readonly lines: readonly InvoiceLine[];
     /** Bills everything that waits for an invoice of the subscription, not only the prorations of this change. */
@@ -35,8 +35,8 @@ export interface PlannedChange {
 }
 
 /**
- * Plans a change of items. In classic billing mode, with another interval or from a free price to a paid one, a new
- * period starts now and is billed at once, as after a reset of the anchor. In flexible mode, only a reset does that.
+ * Plans a change of items. In classic billing mode, a different interval or a change from a free to a paid price starts
+ * a new period now, which is billed at once, as after a reset of the anchor. In flexible mode, only a reset does that.
  */
 export function planChange(store: Store, before: Subscription, wanted: WantedChange): PlannedChange {
   const { items, anchor, proration, prorationDate } = wanted;
@@ -80,7 +80,7 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
   };
 }
 
-/** The subscription with a new period and a new anchor from now on. */
+/** The subscription with a new period and a new anchor, both starting now. */
 export function restarted(store: Store, before: Subscription, items: Subscription['items']): Subscription {
   const now = store.now();
   const anchored: Subscription = { ...before, items, billing_cycle_anchor: now };
@@ -117,7 +117,7 @@ function isFree({ data }: Subscription['items']): boolean {
   return data.every(({ price, quantity }) => (price.unit_amount ?? 0) * (quantity ?? 1) === 0);
 }
 
-/** What the items cost with the discounts that the subscription has. */
+/** The cost of the items with the discounts of the subscription. */
 function proratedItems(
   store: Store,
   subscription: Subscription,
@@ -139,7 +139,7 @@ function proratedItem({ id, price, quantity }: SubscriptionItem): ProratedItem {
   return { id, price: price.id, unitAmount: price.unit_amount ?? 0, quantity: quantity ?? 1 };
 }
 
-/** The prorations as invoice items. A removed item is only in the subscription before the change. */
+/** The prorations as invoice items. A removed item is found only in the subscription before the change. */
 function itemsFor(
   store: Store,
   before: Subscription,

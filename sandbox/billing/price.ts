@@ -18,36 +18,36 @@ interface NewPrice {
   readonly tax_behavior?: 'exclusive' | 'inclusive' | 'unspecified' | undefined;
 }
 
-export function createPrice(store: Store, made: NewPrice): Price {
+export function createPrice(store: Store, input: NewPrice): Price {
   const price = store.put(store.prices, {
     id: store.prices.newId(),
     object: 'price',
-    active: made.active ?? true,
+    active: input.active ?? true,
     billing_scheme: 'per_unit',
     created: store.now(),
-    currency: made.currency,
+    currency: input.currency,
     custom_unit_amount: null,
     livemode: false,
-    lookup_key: made.lookup_key ?? null,
-    metadata: applyMetadata({}, made.metadata),
-    nickname: made.nickname ?? null,
-    product: made.product,
+    lookup_key: input.lookup_key ?? null,
+    metadata: applyMetadata({}, input.metadata),
+    nickname: input.nickname ?? null,
+    product: input.product,
     recurring:
-      made.recurring === undefined
+      input.recurring === undefined
         ? null
         : {
-            interval: made.recurring.interval,
-            interval_count: made.recurring.interval_count ?? 1,
+            interval: input.recurring.interval,
+            interval_count: input.recurring.interval_count ?? 1,
             meter: null,
             trial_period_days: null,
             usage_type: 'licensed',
           },
-    tax_behavior: made.tax_behavior ?? 'unspecified',
+    tax_behavior: input.tax_behavior ?? 'unspecified',
     tiers_mode: null,
     transform_quantity: null,
-    type: made.recurring === undefined ? 'one_time' : 'recurring',
-    unit_amount: made.unitAmount,
-    unit_amount_decimal: String(made.unitAmount),
+    type: input.recurring === undefined ? 'one_time' : 'recurring',
+    unit_amount: input.unitAmount,
+    unit_amount_decimal: String(input.unitAmount),
   });
   if (price.recurring !== null) store.emit('plan.created', planOf(price));
   store.emit('price.created', price);

@@ -50,7 +50,7 @@ test("the documentation's preview of Silver to Gold is prorated to the second", 
   );
 });
 
-test('a month has the days that it has: 17 of the 31 days from 15 January, 14 of the 28 from 15 February', () => {
+test('each month has its own number of days: 17 of the 31 days from 15 January, 14 of the 28 from 15 February', () => {
   assert.equal(proratedAmount(31_000, month('2027-01-15'), at('2027-01-29T00:00:00')), 17_000);
   assert.equal(proratedAmount(28_000, month('2027-02-15'), at('2027-03-01T00:00:00')), 14_000);
   // In a leap year the same month is a day longer.
@@ -105,7 +105,7 @@ test('nothing is prorated at the end of a period, everything at its start, and a
   assert.equal(proratedAmount(1_000, { start: 5, end: 5 }, 5), 0);
 });
 
-test('only what changes is prorated; an added item is charged, and a removed one credited', () => {
+test('only changed items are prorated; an added item is charged, and a removed one credited', () => {
   const period = month('2026-04-01');
   const when = at('2026-04-16T00:00:00');
   const other = { ...item(400), id: 'si_2' };
@@ -130,7 +130,7 @@ test('a price of the same amount is still a change', () => {
   assert.deepEqual(amounts(item(1_000), item(1_000, 1, 'price_other'), period, when), [-500, 500]);
 });
 
-test('the largest amounts are exact, and what is used and what remains make the whole to the unit', async () => {
+test('the largest amounts are exact, and the used and the remaining part add up to the whole', async () => {
   await assertProperty(
     fc.property(
       fc.integer({ min: 0, max: 99_999_999 }),

@@ -5,19 +5,19 @@ interface Period {
   readonly end: number;
 }
 
-/** What a subscription item costs for a whole period. */
+/** The cost of a subscription item for a whole period. */
 export interface ProratedItem {
   /** The id of the subscription item. */
   readonly id: string;
   readonly price: string;
   readonly unitAmount: number;
   readonly quantity: number;
-  /** What discounts take off. */
+  /** The amount that discounts take off. */
   readonly off?: number;
 }
 
 export interface Proration {
-  /** A credit for the time that is not used, or a charge for the time that remains. */
+  /** A credit for the unused time, or a charge for the remaining time. */
   readonly kind: 'credit' | 'debit';
   readonly item: ProratedItem;
   readonly amount: number;
@@ -77,7 +77,7 @@ function proration(
   return { kind, item, amount: signed, period: { start: at, end: period.end } };
 }
 
-/** Rounds to the nearest integer, and halves away from zero. Exact, also where numbers are not. */
+/** Rounds to the nearest integer, and halves away from zero. Exact even where floating-point numbers are not. */
 function roundedQuotient(dividend: bigint, divisor: bigint): number {
   const isNegative = dividend < 0n;
   const size = isNegative ? -dividend : dividend;

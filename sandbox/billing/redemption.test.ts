@@ -58,7 +58,7 @@ const purchase = {
   now,
 };
 
-test('a coupon can be redeemed until its time and its number are over', () => {
+test('a coupon can be redeemed until it expires or is used up', () => {
   assert.equal(couponRefusal(coupon({ redeem_by: now + 1, max_redemptions: 1 }), now), null);
   assert.equal(couponRefusal(coupon({ redeem_by: now }), now)?.code, 'coupon_expired');
   assert.match(
@@ -89,7 +89,7 @@ test('a code is redeemable while it and its coupon are', () => {
   assert.equal(promotionRefusal(code(), coupon({ redeem_by: now }), purchase)?.code, 'coupon_expired');
 });
 
-test('the restrictions of a code are those of its customer, history and amount', () => {
+test('a code can be restricted to a customer, to first purchases and to a minimum amount', () => {
   assert.equal(promotionRefusal(code({ customer: 'cus_1' }), coupon(), purchase), null);
   assert.match(
     promotionRefusal(code({ customer: 'cus_2' }), coupon(), purchase)?.message ?? '',

@@ -1,11 +1,11 @@
 import type { Coupon, PromotionCode } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
 
-/** What a coupon is to be redeemed for. */
+/** The purchase for which a coupon is redeemed. */
 export interface Purchase {
   readonly customer: string;
   readonly currency: string;
-  /** What the subscription costs in a period, without discounts. */
+  /** The cost of the subscription in a period, without discounts. */
   readonly subtotal: number;
   /** Whether the customer has paid or been billed before. */
   readonly hasPriorTransactions: boolean;
@@ -14,7 +14,7 @@ export interface Purchase {
 
 type Refusal = Pick<ErrorBody, 'message' | 'code'>;
 
-/** Why the coupon cannot be redeemed for any purchase; null if it can. */
+/** Why the coupon cannot be redeemed for any purchase. Null if it can. */
 export function couponRefusal(coupon: Coupon, now: number): Refusal | null {
   if (coupon.redeem_by !== null && coupon.redeem_by <= now)
     return { message: `Coupon expired: ${coupon.id}`, code: 'coupon_expired' };
@@ -23,7 +23,7 @@ export function couponRefusal(coupon: Coupon, now: number): Refusal | null {
   return null;
 }
 
-/** Whether anybody can redeem the code. */
+/** Whether the code can be redeemed at all. */
 export function isRedeemable(code: PromotionCode, coupon: Coupon | undefined, now: number): boolean {
   return (
     code.active &&
@@ -34,7 +34,7 @@ export function isRedeemable(code: PromotionCode, coupon: Coupon | undefined, no
   );
 }
 
-/** Why the coupon cannot be redeemed for this purchase; null if it can. */
+/** Why the coupon cannot be redeemed for this purchase. Null if it can. */
 export function purchaseRefusal(coupon: Coupon, purchase: Purchase): Refusal | null {
   const refusal = couponRefusal(coupon, purchase.now);
   if (refusal !== null) return refusal;
@@ -45,7 +45,7 @@ export function purchaseRefusal(coupon: Coupon, purchase: Purchase): Refusal | n
   return null;
 }
 
-/** Why the code cannot be redeemed for this purchase; null if it can. */
+/** Why the code cannot be redeemed for this purchase. Null if it can. */
 export function promotionRefusal(code: PromotionCode, coupon: Coupon, purchase: Purchase): Refusal | null {
   const { restrictions } = code;
   const cannot = (reason: string, errorCode?: string): Refusal => ({

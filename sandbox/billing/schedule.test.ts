@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Schedule } from './schedule.ts';
 
-test('items come out by due time, each once, and obsolete ones not at all', () => {
+test('items come out in order of due time, each once, without obsolete ones', () => {
   const gone = new Set(['sub_2']);
   const schedule = new Schedule(({ id }) => !gone.has(id));
   for (const [at, id] of [

@@ -17,7 +17,7 @@ export interface DueItem {
   readonly id: string;
 }
 
-/** The kind of an object by its name in the wire API; undefined if it never falls due. */
+/** The kind of an object by its name in the wire API. Undefined if it never falls due. */
 export function kindOf(object: string): DueItem['kind'] | undefined {
   return object === 'test_helpers.test_clock' ? 'test_clock' : kinds.find((kind) => kind === object);
 }

@@ -22,7 +22,7 @@ type PauseReason =
   | 'pause_requested'
   | 'trial_end_without_payment_method';
 
-/** Stops the subscription: it has no invoices and no new periods until it is resumed. */
+/** Pauses the subscription: it has no invoices and no new periods until it is resumed. */
 export function pauseSubscription(store: Store, before: Subscription, reason: PauseReason): Subscription {
   const paused = store.change(store.subscriptions, before, {
     status: 'paused',
@@ -34,7 +34,7 @@ export function pauseSubscription(store: Store, before: Subscription, reason: Pa
   return paused;
 }
 
-/** Whether the invoice is the one to pay so that the paused subscription resumes. */
+/** Whether paying this invoice resumes the paused subscription. */
 export function isResumption(subscription: Subscription, invoice: Invoice): boolean {
   const { status, status_details: details, latest_invoice: latest } = subscription;
   return (
@@ -58,8 +58,8 @@ export function leavePaused(
 }
 
 /**
- * Cancels the subscription immediately. An unpaid first invoice is voided, and that of a pending update. An open renewal
- * invoice stays open, but is no longer collected.
+ * Cancels the subscription immediately. Voids an unpaid first invoice, and the invoice of a pending update. An open
+ * renewal invoice stays open, but is no longer collected.
  */
 export function cancelSubscription(
   store: Store,

@@ -25,7 +25,7 @@ export function nextPeriodEnd(subscription: Subscription, start: number): number
 
 export function periodEndOf({ id, recurring }: Price, anchor: number, start: number): number {
   if (recurring === null) throw new Error(`${id} is not recurring`);
-  // The sandbox creates prices only with these four intervals; the package's type allows more.
+  // The sandbox creates prices only with these four intervals. The package's type allows more.
   return periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, start);
 }
 
@@ -89,7 +89,7 @@ export function newItem(
   store: Store,
   subscriptionId: string,
   price: Price,
-  made: {
+  input: {
     readonly quantity: number;
     readonly metadata: Record<string, string>;
     readonly start: number;
@@ -101,20 +101,20 @@ export function newItem(
     object: 'subscription_item',
     billing_thresholds: null,
     created: store.now(),
-    current_period_end: made.end,
-    current_period_start: made.start,
+    current_period_end: input.end,
+    current_period_start: input.start,
     current_trial: null,
     discounts: [],
-    metadata: made.metadata,
+    metadata: input.metadata,
     plan: planOf(price),
     price,
-    quantity: made.quantity,
+    quantity: input.quantity,
     subscription: subscriptionId,
     tax_rates: [],
   };
 }
 
-/** The price in the shape of the older plan object, which items still contain. */
+/** The price in the form of the older plan object, which items still contain. */
 export function planOf(price: Price): Plan {
   return {
     id: price.id,

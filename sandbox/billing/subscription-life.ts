@@ -20,7 +20,7 @@ const renewalNoticeSeconds = 7 * 86_400;
 
 /**
  * The times at which the subscription needs work, given its current state. The state does not show whether a renewal or
- * the end of a trial was announced, so those announcements are only due after `doneUntil`.
+ * the end of a trial was announced, so those announcements are due only after `doneUntil`.
  */
 export function subscriptionDueTimes(subscription: Subscription, doneUntil: number): number[] {
   const { start, end } = periodOf(subscription);
@@ -47,7 +47,8 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
 }
 
 export function subscriptionFallsDue(store: Store, given: Subscription, at: number, baseUrl: string): void {
-  // Collection resumes and a phase starts before a renewal at the same time, which then follows them.
+  // Resuming collection and starting a phase come before a renewal at the same time, so that the renewal uses their
+  // values.
   const resumed =
     given.pause_collection?.resumes_at === at
       ? updateSubscription(store, given, { pause_collection: null })
@@ -71,7 +72,7 @@ function announceRenewal(store: Store, subscription: Subscription): void {
   store.emit('invoice.upcoming', upcomingInvoice(store, asOfNextPeriod(store, subscription)));
 }
 
-/** Cancels the subscription at its time. Prorations that still wait for an invoice are billed at the end. */
+/** Cancels the subscription at the planned time. Pending prorations are billed at the end. */
 function finish(store: Store, subscription: Subscription): void {
   const { id, customer, currency, pause_collection: pause } = subscription;
   const { start, end } = periodOf(subscription);
@@ -120,7 +121,7 @@ function renew(store: Store, before: Subscription, baseUrl: string): void {
     settlePaused(store, invoice, before.pause_collection.behavior, baseUrl);
 }
 
-/** Cancels or pauses a trial that ends without a payment method, if it is set up that way. Returns true if so. */
+/** Cancels or pauses a trial that ends without a payment method, if configured. Returns true if it did. */
 export function endsWithoutMethod(store: Store, subscription: Subscription): boolean {
   const wanted = subscription.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice';
   const invoice =

@@ -3,7 +3,7 @@ import type { SubscriptionSchedule } from '../wire/objects.ts';
 
 /**
  * Ends the schedule of a subscription that ends. The caller changes the subscription. A schedule whose last phase is
- * over is complete; one whose customer did not pay is aborted.
+ * over is completed. If the customer did not pay, the schedule is aborted.
  */
 export function endSchedule(
   store: Store,
@@ -32,7 +32,7 @@ export function endSchedule(
   else store.emit('subscription_schedule.canceled', canceled);
 }
 
-/** Lets the subscription go on without its schedule. */
+/** Lets the subscription continue without its schedule. */
 export function releaseSchedule(
   store: Store,
   before: SubscriptionSchedule,

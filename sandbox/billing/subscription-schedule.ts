@@ -4,7 +4,7 @@ import { wrongState } from '../wire/wire-error.ts';
 import { phaseAt } from './phases.ts';
 import { periodOf } from './subscription-items.ts';
 
-/** Puts a subscription under a schedule whose only phase is what the subscription has now. */
+/** Creates a schedule for a subscription. Its only phase has the current values of the subscription. */
 export function scheduleFrom(store: Store, subscription: Subscription): SubscriptionSchedule {
   checkSchedulable(subscription);
   const phase = presentPhase(subscription);
@@ -68,7 +68,7 @@ function checkSchedulable({ schedule, status, ended_at: endedAt }: Subscription)
     throw wrongState(`You cannot migrate a subscription that is in the \`${status}\` status.`);
 }
 
-/** The subscription as it is, until the end of its period. */
+/** The current subscription, until the end of its period. */
 function presentPhase(subscription: Subscription): SchedulePhase {
   const { start, end } = periodOf(subscription);
   return {
@@ -111,7 +111,7 @@ export const unusedPhaseParts = {
   transfer_data: null,
 };
 
-/** A schedule that cancels its subscription shows on the subscription when. */
+/** The subscription shows when its schedule will cancel it. */
 export function cancellationOf({ end_behavior: ends, phases }: SubscriptionSchedule): Partial<Subscription> {
   const cancelAt = ends === 'cancel' ? (phases.at(-1)?.end_date ?? null) : null;
   return { cancel_at: cancelAt, cancel_at_period_end: false };
@@ -122,7 +122,7 @@ export function scheduleOf(store: Store, { schedule }: Subscription): Subscripti
   return schedule === null ? undefined : store.subscriptionSchedules.get(schedule);
 }
 
-/** Changes of the items of a subscription are changes of the running phase. */
+/** A change to the items of a subscription also changes the running phase. */
 export function followItems(store: Store, subscription: Subscription): void {
   const before = scheduleOf(store, subscription);
   const running = before === undefined ? undefined : phaseAt(before.phases, store.now());

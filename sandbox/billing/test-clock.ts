@@ -23,7 +23,7 @@ export function checkReady({ id, status }: TestClock): void {
     });
 }
 
-/** How far the clock may advance: two intervals of its shortest subscription, or two years without one. */
+/** How far the clock may advance: two intervals of its shortest subscription, or two years without subscriptions. */
 export function advanceLimit(store: Store, { id, frozen_time: from }: TestClock): number {
   const ends = store.subscriptions.allWithin('test_clock', id).flatMap(({ ended_at, items }) =>
     ended_at !== null

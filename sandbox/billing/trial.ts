@@ -8,7 +8,10 @@ import { invoiceLines, periodOf, withPeriod } from './subscription-items.ts';
 import { endsWithoutMethod, trialNoticeSeconds } from './subscription-life.ts';
 import { startPeriodNow } from './update-subscription.ts';
 
-/** Ends the trial now. The first paid period starts, unless the customer has no card and the trial says otherwise. */
+/**
+ * Ends the trial now. The first paid period starts, unless the customer has no card and the trial is configured
+ * otherwise.
+ */
 export function endTrial(store: Store, before: Subscription, baseUrl: string): Subscription {
   if (before.status !== 'trialing') return before;
   const ended = store.change(store.subscriptions, before, { trial_end: store.now() });
@@ -48,7 +51,7 @@ export function moveTrial(
   return moved;
 }
 
-/** A new trial has an invoice with a zero amount, like a trial at the start of a subscription. */
+/** A new trial has an invoice with amount zero, like a trial at the start of a subscription. */
 function startTrial(
   store: Store,
   before: Subscription,

@@ -1,7 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
-import { makeChange } from './make-change.ts';
+import { applyChange } from './apply-change.ts';
 import { restarted } from './planned-change.ts';
 import { invoiceLines, newItem, periodOf, planOf } from './subscription-items.ts';
 
@@ -13,7 +13,7 @@ export interface ItemChange {
   readonly deleted: boolean;
 }
 
-/** The items after the changes. A change with an id updates that item; a change without one adds an item. */
+/** The items after the changes. A change with an id updates that item. A change without an id adds an item. */
 export function changedItems(
   store: Store,
   subscription: Subscription,
@@ -35,8 +35,8 @@ export function changedItems(
           `Cannot add multiple subscription items with the same price: ${priceId}`,
           `items[${index}][price]`,
         );
-      const made = { quantity: change.quantity ?? 1, metadata: change.metadata ?? {}, start, end };
-      items = [...items, newItem(store, subscription.id, change.price, made)];
+      const fields = { quantity: change.quantity ?? 1, metadata: change.metadata ?? {}, start, end };
+      items = [...items, newItem(store, subscription.id, change.price, fields)];
       continue;
     }
     const existing = items.find(({ id }) => id === change.id);
@@ -66,7 +66,7 @@ export function startPeriodNow(
   const moved = restarted(store, { ...before, ...changes }, changes.items ?? before.items);
   const { start, end } = periodOf(moved);
   const { items, billing_cycle_anchor, cancel_at } = moved;
-  return makeChange(
+  return applyChange(
     store,
     before,
     {

@@ -7,7 +7,7 @@ import { objectTime } from '../wire/request-clock.ts';
 import { missing } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 
-/** The cardholder authenticates, or fails to. */
+/** The cardholder authenticates successfully or fails. */
 export async function authenticate(
   { store }: World,
   id: string,

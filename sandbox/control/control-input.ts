@@ -6,10 +6,10 @@ export class ControlInputError extends Error {
   override readonly name = 'ControlInputError';
 }
 
-/** Ten years: more than tests need, and less than a value given in milliseconds by mistake. */
+/** Ten years: more than tests need, and less than a value that was given in milliseconds by mistake. */
 const advanceSecondsMax = 10 * 366 * 86_400;
 
-/** Parses the time to move the clock to. A world in which nothing has happened yet may begin at an earlier time. */
+/** Parses the time to move the clock to. An empty world may begin at an earlier time. */
 export function parseClock(body: string, now: number, isNew: boolean): number {
   const input = fieldsOf(body, ['to', 'advanceSeconds']);
   if ((input['to'] === undefined) === (input['advanceSeconds'] === undefined))
@@ -35,7 +35,7 @@ export function parseDelivery(body: string): DeliveryMode {
 
 type Dunning = Pick<Settings, 'afterDunning' | 'firstFailure' | 'resumption'>;
 
-/** Parses what happens to subscriptions whose renewals fail. What is not given stays. */
+/** Parses what happens to subscriptions whose renewals fail. Omitted settings do not change. */
 export function parseDunning(body: string): Partial<Dunning> {
   const input = fieldsOf(body, ['afterwards', 'firstFailure', 'resumption']);
   if (Object.keys(input).length === 0)

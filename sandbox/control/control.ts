@@ -29,9 +29,9 @@ const notFound = (method: string, path: string): ControlResponse => ({
 });
 
 /**
- * The control API: JSON over HTTP for the clock, webhooks and faults of a world, and the pages for cardholders. The key
- * in the request selects the world. Links to pages name it in their path, because browsers send no key. `allowedHosts`
- * are the names under which the control API may be called, besides addresses and localhost.
+ * The control API: JSON over HTTP for the clock, webhooks and faults of a world, and the pages for cardholders. The API
+ * key in the request selects the world. Links to pages contain it in their path, because browsers send no API key.
+ * `allowedHosts` are the host names under which the control API may be called, in addition to addresses and localhost.
  */
 export function createControl(
   worlds: Worlds,

@@ -26,7 +26,7 @@ export interface Confirmed {
   } | null;
 }
 
-/** Confirms a payment as the customer's browser would. A declined payment is kept, as at the API. */
+/** Confirms a payment as the customer's browser would. As in the API, a declined payment is kept. */
 export async function confirmAsCustomer(
   world: World,
   id: string,
@@ -38,7 +38,7 @@ export async function confirmAsCustomer(
     const intent = existing(store.paymentIntents, id);
     const form = new Map([
       ['payment_method', paymentMethod],
-      // Without an address to return to, the client library handles the authentication.
+      // Without a return address, the client library handles the authentication.
       returnUrl === undefined ? ['use_stripe_sdk', 'true'] : ['return_url', returnUrl],
     ]);
     const params = parseFields(confirmationParams, form);
@@ -52,7 +52,10 @@ export async function confirmAsCustomer(
   return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error: errorOf(decline) };
 }
 
-/** Runs work inside a transaction. Returns the error of a declined card, whose changes are kept; throws any other. */
+/**
+ * Runs work inside a transaction. If a card is declined, returns the error and keeps the changes. Throws any other
+ * error.
+ */
 export function keepDecline(work: () => unknown): WireError | null {
   try {
     work();

@@ -1,5 +1,5 @@
 export type Fault = FaultRule & {
-  /** Names the fault, so that it can be removed. */
+  /** The id of the fault, by which it can be removed. */
   readonly id: string;
 };
 
@@ -32,7 +32,7 @@ export class Faults {
     this.#faults.push({ id: `fault_${this.#count}`, ...rule });
   }
 
-  /** Removes one fault. Requests that already wait because of it go on waiting. Returns whether there was one. */
+  /** Removes one fault. Requests that it already delays keep waiting. Returns whether the fault existed. */
   remove(id: string): boolean {
     const before = this.#faults.length;
     this.#faults = this.#faults.filter((fault) => fault.id !== id);

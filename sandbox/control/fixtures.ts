@@ -10,14 +10,14 @@ import { ControlInputError, type Input, jsonObject } from './control-input.ts';
 
 /** More than a test needs. Loading this many takes about a tenth of a second, in which no request is served. */
 const objectsMax = 1_000;
-/** As deep as parameters of the wire API. */
+/** The same depth as parameters of the wire API. */
 const depthMax = 6;
 /** The processor's own limit for ids that callers choose. */
 const idLengthMax = 255;
 
 /**
- * An object usually refers to objects of earlier kinds. Kinds that are not listed come last. Invoice items come before
- * the invoices that include them, but an item that names its invoice comes after it.
+ * An object usually refers to objects of earlier kinds. Unlisted kinds come last. Invoice items come before the
+ * invoices that include them, but an item that names its invoice comes after it.
  */
 const order = [
   'test_clocks',
@@ -51,7 +51,7 @@ interface Entry {
 
 /**
  * Creates the objects that the JSON describes: for each kind, the parameters of its `create` operation, and optionally
- * an `id`. Everything happens in one transaction, so an error in one object creates none.
+ * an `id`. Everything happens in one transaction, so an error in one object means that none are created.
  */
 export function loadFixtures(
   world: World,

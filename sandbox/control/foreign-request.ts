@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { ControlResponse } from '../wire/server.ts';
 
-/** What a request says about where it comes from. */
+/** What a request says about its origin. */
 export interface Provenance {
   readonly host: string | undefined;
   readonly origin: string | undefined;
@@ -10,9 +10,9 @@ export interface Provenance {
 }
 
 /**
- * Refuses what a web page in the browser of a developer could send. A page can send a form, or text, to any address. It
- * can also let its own name resolve to this machine (DNS rebinding): then the browser sees one origin, and only the Host
- * header tells. Returns undefined for a request that is allowed.
+ * Refuses requests that a web page in a developer's browser could send. A page can send a form or text to any address.
+ * It can also make its own host name resolve to this machine (DNS rebinding). Then the browser sees one origin, and
+ * only the Host header reveals the page. Returns undefined for an allowed request.
  */
 export function refuseForeign(
   { host, origin, contentType, body }: Provenance,
@@ -33,7 +33,7 @@ export function refuseForeign(
   return undefined;
 }
 
-/** Names are compared in this form. */
+/** The form in which host names are compared. */
 export function normalName(host: string): string {
   return host.toLowerCase().replace(/\.$/, '');
 }

@@ -4,7 +4,7 @@ import type { World } from '../worlds/world.ts';
 /** One request to the control API or to a page of a world. */
 interface Request {
   readonly body: string;
-  /** The id in the path; empty if the path has none. */
+  /** The id in the path. Empty if the path has none. */
   readonly id: string;
   readonly query: string;
 }

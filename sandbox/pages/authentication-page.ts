@@ -11,15 +11,15 @@ import { page, seeOther } from './page.ts';
 
 type Intent = PaymentIntent | SetupIntent;
 
-/** The page that plays the cardholder's bank. It requires the intent's client secret. */
+/** The page that imitates the cardholder's bank. It requires the intent's client secret. */
 export function authenticationPage(world: World, id: string, query: string): ControlResponse {
   const intent = openedIntent(world.store, id, query);
   if (intent === undefined) return unknownLink;
   return intent.status === 'requires_action' ? question(world, intent) : outcome(intent, returnUrlIn(query));
 }
 
-/** What the cardholder chose. Then shows the outcome. */
-export async function answerAuthentication(
+/** Applies what the cardholder chose, then shows the result. */
+export async function completeAuthentication(
   world: World,
   id: string,
   query: string,

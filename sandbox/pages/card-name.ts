@@ -9,7 +9,7 @@ const brands: Readonly<Record<string, string>> = {
   visa: 'Visa',
 };
 
-/** A card for people: `Visa ending in 4242, expires 12/2034`. */
+/** A readable name for a card: `Visa ending in 4242, expires 12/2034`. */
 export function cardName({ card }: Pick<PaymentMethod, 'card'>): string {
   if (card === undefined) return 'Card';
   return `${brands[card.brand] ?? card.brand} ending in ${card.last4}, expires ${card.exp_month}/${card.exp_year}`;

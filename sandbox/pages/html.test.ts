@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { html } from './html.ts';
 
-test('every value is escaped, also in attributes and lists, and what the template made is not', () => {
+test('every value is escaped, even in attributes and lists, unless the template created it', () => {
   const name = `<script>"&'`;
   const escaped = '&#60;script&#62;&#34;&#38;&#39;';
   assert.equal(html`<p title="${name}">${name}</p>`.text, `<p title="${escaped}">${escaped}</p>`);

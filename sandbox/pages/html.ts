@@ -1,4 +1,4 @@
-/** Text that is safe to send as HTML. Only the `html` template makes it. */
+/** Text that is safe to send as HTML. Only the `html` template creates it. */
 export class Html {
   readonly text: string;
 
@@ -10,8 +10,8 @@ export class Html {
 type Value = Html | string | number | null | readonly Value[];
 
 /**
- * Builds HTML. Every value is escaped, for text and for quoted attributes, unless this template made it. A list becomes
- * its parts, and null becomes nothing.
+ * Builds HTML. Escapes every value, for text and for quoted attributes, unless this template created it. A list is
+ * joined, and null becomes an empty string.
  */
 export function html(parts: TemplateStringsArray, ...values: readonly Value[]): Html {
   return new Html(parts.map((part, index) => part + rendered(values[index] ?? null)).join(''));

@@ -42,13 +42,13 @@ export function payableIntent(store: Store, invoice: Invoice): PaymentIntent | u
   return intent?.status === 'canceled' ? undefined : intent;
 }
 
-/** What the status means for the customer. */
+/** The status as the customer reads it. */
 export function stateText(invoice: Invoice, now: number): string {
   const { status, due_date: dueDate, next_payment_attempt: nextAttempt, status_transitions: times } = invoice;
   const on = (at: number | null) => (at === null ? '' : ` on ${day(at)}`);
   if (status === 'paid') return `Paid${on(times.paid_at)}.`;
-  if (status === 'void') return `Void${on(times.voided_at)}. Nothing is to be paid.`;
-  if (status === 'uncollectible') return 'Uncollectible: the merchant does not expect a payment any more.';
+  if (status === 'void') return `Void${on(times.voided_at)}. No payment is due.`;
+  if (status === 'uncollectible') return 'Uncollectible: the merchant no longer expects a payment.';
   if (dueDate !== null)
     return now > dueDate ? `Open, overdue since ${day(dueDate)}.` : `Open, due on ${day(dueDate)}.`;
   return nextAttempt === null
@@ -103,14 +103,14 @@ ${sums}</tfoot>
 </table>`;
 }
 
-/** The sums below the lines. The last is what the customer has to pay. */
+/** The sums below the lines. The last one is the amount to pay. */
 export function sumsOf(invoice: Invoice): readonly (readonly [string, number])[] {
   const discount = invoice.subtotal - invoice.total;
   const balance = invoice.amount_due - invoice.total;
   return [
     ...(discount === 0 ? [] : [['Subtotal', invoice.subtotal] as const, ['Discount', -discount] as const]),
     ['Total', invoice.total],
-    ...(balance === 0 ? [] : [['Balance of the customer', balance] as const]),
+    ...(balance === 0 ? [] : [['Customer balance', balance] as const]),
     ['Amount due', invoice.amount_due],
   ];
 }
@@ -134,7 +134,7 @@ ${waitsAt === null ? null : html`<p>The last payment waits for your bank. <a hre
 </section>`;
 }
 
-/** The cards of the customer, the one that is charged automatically first. */
+/** The cards of the customer. The one that is charged automatically comes first. */
 function savedCards(store: Store, invoice: Invoice): Html | null {
   const standard = methodFor(store, invoice);
   const saved = invoice.customer === null ? [] : store.paymentMethods.allWithin('customer', invoice.customer);

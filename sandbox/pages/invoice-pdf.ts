@@ -9,7 +9,7 @@ import { plainPdf } from './pdf.ts';
 const columns = 72;
 const amountColumns = 20;
 
-/** The file at `invoice_pdf`: what the page of the invoice shows, as text. */
+/** The file at `invoice_pdf`: the contents of the invoice page as text. */
 export function invoicePdf(store: Store, invoice: Invoice): ControlResponse {
   const { currency } = invoice;
   const row = (name: string, amount: number) => rowOf(name, priceText(amount, currency));
@@ -29,7 +29,7 @@ export function invoicePdf(store: Store, invoice: Invoice): ControlResponse {
   return { status: 200, body, headers: { 'content-type': 'application/pdf', 'cache-control': 'no-store' } };
 }
 
-/** The name over as many lines as it needs, with the amount at the end of the first. */
+/** The name on as many lines as it needs, with the amount at the end of the first line. */
 function rowOf(name: string, amount: string): readonly string[] {
   const [first = '', ...others] = wrap(name, columns - amountColumns);
   return [`${first.padEnd(columns - amountColumns)}${amount.padStart(amountColumns)}`, ...others];

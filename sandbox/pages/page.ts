@@ -28,13 +28,13 @@ interface Page {
   readonly status?: number;
   readonly title: string;
   readonly content: Html;
-  /** Where the browser goes next by itself. */
+  /** The address that the browser opens next. */
   readonly continuesAt?: string | null;
 }
 
 /** A whole page. Its title is also its heading. */
 export function page({ status = 200, title, content, continuesAt = null }: Page): ControlResponse {
-  // Not a redirect: browsers would apply the policy of the form that led here to the address of the shop.
+  // Not a redirect: browsers would apply the content policy of the form to the address of the shop.
   const refresh =
     continuesAt === null ? null : html`<meta http-equiv="refresh" content="0; url=${continuesAt}">`;
   const { text } = html`<!doctype html>
@@ -59,7 +59,7 @@ ${content}
   return { status, body: text, headers: pageHeaders };
 }
 
-/** After a form was sent: the browser loads the page again, so that reloading it repeats nothing. */
+/** The response to a form: the browser loads the page again, so that reloading does not repeat the form. */
 export function seeOther(location: string): ControlResponse {
   return { status: 303, body: '', headers: { ...pageHeaders, location } };
 }

@@ -2,17 +2,17 @@ import type { Handler, Handlers } from '../control/handler.ts';
 import type { Invoice } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
-import { answerAuthentication, authenticationPage } from './authentication-page.ts';
+import { authenticationPage, completeAuthentication } from './authentication-page.ts';
 import { invoicePage, unknownInvoice } from './invoice-page.ts';
 import { invoicePdf } from './invoice-pdf.ts';
 import { stylesheetResponse } from './page.ts';
 import { payInvoice } from './pay-invoice.ts';
 
-/** The pages for people: those whose addresses the API hands out. */
+/** The pages whose addresses the API returns. */
 export const pageHandlers: Handlers = {
   'GET pages.css': () => stylesheetResponse,
   'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
-  'POST authenticate/*': (world, { id, query, body }) => answerAuthentication(world, id, query, body),
+  'POST authenticate/*': (world, { id, query, body }) => completeAuthentication(world, id, query, body),
   'GET invoices/*': ofInvoice((world, invoice) => invoicePage(world, invoice)),
   'POST invoices/*': ofInvoice((world, invoice, body) => payInvoice(world, invoice, body)),
   'GET invoices/*/pdf': ofInvoice(({ store }, invoice) => invoicePdf(store, invoice)),

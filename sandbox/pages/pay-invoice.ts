@@ -11,8 +11,8 @@ import { invoicePage, payableIntent } from './invoice-page.ts';
 import { seeOther } from './page.ts';
 
 /**
- * Pays an invoice on its page, as the customer. Then shows the invoice, or the page of the bank. The invoice's page shows
- * why a card was declined.
+ * Pays an invoice on its page, as the customer would. Then shows the invoice, or the bank's page. The invoice page
+ * shows why a card was declined.
  */
 export async function payInvoice(world: World, invoice: Invoice, body: string): Promise<ControlResponse> {
   const { store } = world;

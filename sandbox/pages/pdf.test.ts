@@ -14,7 +14,7 @@ test('the table of a PDF names the start of each of its objects', () => {
     assert.equal(stream.length, Number(length));
 });
 
-test('text cannot leave its line, and only what the font has is written', () => {
+test('text cannot leave its line, and contains only characters of the font', () => {
   const pdf = plainPdf(['a (b) \\ é € 日\n']);
   assert.match(pdf, /\(a \\050b\\051 \\134 \\351 \\200 \?\?\) Tj/);
   assert.match(pdf, /^[\n\x20-\x7e]*$/);

@@ -2,12 +2,12 @@
 const page = { width: 595, height: 842, margin: 56 };
 const fontSize = 11;
 const lineHeight = 16;
-/** What fits on a page between its margins. */
+/** The space between the margins of a page. */
 const linesPerPage = Math.floor((page.height - 2 * page.margin) / lineHeight);
 
 /**
- * A PDF of plain lines of text, with as many pages as they need. It uses a font that every reader has, so a character that
- * this font does not have becomes a question mark.
+ * A PDF of plain lines of text, with as many pages as needed. It uses a font that every reader has. Characters that the
+ * font lacks become question marks.
  */
 export function plainPdf(lines: readonly string[]): string {
   const pages = Math.max(1, Math.ceil(lines.length / linesPerPage));
@@ -33,7 +33,7 @@ function streamOf(lines: readonly string[]): string {
   return `<< /Length ${text.length} >>\nstream\n${text}\nendstream`;
 }
 
-/** The objects, then a table of where each one starts. All text is ASCII, so a character is a byte. */
+/** The objects, then a table with the start of each one. All text is ASCII, so a character is a byte. */
 function fileOf(objects: readonly string[]): string {
   let file = '%PDF-1.4\n';
   const offsets = objects.map((object, index) => {
@@ -46,9 +46,9 @@ function fileOf(objects: readonly string[]): string {
   return `${file}xref\n0 ${size}\n0000000000 65535 f \n${entries.join('')}trailer\n<< /Size ${size} /Root 1 0 R >>\nstartxref\n${file.length}\n%%EOF\n`;
 }
 
-/** The currency signs and dashes that the font has outside of Latin-1, by their code in it. */
+/** The currency signs and dashes of the font outside Latin-1, by their code in the font. */
 const specialCodes: Readonly<Record<string, number>> = { '€': 0x80, '–': 0x96, '—': 0x97, '’': 0x92 };
-/** The number format separates a currency from its amount with such a space. */
+/** The number format puts this kind of space between a currency and its amount. */
 const spaces = /\p{Zs}/u;
 
 function escapeText(text: string): string {

@@ -1,5 +1,5 @@
-/** Where the account is. Objects and the account itself must agree on it. */
+/** The country of the account. Objects and the account itself must agree on it. */
 export const accountCountry = 'DE';
 
-/** The currency of an invoice that names none and bills no items. */
+/** The currency of an invoice that has neither a currency nor items. */
 export const accountCurrency = 'eur';

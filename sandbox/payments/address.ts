@@ -56,7 +56,7 @@ const shippingParts = object({
   tracking_number: clearable(text()),
 });
 
-/** Parses where an order is sent. Missing fields are null. */
+/** Parses shipping details. Missing fields are null. */
 export const shipping: Parser<Shipping> = (node, path) => {
   const { carrier, phone, tracking_number, ...rest } = shippingParts(node, path);
   return {

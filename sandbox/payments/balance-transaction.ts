@@ -19,26 +19,26 @@ interface NewBalanceTransaction {
 }
 
 /** Records a change of the account's balance. */
-export function addBalanceTransaction(store: Store, made: NewBalanceTransaction): BalanceTransaction {
-  const { amount, currency, fee } = made;
+export function addBalanceTransaction(store: Store, input: NewBalanceTransaction): BalanceTransaction {
+  const { amount, currency, fee } = input;
   const now = store.worldNow();
   return store.put(store.balanceTransactions, {
     id: store.balanceTransactions.newId(),
     object: 'balance_transaction',
     amount,
-    available_on: made.isPending ? now + availableAfterSeconds : now,
+    available_on: input.isPending ? now + availableAfterSeconds : now,
     balance_type: 'payments',
     created: now,
     currency,
-    description: made.description,
+    description: input.description,
     exchange_rate: null,
     fee: fee?.amount ?? 0,
     fee_details: fee === undefined ? [] : [{ ...fee, application: null, currency, type: 'stripe_fee' }],
     net: amount - (fee?.amount ?? 0),
-    reporting_category: made.reportingCategory,
-    source: made.source,
-    status: made.isPending ? 'pending' : 'available',
-    type: made.type,
+    reporting_category: input.reportingCategory,
+    source: input.source,
+    status: input.isPending ? 'pending' : 'available',
+    type: input.type,
   });
 }
 

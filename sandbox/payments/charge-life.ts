@@ -19,7 +19,7 @@ export function chargeFallsDue(store: Store, charge: Charge): void {
   if (willBeDisputed(settled)) createDispute(store, settled);
 }
 
-/** Gives up an authorization that was not captured in time. */
+/** Releases an authorization that was not captured in time. */
 function expire(store: Store, charge: Charge): void {
   const intent = charge.payment_intent === null ? undefined : store.paymentIntents.get(charge.payment_intent);
   if (intent?.status !== 'requires_capture') return;

@@ -7,7 +7,7 @@ import type { Decline } from './test-cards.ts';
 /** The bank holds an authorized amount for a week, as with most cards. */
 const authorizationSeconds = 7 * 86_400;
 
-/** Creates the charge of one payment attempt. Failed attempts have a charge too, as at the processor. */
+/** Creates the charge of one payment attempt. As at the processor, failed attempts have a charge too. */
 export function createCharge(
   store: Store,
   intent: PaymentIntent,

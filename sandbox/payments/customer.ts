@@ -2,7 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { Customer } from '../wire/objects.ts';
 import { missing } from '../wire/wire-error.ts';
 
-/** Changes the customer, if there still is one, and emits an event if anything differs. */
+/** Changes the customer, if it still exists, and emits an event if anything differs. */
 export function updateCustomer(
   store: Store,
   id: string | null,
@@ -21,7 +21,7 @@ export function updateCustomer(
   store.emitUpdated('customer.updated', before, after);
 }
 
-/** The customer that a parameter names. A deleted customer counts as missing. */
+/** The customer with the id in a parameter. A deleted customer counts as missing. */
 export function existingCustomer(store: Store, id: string, param = 'customer'): Customer {
   const customer = store.customers.get(id);
   if (customer === undefined || customer.deleted) throw missing('customer', id, param);

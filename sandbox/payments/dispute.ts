@@ -63,7 +63,7 @@ export function createDispute(store: Store, before: Charge): void {
   if (!isInquiry) withdraw(store, dispute);
 }
 
-/** Stores the evidence and, unless it is only a draft, sends it to the bank with what was stored before. */
+/** Stores the evidence. Unless it is only a draft, sends it to the bank together with the evidence stored before. */
 export function respond(
   store: Store,
   before: Dispute,
@@ -105,7 +105,7 @@ export function closeDispute(store: Store, before: Dispute): Dispute {
   throw wrongState(`This dispute is ${before.status}, so it cannot be closed.`);
 }
 
-/** A refund in full settles an inquiry. */
+/** A full refund settles an inquiry. */
 export function settleInquiry(store: Store, charge: Charge): void {
   for (const dispute of store.disputes.allWithin('charge', charge.id))
     if (dispute.status.startsWith('warning_') && dispute.status !== 'warning_closed')
@@ -164,7 +164,7 @@ function decide(store: Store, before: Dispute, outcome: Partial<Dispute>): Dispu
   return after;
 }
 
-/** Turns an inquiry into a chargeback, which takes new evidence. */
+/** Turns an inquiry into a chargeback, which accepts new evidence. */
 function escalate(store: Store, before: Dispute): void {
   const details = before.payment_method_details;
   const after = store.change(store.disputes, before, {

@@ -69,7 +69,7 @@ export function checkAmount(amount: number, code: string, param: string): void {
   checkRound(amount, code, param);
 }
 
-/** The processor documents the rule, and not how it words the refusal. */
+/** The processor documents the rule, but not the text of the error. */
 export function checkRound(amount: number, code: string, param: string): void {
   if (amount % unitOf(code) === 0) return;
   throw badParam(
@@ -79,7 +79,7 @@ export function checkRound(amount: number, code: string, param: string): void {
   );
 }
 
-/** The smallest amount that can be charged more or less: payments in currencies with three decimals end in 0. */
+/** The smallest step between amounts that can be charged: payments in currencies with three decimals end in 0. */
 export function unitOf(code: string): number {
   return threeDecimal.has(code) ? 10 : 1;
 }
@@ -97,7 +97,7 @@ export function display(amount: number, code: string): string {
   return `${(amount / 10 ** digits).toFixed(digits)} ${code}`;
 }
 
-/** Creating a format takes much longer than using it. There are as many as currencies. */
+/** Creating a format takes much longer than using it. There are only as many formats as currencies. */
 const formats = new Map<string, Intl.NumberFormat>();
 
 /** An amount as the processor writes it on invoices: `$12.50`. */

@@ -82,7 +82,7 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
   });
 }
 
-/** The card of a token, such as `tok_visa`. Its names are those of the test cards. */
+/** The card of a token, such as `tok_visa`. Tokens are named after the test cards. */
 function tokenizedCard(token: string, param: string): TestCard {
   const testCard = testCardByToken(token.replace(/^tok_/, 'pm_card_'));
   if (testCard === undefined || !token.startsWith('tok_')) throw missing('token', token, param);
@@ -100,7 +100,7 @@ export function createSource(store: Store, token: string, param: string): Paymen
   });
 }
 
-/** The payment method that a parameter names. The name of a test card creates a new payment method. */
+/** The payment method with the id in a parameter. The name of a test card creates a new payment method. */
 export function usablePaymentMethod(
   store: Store,
   id: string,
@@ -140,7 +140,7 @@ export function detach(store: Store, method: PaymentMethod): PaymentMethod {
   return detached;
 }
 
-/** Attaches after a check of the card, as the processor does: a card that is always declined cannot be saved. */
+/** Checks the card before attaching it, as the processor does: a card that is always declined cannot be saved. */
 export function attachChecked(
   store: Store,
   method: PaymentMethod,
@@ -209,7 +209,7 @@ const noBilling = { address: noAddress, email: null, name: null, phone: null, ta
 function newPaymentMethod(
   store: Store,
   testCard: TestCard,
-  made: {
+  input: {
     readonly id?: string;
     readonly expMonth: number;
     readonly expYear: number;
@@ -218,17 +218,17 @@ function newPaymentMethod(
   },
 ): PaymentMethod {
   return store.put(store.paymentMethods, {
-    id: made.id ?? store.paymentMethods.newId(),
+    id: input.id ?? store.paymentMethods.newId(),
     object: 'payment_method',
     allow_redisplay: 'unspecified',
-    billing_details: made.billing,
+    billing_details: input.billing,
     card: {
       brand: testCard.brand,
       checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: 'pass' },
       country: 'US',
       display_brand: testCard.brand,
-      exp_month: made.expMonth,
-      exp_year: made.expYear,
+      exp_month: input.expMonth,
+      exp_year: input.expYear,
       fingerprint: `fp${testCard.number.slice(-10)}`,
       funding: testCard.funding ?? 'credit',
       generated_from: null,
@@ -242,7 +242,7 @@ function newPaymentMethod(
     customer: null,
     customer_account: null,
     livemode: false,
-    metadata: made.metadata,
+    metadata: input.metadata,
     type: 'card',
   });
 }

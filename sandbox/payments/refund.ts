@@ -12,8 +12,8 @@ export interface NewRefund {
   readonly metadata: Record<string, string>;
 }
 
-/** Refunds at most the amount that is left of the charge. */
-export function createRefund(store: Store, charge: Charge, made: NewRefund): Refund {
+/** Refunds up to the amount that is left of the charge. */
+export function createRefund(store: Store, charge: Charge, input: NewRefund): Refund {
   if (!charge.paid || !charge.captured)
     throw wrongState(
       `Charge ${charge.id} has not been captured, so it cannot be refunded.`,
@@ -24,7 +24,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
   if (store.disputes.allWithin('charge', charge.id).some((dispute) => !dispute.is_charge_refundable))
     throw wrongState(`Charge ${charge.id} has been charged back; cannot issue a refund.`, 'charge_disputed');
   const left = charge.amount_captured - charge.amount_refunded;
-  const amount = made.amount ?? left;
+  const amount = input.amount ?? left;
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
   if (amount > left)
     throw wrongState(
@@ -32,7 +32,7 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
       undefined,
       { param: 'amount' },
     );
-  // All that is left can always be refunded.
+  // The whole remaining amount can always be refunded.
   if (amount !== left) checkRound(amount, charge.currency, 'amount');
   const id = store.refunds.newId();
   const isPending = behaviourOf(charge) === 'pending_first';
@@ -46,10 +46,10 @@ export function createRefund(store: Store, charge: Charge, made: NewRefund): Ref
     currency: charge.currency,
     customer: charge.customer,
     customer_account: null,
-    metadata: made.metadata,
+    metadata: input.metadata,
     payment_intent: charge.payment_intent,
     payment_method: charge.payment_method,
-    reason: made.reason,
+    reason: input.reason,
     receipt_number: null,
     source_transfer_reversal: null,
     status: isPending ? 'pending' : 'succeeded',
@@ -101,7 +101,7 @@ export function settleRefund(store: Store, refund: Refund): void {
   store.emitUpdated('charge.refund.updated', refund, failed);
 }
 
-/** The id of the transaction that takes a refund from the balance, or puts a failed one back. */
+/** The id of the balance transaction for a refund, or for the return of a failed one. */
 function refundTransaction(
   store: Store,
   { id, amount, currency }: Pick<Refund, 'id' | 'amount' | 'currency'>,

@@ -13,7 +13,7 @@ interface SetupAttempt {
 /** Creates a setup intent, which saves a card for later. Trials use it instead of a payment. */
 export function createSetupIntent(
   store: Store,
-  made: {
+  input: {
     readonly customer: string | null;
     readonly metadata: Record<string, string>;
     readonly automaticPaymentMethods: SetupIntent['automatic_payment_methods'];
@@ -29,27 +29,27 @@ export function createSetupIntent(
     object: 'setup_intent',
     allowed_payment_method_types: null,
     application: null,
-    automatic_payment_methods: made.automaticPaymentMethods,
+    automatic_payment_methods: input.automaticPaymentMethods,
     cancellation_reason: null,
     client_secret: newId(`${id}_secret_`),
     created: store.worldNow(),
-    customer: made.customer,
-    description: made.description ?? null,
+    customer: input.customer,
+    description: input.description ?? null,
     excluded_payment_method_types: null,
     last_setup_error: null,
     latest_attempt: null,
     livemode: false,
     mandate: null,
-    metadata: made.metadata,
+    metadata: input.metadata,
     next_action: null,
     on_behalf_of: null,
-    payment_method: made.paymentMethod ?? null,
+    payment_method: input.paymentMethod ?? null,
     payment_method_configuration_details: null,
     payment_method_options: null,
-    payment_method_types: made.paymentMethodTypes ?? ['card'],
+    payment_method_types: input.paymentMethodTypes ?? ['card'],
     single_use_mandate: null,
-    status: made.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
-    usage: made.usage,
+    status: input.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
+    usage: input.usage,
   });
   store.emit('setup_intent.created', intent);
   return intent;

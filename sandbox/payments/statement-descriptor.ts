@@ -2,7 +2,7 @@ import type { Parser } from '../wire/params.ts';
 import { text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
-/** The processor's own limit: bank statements have room for no more. */
+/** The processor's own limit: bank statements have no room for more. */
 const lengthMax = 22;
 
 /** A text for bank statements. The processor requires a letter and forbids these characters. */

@@ -11,7 +11,7 @@ export interface TestCard {
   /** Names that can be used instead of the number. */
   readonly tokens: readonly string[];
   readonly brand: 'visa' | 'mastercard' | 'amex' | 'discover' | 'diners' | 'jcb';
-  /** Credit, unless given. */
+  /** Credit by default. */
   readonly funding?: 'debit' | 'prepaid';
   /** Declined whenever it is charged. */
   readonly decline?: Decline;
@@ -21,7 +21,7 @@ export interface TestCard {
   readonly authentication?: 'always' | 'until_saved';
   /** Payments succeed, but refunds fail or are delayed. */
   readonly refund?: 'fails_later' | 'pending_first';
-  /** The payment succeeds, then the cardholder disputes it. An inquiry precedes a dispute. */
+  /** The payment succeeds, then the cardholder disputes it. An inquiry is the stage before a dispute. */
   readonly dispute?: 'fraudulent' | 'product_not_received' | 'inquiry';
 }
 
@@ -180,7 +180,7 @@ export function testCardByLast4(last4: string | undefined): TestCard | undefined
   return testCards.find((card) => last4 !== undefined && card.number.endsWith(last4));
 }
 
-/** What the card does, for people. */
+/** A description of what the card does. */
 export function describeTestCard({
   decline,
   declinesSetup,

@@ -4,7 +4,7 @@ import type { Account } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
 import { WireError } from '../wire/wire-error.ts';
 
-/** The account of all keys. */
+/** The account of all API keys. */
 export const accountOperations: readonly Operation[] = [
   operation({ name: 'account.retrieve', method: 'GET', path: 'account' }, {}, ({ accountId }) =>
     accountObject(accountId),

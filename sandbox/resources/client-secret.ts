@@ -3,7 +3,7 @@ import type { Call } from '../wire/operation.ts';
 import { badParam, WireError } from '../wire/wire-error.ts';
 import type { Resource } from './resource.ts';
 
-/** The intent that the path names. A browser must send the intent's client secret; a server may. */
+/** The intent with the id in the path. A browser must send the intent's client secret. A server may. */
 export function openedIntent<T extends PaymentIntent | SetupIntent>(
   intents: Resource<T>,
   noun: 'PaymentIntent' | 'SetupIntent',

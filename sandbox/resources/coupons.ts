@@ -79,7 +79,7 @@ function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
   const { id, redeem_by: redeemBy = null } = params;
   if (redeemBy !== null && (redeemBy <= store.now() || redeemBy > store.now() + redeemBySecondsMax))
     throw badParam('redeem_by must be in the future, at most five years ahead.', 'redeem_by');
-  // An id whose discounts still have the terms of a deleted coupon stays taken.
+  // The id of a deleted coupon stays taken while discounts still use its terms.
   if (id !== undefined && (store.coupons.get(id) ?? store.deletedCoupons.get(id)) !== undefined)
     throw wrongState('Coupon already exists.', 'resource_already_exists', { param: 'id' });
   return {

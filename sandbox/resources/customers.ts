@@ -54,21 +54,21 @@ export const customerOperations: readonly Operation[] = [
     ({ store }, params) => {
       checkAttachable(store, params.test_clock);
       const blank = newCustomer(store, params.test_clock ?? null);
-      const made: Customer = { ...blank, ...changesOf(blank, params) };
-      store.put(store.customers, made);
+      const created: Customer = { ...blank, ...changesOf(blank, params) };
+      store.put(store.customers, created);
       const { payment_method: methodId, invoice_settings: settings } = params;
       const method =
         methodId === undefined
           ? null
-          : attachChecked(store, usablePaymentMethod(store, methodId, null), made.id, 'customer');
+          : attachChecked(store, usablePaymentMethod(store, methodId, null), created.id, 'customer');
       const defaultId = settings?.default_payment_method ?? null;
       // A new customer's only payment method is the one in this request.
       if (defaultId !== null && defaultId !== methodId)
         throw missing('PaymentMethod', defaultId, defaultParam);
       const customer: Customer = {
-        ...made,
-        ...(defaultId === null || method === null ? {} : withDefault(made, method.id)),
-        ...sourceFrom(store, made.id, params),
+        ...created,
+        ...(defaultId === null || method === null ? {} : withDefault(created, method.id)),
+        ...sourceFrom(store, created.id, params),
       };
       store.put(store.customers, customer);
       store.emit('customer.created', customer);
@@ -106,7 +106,7 @@ export const customerOperations: readonly Operation[] = [
         if (id !== undefined) existing(store.testClocks, id, 'test_clock');
       },
       within: ({ email, test_clock }) => ({ email, test_clock }),
-      // Customers of a test clock are only listed by their clock.
+      // Customers of a test clock are listed only by their clock.
       where:
         (_store, { test_clock: id }) =>
         (customer) =>
@@ -133,7 +133,7 @@ function withDefault(customer: Customer, methodId: string | null): Pick<Customer
   return { invoice_settings: { ...customer.invoice_settings, default_payment_method: methodId } };
 }
 
-/** The older way to give a customer a card: a token that becomes the default source. */
+/** The older way to give a card to a customer: a token that becomes the default source. */
 function sourceFrom(
   store: Store,
   customerId: string,
@@ -195,7 +195,7 @@ function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial
   };
 }
 
-/** A customer's shipping details have no carrier: it belongs to an order. */
+/** A customer's shipping details have no carrier, which belongs to an order. */
 function customerShipping(given: Shipping | null): Customer['shipping'] {
   return given === null ? null : { address: given.address, name: given.name, phone: given.phone };
 }

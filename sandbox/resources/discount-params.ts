@@ -10,7 +10,7 @@ import { badParam } from '../wire/wire-error.ts';
 const discountsMax = 20;
 
 const discountFields = { coupon: text(), discount: text(), promotion_code: text() };
-/** An empty value takes all discounts off. */
+/** An empty value removes all discounts. */
 export const discountsParam = clearable(array(object(discountFields), discountsMax));
 
 type Given = NonNullable<ReturnType<typeof discountsParam>>;
@@ -19,11 +19,11 @@ type Given = NonNullable<ReturnType<typeof discountsParam>>;
 export interface Discounted {
   readonly customer: string;
   readonly items: readonly { readonly price: Price; readonly quantity: number }[];
-  /** The discounts that it has. */
+  /** The discounts that it already has. */
   readonly discounts: readonly string[];
 }
 
-/** The discounts that the parameter names. Throws the processor's error if one cannot be redeemed. */
+/** The discounts in the parameter. Throws the processor's error if one cannot be redeemed. */
 export function wantedDiscounts(
   store: Store,
   given: Given,
@@ -80,7 +80,7 @@ function purchaseOf(store: Store, { customer, items }: Discounted): Purchase {
   };
 }
 
-/** A voided invoice is undone, and a draft can still change. */
+/** A voided invoice does not count, and a draft can still change. */
 function hasPriorTransactions(store: Store, customer: string): boolean {
   return (
     store.invoices

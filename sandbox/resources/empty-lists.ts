@@ -15,8 +15,8 @@ interface EmptyKind {
 }
 
 /**
- * Kinds of objects that the sandbox cannot create. An account without any has empty lists, and clients that copy
- * everything an account has read them all.
+ * Kinds of objects that the sandbox cannot create. Their lists are empty, as in an account that has none. Clients that
+ * copy a whole account read all of these lists.
  */
 const emptyKinds: readonly EmptyKind[] = [
   {
@@ -73,7 +73,7 @@ export const emptyListOperations: readonly Operation[] = [
   ...emptyKinds.flatMap(({ name, noun, filters = {} }) => {
     const collection = new Collection<WireObject>({ name, noun, idPrefix: '' });
     const kind = new Resource(name, () => collection);
-    // A path with a namespace has no route for a single object; the answer is a 404 too.
+    // A path with a namespace has no route for a single object. The response is a 404 too.
     return name.includes('/') ? [kind.list(filters)] : [kind.list(filters), kind.retrieve()];
   }),
   ...ofCustomers.map((list) =>

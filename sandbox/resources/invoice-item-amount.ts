@@ -24,7 +24,7 @@ const decimal: Parser<number> = (node, path) => {
   return Number(node);
 };
 
-/** The ways to give the amount of an invoice item. */
+/** The different ways to specify the amount of an invoice item. */
 export const amountParams = {
   amount: signed,
   price: text(),
@@ -50,7 +50,7 @@ export interface BilledAmount {
 
 type AmountParams = Parsed<typeof amountParams> & { readonly currency?: string | undefined };
 
-/** The amount that the parameters give; null if they give none. `before` is the item that they change. */
+/** The amount in the parameters. Null if there is none. `before` is the item to change. */
 export function billedAmount(
   call: Call,
   params: AmountParams,
@@ -77,7 +77,7 @@ export function billedAmount(
 }
 
 function checkOne(call: Call, params: AmountParams): void {
-  // Before, both were parameters of their own.
+  // In older versions, both were separate parameters.
   for (const name of ['price', 'unit_amount'] as const)
     if (params[name] !== undefined && !mayUseOld(call.version, 'invoicePayments'))
       throw badParam(`Received unknown parameter: ${name}`, name, 'parameter_unknown');
@@ -102,7 +102,7 @@ function priceOf({ store }: Call, params: AmountParams): Price | null {
         'parameter_missing',
       );
     const product = existing(store.products, data.product, 'price_data[product]').id;
-    // A price made for one item cannot be used for another.
+    // A price that was created for one item cannot be used for another.
     return createPrice(store, { ...data, product, unitAmount: unit, active: false });
   }
   const id = params.pricing?.price ?? params.price;

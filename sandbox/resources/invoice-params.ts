@@ -21,7 +21,7 @@ const customFieldNameLengthMax = 40;
 const customFieldValueLengthMax = 140;
 const daySeconds = 86_400;
 
-/** What can be set when an invoice is created, and changed while it is a draft. */
+/** Fields that can be set when an invoice is created, and changed while it is a draft. */
 export const invoiceParams = {
   auto_advance: bool,
   collection_method: oneOf('charge_automatically', 'send_invoice'),
@@ -69,7 +69,7 @@ export function detailsFrom(
   };
 }
 
-/** An invoice that is charged has no due date; one that is sent must have one. */
+/** An invoice that is charged has no due date. One that is sent must have one. */
 function collectionFrom(
   store: Store,
   params: InvoiceParams,

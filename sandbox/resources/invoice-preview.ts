@@ -25,7 +25,7 @@ export const previewParams = {
   subscription_details: object(detailsParams),
 };
 
-/** Shows the next invoice, with the change that the parameters describe. Changes nothing. */
+/** Shows the next invoice, with the change in the parameters. Stores nothing. */
 export function preview(call: Call, params: Parsed<typeof previewParams>): Invoice {
   const { store } = call;
   const { subscription_details: details } = params;

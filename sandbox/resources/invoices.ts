@@ -48,7 +48,8 @@ export const invoiceOperations: readonly Operation[] = [
   }),
   invoices.operation('finalize', 'POST */finalize', { auto_advance: bool }, (call, params) => {
     const before = invoices.existing(call);
-    // Unless the caller turns it off, collection goes on after this, even for a draft that did not advance by itself.
+    // Unless the caller turns it off, collection continues after this, even for a draft that did not advance
+    // automatically.
     const draft = { ...before, auto_advance: params.auto_advance ?? true };
     const isCharged = draft.auto_advance && draft.collection_method === 'charge_automatically';
     const invoice = finalizeInvoice(call.store, draft, call.baseUrl, {
@@ -61,7 +62,7 @@ export const invoiceOperations: readonly Operation[] = [
   invoices.operation('void', 'POST */void', {}, (call) => {
     const invoice = voidInvoice(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
-    // A change cannot be paid for any more, so it never applies.
+    // The change can no longer be paid, so it never applies.
     if (subscription !== undefined && isPendingInvoice(subscription, invoice))
       dropUpdate(call.store, subscription, { expires: false });
     // A subscription cannot start once its first invoice is void.
@@ -76,7 +77,7 @@ export const invoiceOperations: readonly Operation[] = [
     const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
     if (subscription === undefined || !decidesStatus(call.store, subscription, invoice)) return invoice;
-    // Giving up the latest invoice settles what the subscription waits for.
+    // Writing off the latest invoice resolves what the subscription waits for.
     if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
     else resumeAfterFailure(call.store, subscription, invoice);
     if (subscription.status === 'past_due')

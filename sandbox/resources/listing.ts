@@ -36,7 +36,7 @@ export function listPage<T extends WireObject>(
   return { object: 'list', data, has_more: hasMore, url };
 }
 
-/** One page of objects that belong to another one, in their own order. */
+/** One page of objects that belong to another object, in their own order. */
 export function pageOf<T extends { readonly id: string }>(
   all: readonly T[],
   params: PageParams,

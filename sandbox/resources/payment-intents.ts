@@ -187,7 +187,7 @@ function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
   return openedIntent(paymentIntents, 'PaymentIntent', call, clientSecret);
 }
 
-/** Leaves out of a browser's response what only the merchant may see. */
+/** Removes from a response to a browser what only the merchant may see. */
 function shownTo(call: Call, intent: PaymentIntent): object {
   if (!call.fromBrowser) return intent;
   const { metadata: _metadata, customer: _customer, latest_charge: _charge, ...shown } = intent;

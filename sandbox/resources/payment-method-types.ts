@@ -4,7 +4,7 @@ import type { Call } from '../wire/operation.ts';
 import { array, bool, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
-/** More than the processor has types. */
+/** More than the number of types at the processor. */
 const typesMax = 100;
 /** Link is a wallet for cards. The sandbox supports no other payment methods. */
 const supportedTypes: readonly string[] = ['card', 'link'];
@@ -18,7 +18,7 @@ export const methodChoiceParams = {
   automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
 };
 
-/** The types that the caller lists. Undefined without a list. */
+/** The types in the parameters. Undefined if there is no list. */
 export function listedTypes(call: Call, { payment_method_types: types }: Parsed<typeof typesParam>) {
   if (types === undefined) return undefined;
   if (!mayUseOld(call.version, 'noPaymentMethodTypes'))

@@ -4,7 +4,7 @@ import { bool, text } from '../wire/params.ts';
 import { missing } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
-/** The older name of recurring prices. The sandbox only reads them by it. */
+/** The older name of recurring prices. In this form, the sandbox only reads them. */
 const plans = new Resource('plans', (store) => store.prices, { show: (_store, price) => planOf(price) });
 
 export const planOperations: readonly Operation[] = [

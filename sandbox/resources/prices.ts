@@ -127,7 +127,7 @@ function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   return createPrice(store, { ...params, product: product.id, unitAmount: params.unit_amount });
 }
 
-/** A lookup key belongs to one price. It can only be taken from another on request. */
+/** A lookup key belongs to one price. It moves to another price only on request. */
 function claimLookupKey(
   store: Store,
   params: { readonly lookup_key: string | undefined; readonly transfer_lookup_key: boolean | undefined },

@@ -90,7 +90,7 @@ export const productOperations: readonly Operation[] = [
 
 export function createProduct(
   store: Store,
-  made: {
+  input: {
     readonly name: string;
     readonly id?: string | undefined;
     readonly active?: boolean | undefined;
@@ -104,26 +104,26 @@ export function createProduct(
 ): Product {
   const now = store.now();
   const product = store.put(store.products, {
-    id: made.id ?? store.products.newId(),
+    id: input.id ?? store.products.newId(),
     object: 'product',
-    active: made.active ?? true,
+    active: input.active ?? true,
     created: now,
     default_price: null,
-    description: made.description ?? null,
+    description: input.description ?? null,
     images: [],
     livemode: false,
     marketing_features: [],
-    metadata: applyMetadata({}, made.metadata),
-    name: made.name,
+    metadata: applyMetadata({}, input.metadata),
+    name: input.name,
     package_dimensions: null,
     shippable: null,
-    statement_descriptor: made.statement_descriptor ?? null,
-    tax_code: made.tax_code ?? null,
+    statement_descriptor: input.statement_descriptor ?? null,
+    tax_code: input.tax_code ?? null,
     tax_details: null,
     type: 'service',
-    unit_label: made.unit_label ?? null,
+    unit_label: input.unit_label ?? null,
     updated: now,
-    url: made.url ?? null,
+    url: input.url ?? null,
   });
   store.emit('product.created', product);
   return product;

@@ -72,7 +72,7 @@ function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): P
   if (!/^[A-Za-z0-9-]+$/.test(code))
     throw badParam('A promotion code can only contain letters, digits and dashes.', 'code');
   checkLimits(store, coupon, params);
-  const made: PromotionCode = {
+  const created: PromotionCode = {
     id: store.promotionCodes.newId(),
     object: 'promotion_code',
     active: params.active ?? true,
@@ -92,11 +92,11 @@ function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): P
     },
     times_redeemed: 0,
   };
-  if (made.active) checkUnique(store, made);
-  return made;
+  if (created.active) checkUnique(store, created);
+  return created;
 }
 
-/** A code cannot promise more than its coupon. */
+/** A code cannot allow more than its coupon. */
 function checkLimits(store: Store, coupon: Coupon, params: Parsed<typeof createParams>): void {
   const { expires_at: expiresAt, max_redemptions: max, restrictions } = params;
   const refusal = couponRefusal(coupon, store.now());
@@ -116,18 +116,18 @@ function checkLimits(store: Store, coupon: Coupon, params: Parsed<typeof createP
     );
 }
 
-/** An active code is unique, regardless of case, among those for everybody and among those of each customer. */
-function checkUnique(store: Store, made: PromotionCode): void {
+/** Ignoring case, an active code is unique among those of its customer, or among those without a customer. */
+function checkUnique(store: Store, created: PromotionCode): void {
   const taken = store.promotionCodes
-    .allWithin('code', made.code.toLowerCase())
+    .allWithin('code', created.code.toLowerCase())
     .some(
       (other) =>
-        other.id !== made.id &&
-        other.customer === made.customer &&
+        other.id !== created.id &&
+        other.customer === created.customer &&
         isRedeemable(other, store.coupons.get(other.promotion.coupon), store.now()),
     );
   if (taken)
-    throw wrongState(`An active promotion code with \`code: ${made.code}\` already exists.`, undefined, {
+    throw wrongState(`An active promotion code with \`code: ${created.code}\` already exists.`, undefined, {
       param: 'code',
     });
 }

@@ -8,7 +8,7 @@ import { createdParam, listPage, type PageParams, pageParams } from './listing.t
 import { searchOperation } from './search.ts';
 
 interface ResourceOptions<T> {
-  /** How callers see an object. Without it, they see the object as it is stored. */
+  /** The object as callers see it. By default, the object as it is stored. */
   readonly show?: (store: Store, value: T) => object;
   /** Objects created before this time are hidden from callers. */
   readonly shownSince?: (store: Store) => number;
@@ -17,9 +17,9 @@ interface ResourceOptions<T> {
 }
 
 interface ListFilters<T, F extends Fields> {
-  /** Rejects parameters that don't go together. Runs before anything else. */
+  /** Rejects parameters that must not be combined. Runs before anything else. */
   readonly check?: (store: Store, params: Parsed<F>) => void;
-  /** The index keys to look up. An undefined key is ignored; the first defined one decides which index is read. */
+  /** The index keys to look up. The first one that is defined decides which index is read. */
   readonly within?: (params: Parsed<F>) => Readonly<Record<string, string | undefined>>;
   /** Parameters whose value must equal the object's field of the same name. */
   readonly equal?: readonly (keyof F & keyof T)[];
@@ -29,7 +29,7 @@ interface ListFilters<T, F extends Fields> {
 
 /**
  * One kind of object in the wire API: builds the operations at `/v1/name`. A resource file declares the resource, its
- * list filters and its own operations; retrieve, list and search are the same for all.
+ * list filters and its own operations. Retrieve, list and search are the same for all.
  */
 export class Resource<T extends WireObject> {
   readonly #name: string;
@@ -50,7 +50,7 @@ export class Resource<T extends WireObject> {
     this.#shownSince = shownSince;
   }
 
-  /** The object that the path names. Throws the processor's 404 if there is none. */
+  /** The object with the id in the path. Throws the processor's 404 if there is none. */
   existing({ store, id }: Call): T {
     return existing(this.#collectionOf(store), id, 'id', this.#shownSince(store));
   }
@@ -88,7 +88,7 @@ export class Resource<T extends WireObject> {
 
   #list<F extends Fields>(fields: Fields, filters: ListFilters<T, F>): Operation {
     return this.operation('list', 'GET', fields, ({ store }, parsed) => {
-      // `fields` are the page parameters and the list's own, so parsing has produced both.
+      // `fields` contains the page parameters and the list's own parameters, so parsing has produced both.
       const params = parsed as PageParams & Parsed<F>;
       filters.check?.(store, params);
       const where = filters.where?.(store, params);
@@ -106,6 +106,6 @@ export class Resource<T extends WireObject> {
 
 function splitRoute(route: string): [Operation['method'], string | undefined] {
   const [method, rest] = route.split(' ');
-  // The parameter's type admits no other method.
+  // The parameter's type allows no other method.
   return [method as Operation['method'], rest];
 }

@@ -27,10 +27,10 @@ import {
   quantityMax,
 } from './subscription-params.ts';
 
-/** The processor's own limit for the running phase and those to come. */
+/** The processor's own limit for the running phase and future phases. */
 const phasesMax = 10;
 
-/** A time, or the word for the time of the request. */
+/** A time, or the word `now`. */
 const timeOrNow: Parser<number | 'now'> = (node, path) => (node === 'now' ? node : integer()(node, path));
 
 const phaseFields = {
@@ -62,7 +62,7 @@ export const updateParams = {
 
 type GivenPhase = Parsed<typeof phaseFields>;
 
-/** The phases that the parameters describe. Those that are over stay, also if they are left out. */
+/** The phases in the parameters. Past phases are kept, even if they are left out. */
 export function phasesFrom(
   store: Store,
   given: readonly GivenPhase[],
@@ -108,10 +108,10 @@ export function phasesFrom(
 function pricesOf(store: Store, phase: GivenPhase, subscription: Subscription, index: number): Price[] {
   const at = `phases[${index}][items]`;
   if (phase.items.length === 0) throw badParam('A phase needs at least one item.', at, 'parameter_missing');
-  // A price that is archived since can stay in use, as it does in the subscription itself.
-  const present = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
+  // A price that has been archived can stay in use, as in the subscription itself.
+  const current = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
   const prices = phase.items.map(
-    ({ price }, item) => present.get(price) ?? billablePrice(store, price, `${at}[${item}][price]`),
+    ({ price }, item) => current.get(price) ?? billablePrice(store, price, `${at}[${item}][price]`),
   );
   checkAlike(prices);
   if (prices[0]?.currency !== subscription.currency)
@@ -130,7 +130,7 @@ function givenDates(phase: GivenPhase, price: Price | undefined, now: number): G
         ? undefined
         : { interval: duration.interval, count: duration.interval_count ?? 1 },
     period: {
-      // The sandbox creates prices only with these four intervals; the package's type allows more.
+      // The sandbox creates prices only with these four intervals. The package's type allows more.
       interval: (price?.recurring?.interval ?? 'month') as Interval,
       count: price?.recurring?.interval_count ?? 1,
     },
@@ -162,7 +162,7 @@ function discountsOf(
   }));
 }
 
-/** Only the trial that the subscription is in can be kept or moved. */
+/** Only the current trial of the subscription can be kept or moved. */
 function trialEndOf(
   { trial_end: end }: GivenPhase,
   { status }: Subscription,

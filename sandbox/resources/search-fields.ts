@@ -2,12 +2,12 @@ import { badParam } from '../wire/wire-error.ts';
 import { type Clause, type SearchQuery, unsupportedField } from './search-query.ts';
 
 /**
- * What a field can be compared with. A token must be equal, in upper or lower case. A string can also contain the
- * value. A number can be compared.
+ * How a field is compared. A token must be equal, ignoring case. A string can also contain the value. A number can also
+ * be greater or less.
  */
 type FieldType = 'token' | 'string' | 'number';
 
-/** The processor's searchable fields, as far as the sandbox has them. Every resource also has `metadata`. */
+/** The processor's searchable fields that the sandbox has. Every resource also has `metadata`. */
 const fieldsOf: Readonly<Record<string, Readonly<Record<string, FieldType>>>> = {
   charges: {
     amount: 'number',
@@ -59,12 +59,12 @@ const fieldsOf: Readonly<Record<string, Readonly<Record<string, FieldType>>>> = 
   subscriptions: { canceled_at: 'number', created: 'number', status: 'string' },
 };
 
-/** Where a field is, if its name is not its path. */
+/** The path of a field, if it differs from the name. */
 const paths: Readonly<Record<string, string>> = {
   'invoices.subscription': 'parent.subscription_details.subscription',
 };
 
-/** The processor's own limit for a part of a string. */
+/** The processor's own limit for a substring. */
 const substringLengthMin = 3;
 
 type Plain = Readonly<Record<string, unknown>>;

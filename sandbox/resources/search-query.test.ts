@@ -77,7 +77,7 @@ describe('a field', () => {
       assert.equal(holds('customers', query, customer), expected, query);
   });
 
-  test('that the resource does not have, or an operator that its type does not have, is refused', () => {
+  test('is refused if the resource does not have it, or its type does not have the operator', () => {
     for (const query of [`colour:'red'`, `constructor:'x'`, `status:'active'`])
       assert.throws(
         () => holds('customers', query, {}),

@@ -5,7 +5,7 @@ type Operator = ':' | '~' | '<' | '<=' | '>' | '>=';
 
 /** One condition of a query, such as `-status:'canceled'`. */
 export interface Clause {
-  /** The field's path. In metadata, it is `metadata` and the key follows. */
+  /** The field's path. For metadata, `metadata` and then the metadata key. */
   readonly field: string;
   readonly metadataKey: string | null;
   readonly operator: Operator;
@@ -33,7 +33,7 @@ const separatorPattern = /\s+(?:(and|or)\s+)?/iy;
 
 /**
  * Parses the processor's query language: up to ten clauses, joined by AND (or a space) or by OR, but not by both. There
- * are no parentheses. A query that does not parse is an error: an empty result would look like an answer.
+ * are no parentheses. A malformed query is an error: an empty result would look like a valid response.
  */
 export function parseSearchQuery(query: string): SearchQuery {
   const source = query.trim();
@@ -77,7 +77,7 @@ function clauseOf(groups: Readonly<Record<string, string | undefined>>): Clause 
   return {
     field: key === undefined ? field : 'metadata',
     metadataKey: key === undefined ? null : unquote(key),
-    // The pattern admits only these operators.
+    // The pattern allows only these operators.
     operator: operator as Operator,
     value: isQuoted ? unquote(value) : value.toLowerCase() === 'null' ? null : value,
     isQuoted,

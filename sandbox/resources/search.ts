@@ -10,8 +10,8 @@ import { matcherOf } from './search-fields.ts';
 import { parseSearchQuery, type SearchQuery } from './search-query.ts';
 
 /**
- * Search with the processor's query language. The processor's search lags behind by up to a minute. The sandbox's is
- * up to date, unless the control API sets a lag.
+ * Search with the processor's query language. The processor's search lags behind by up to a minute. The sandbox's
+ * search is up to date, unless the control API sets a lag.
  */
 export function searchOperation<T extends WireObject>(
   resource: string,
@@ -48,7 +48,7 @@ export function searchOperation<T extends WireObject>(
   );
 }
 
-/** The key of the metadata index that all matches have, if the query requires one. */
+/** The entry of the metadata index that all matches share, if the query requires one. */
 function indexKeyOf({ clauses, match }: SearchQuery): string | undefined {
   if (match === 'any' && clauses.length > 1) return undefined;
   const clause = clauses.find(

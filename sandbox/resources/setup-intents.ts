@@ -77,7 +77,7 @@ function create(call: Call, params: Parsed<typeof createParams>): SetupIntent {
     description: params.description ?? null,
   });
   if (params.confirm !== true) return intent;
-  // The payment method is on the intent now.
+  // The payment method is now part of the intent.
   return confirm(call, intent, { ...params, payment_method: undefined, payment_method_data: undefined });
 }
 

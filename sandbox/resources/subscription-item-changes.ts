@@ -27,7 +27,7 @@ type ChangeParams = Partial<
   }>
 >;
 
-/** The change of items that the parameters ask for; null if they ask for none. */
+/** The change of items in the parameters. Null if there is none. */
 export function planFrom(call: Call, before: Subscription, params: ChangeParams): PlannedChange | null {
   const { items, billing_cycle_anchor: anchor } = params;
   if (items === undefined && anchor?.type !== 'now') return null;

@@ -5,7 +5,7 @@ import { required, text } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { pageParams, pageSizeDefault } from './listing.ts';
 
-/** Items are part of their subscription. They are changed with it. */
+/** Items are part of their subscription, and change with it. */
 export const subscriptionItemOperations: readonly Operation[] = [
   operation(
     { name: 'subscription_items.retrieve', method: 'GET', path: 'subscription_items/*' },

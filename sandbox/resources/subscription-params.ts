@@ -20,7 +20,7 @@ import { badParam, missing } from '../wire/wire-error.ts';
 export const itemsMax = 20;
 export const trialDaysMax = 730;
 export const quantityMax = 1_000_000;
-/** More than the processor has types. */
+/** More than the number of types at the processor. */
 const paymentMethodTypesMax = 100;
 
 export const cancellationDetails = object({
@@ -48,7 +48,7 @@ export const trialSettings = object({
   ),
 });
 
-/** A time, or the word for the time of the request. */
+/** A time, or the word `now`. */
 export const trialEnd: Parser<number | 'now'> = (node, path) =>
   node === 'now' ? node : integer()(node, path);
 
@@ -87,7 +87,7 @@ export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'n
 const anchorType = oneOf('now', 'unchanged');
 const anchorObject = object({ type: required(anchorType) });
 
-/** An object, or in older versions its type as a word. */
+/** An object, or in older versions its type as a string. */
 export const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
   typeof node === 'string'
     ? { type: anchorType(node, path), isWord: true }

@@ -39,7 +39,7 @@ export const subscriptionScheduleOperations: readonly Operation[] = [
     },
     {
       within: ({ customer }) => ({ customer }),
-      // Schedules of a test clock are only listed by their customer.
+      // Schedules of a test clock are listed only by their customer.
       where: (_store, params) => (schedule) =>
         (schedule.test_clock === null || params.customer !== undefined) &&
         isWithin(schedule.canceled_at, params.canceled_at) &&
@@ -56,7 +56,7 @@ function isWithin(at: number | null, wanted: Range | undefined): boolean {
   return at !== null && at > gt && at >= gte && at < lt && at <= lte;
 }
 
-/** The schedule that the path names, if it has not ended. */
+/** The schedule with the id in the path, if it has not ended. */
 function running(call: Call, verb: string, done: string): SubscriptionSchedule {
   const schedule = schedules.existing(call);
   if (schedule.status !== 'active')
@@ -97,7 +97,7 @@ function update(call: Call, params: Parsed<typeof updateParams>): SubscriptionSc
   return schedules.existing(call);
 }
 
-/** Gives the subscription what the running phase says now, and the end of the schedule. */
+/** Applies the current values of the running phase to the subscription, and the end of the schedule. */
 function follow(
   { store, baseUrl }: Call,
   before: Subscription,
@@ -113,7 +113,7 @@ function follow(
   if (phase === undefined || !changesPhase) return;
   const applied = applyPhase(store, ending, phase, schedule, baseUrl);
   if (applied.status !== 'trialing' || params.phases === undefined) return;
-  // A phase that does not repeat the end of the trial ends it.
+  // A phase without the end of the trial ends the trial.
   if (phase.trial_end === null) endTrial(store, applied, baseUrl);
   else if (phase.trial_end !== applied.trial_end) moveTrial(store, applied, phase.trial_end, baseUrl);
 }

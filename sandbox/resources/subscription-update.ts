@@ -1,5 +1,5 @@
+import { applyChange } from '../billing/apply-change.ts';
 import { changeDiscounts } from '../billing/discount.ts';
-import { makeChange } from '../billing/make-change.ts';
 import { dropUpdate } from '../billing/pending-update.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
@@ -34,7 +34,7 @@ import {
   trialSettings,
 } from './subscription-params.ts';
 
-/** A subscription can be changed while it waits for a payment, so updates have one behaviour more. */
+/** A subscription can be changed while it waits for a payment, so updates allow one more behavior. */
 const updateBehavior = oneOf(
   'allow_incomplete',
   'default_incomplete',
@@ -84,7 +84,7 @@ export function updateFrom(call: Call, given: Subscription, params: UpdateParams
   const updated =
     plan === null
       ? updateSubscription(store, before, changes)
-      : makeChange(store, before, plan, changes, {
+      : applyChange(store, before, plan, changes, {
           behavior: params.payment_behavior ?? 'allow_incomplete',
           offSession: params.off_session ?? false,
           metadata: params.metadata == null ? null : applyMetadata({}, params.metadata),
@@ -114,7 +114,7 @@ function checkUpdatable(call: Call, before: Subscription, params: UpdateParams):
     checkMethod(call.store, params.default_payment_method, before.customer);
 }
 
-/** What the processor can keep in a pending update. */
+/** The changes that the processor can keep in a pending update. */
 const holdable: ReadonlySet<string> = new Set([
   'billing_cycle_anchor',
   'cancel_at_period_end',
@@ -147,11 +147,11 @@ function withoutConflict(store: Store, before: Subscription, params: UpdateParam
     params.trial_end !== undefined ||
     (held !== null && params.cancel_at_period_end !== undefined && params.cancel_at_period_end !== held);
   if (before.pending_update === null || !contradicts) return before;
-  // Another pending update replaces it; any other change makes it expire.
+  // Another pending update replaces it. Any other change makes it expire.
   return dropUpdate(store, before, { expires: params.payment_behavior !== 'pending_if_incomplete' });
 }
 
-/** What changes without an effect on any invoice. */
+/** The changes without an effect on any invoice. */
 function settingsFrom(store: Store, before: Subscription, params: UpdateParams): Partial<Subscription> {
   return {
     ...(params.default_payment_method === undefined
@@ -178,7 +178,7 @@ function settingsFrom(store: Store, before: Subscription, params: UpdateParams):
   };
 }
 
-/** A schedule decides when its subscription ends. Items can be changed beside it. */
+/** A schedule decides when its subscription ends. Items can still be changed directly. */
 function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
   const cancels = params.cancel_at !== undefined || params.cancel_at_period_end !== undefined;
   if (schedule !== null && cancels)
@@ -187,7 +187,7 @@ function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
     );
 }
 
-/** The discounts come first, so that what the other changes bill has them. An empty list changes nothing. */
+/** Discounts are applied first, so that they affect what the other changes bill. An empty list changes nothing. */
 function withDiscounts(store: Store, before: Subscription, { discounts: given }: UpdateParams): Subscription {
   if (given === undefined || given?.length === 0) return before;
   const items = before.items.data.map(({ price, quantity }) => ({ price, quantity: quantity ?? 1 }));
@@ -238,7 +238,7 @@ function cancellationOf(
   };
 }
 
-/** Undefined if nothing changes: a date that was set alone is only cleared as one. */
+/** Undefined if nothing changes: `false` does not clear a date that was set with `cancel_at`. */
 function endWithPeriod(subscription: Subscription, ends: boolean): number | null | undefined {
   if (ends) return periodOf(subscription).end;
   return subscription.cancel_at_period_end ? null : undefined;

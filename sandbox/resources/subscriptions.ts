@@ -96,7 +96,7 @@ export const subscriptionOperations: readonly Operation[] = [
     { invoice_now: bool, prorate: bool, cancellation_details: cancellationDetails },
     (call, params) => {
       const subscription = subscriptions.existing(call);
-      // The processor answers 404 when a subscription has already ended.
+      // The processor responds with 404 if a subscription has already ended.
       if (subscription.ended_at !== null) throw missing('subscription', subscription.id);
       return cancelSubscription(call.store, subscription, 'cancellation_requested', {
         comment: params.cancellation_details?.comment ?? null,
@@ -121,7 +121,7 @@ export const subscriptionOperations: readonly Operation[] = [
         if (id !== undefined) existing(store.testClocks, id, 'test_clock');
       },
       within: ({ customer, test_clock }) => ({ customer, test_clock }),
-      // Subscriptions of a test clock are only listed by their clock or their customer.
+      // Subscriptions of a test clock are listed only by their clock or their customer.
       where: (_store, params) => (subscription) =>
         (subscription.test_clock === null || (params.customer ?? params.test_clock) !== undefined) &&
         hasStatus(subscription.status, params.status) &&

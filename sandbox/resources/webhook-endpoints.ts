@@ -16,7 +16,7 @@ import {
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
-/** More than there are event types. */
+/** More than the number of event types. */
 const enabledEventsMax = 500;
 /** The processor's own limit in test mode. */
 const endpointsMax = 16;

@@ -4,7 +4,7 @@ import type { Memo } from './memos.ts';
 /** The processor lists events for 30 days. */
 export const eventLifetimeSeconds = 30 * 24 * 60 * 60;
 
-/** An event, with its object as it was at that time. */
+/** An event, with its object as it was at the time. */
 export interface StoredEvent extends WireObject {
   readonly object: 'event';
   readonly type: EventType;
@@ -14,10 +14,10 @@ export interface StoredEvent extends WireObject {
   readonly request: { readonly id: string | null; readonly idempotency_key: string | null } | null;
 }
 
-/** The request that causes a change; null if the clock does. */
+/** The request that causes a change. Null if the clock causes it. */
 export type Cause = { readonly requestId: string; readonly idempotencyKey: string | null } | null;
 
-/** What one transaction did, in order. Collections are given by name. */
+/** The changes of one transaction, in order. Collections are given by name. */
 export interface Changes {
   readonly puts: { readonly collection: string; readonly value: WireObject }[];
   readonly removals: { readonly collection: string; readonly id: string }[];

@@ -12,7 +12,7 @@ interface Thing {
 }
 
 const things = fc.array(
-  // Mostly forward in time, as the world's clock moves; a test clock can be anywhere.
+  // Times mostly increase, like the world's clock. A test clock can have any time.
   fc.record({ step: fc.integer({ min: -3, max: 3 }), owner: fc.constantFrom('a', 'b', null) }),
   { maxLength: 30 },
 );
@@ -34,7 +34,7 @@ function build(parts: readonly { step: number; owner: string | null }[]) {
   return { collection, all: all.toSorted((a, b) => a.created - b.created) };
 }
 
-test('a list is what filtering, sorting and cutting everything would give', async () => {
+test('a list equals the result of filtering, sorting and slicing all objects', async () => {
   await assertProperty(
     fc.property(
       things,
@@ -100,7 +100,7 @@ test('a change moves an object between index keys without changing its place', (
   assert.deepEqual(collection.allWithin('owner', 'b'), []);
 });
 
-test('a list within two indexes holds only the objects that are in both', () => {
+test('a list within two indexes contains only the objects that are in both', () => {
   const collection = new Collection<Thing>({
     name: 'things',
     noun: 'thing',
@@ -126,7 +126,7 @@ test('an object created too early is not found', () => {
   assert.equal(collection.get('t0', 6), undefined);
 });
 
-test('removing forgets an object everywhere', () => {
+test('removing an object removes it everywhere', () => {
   const { collection } = build([
     { step: 1, owner: 'a' },
     { step: 1, owner: 'a' },

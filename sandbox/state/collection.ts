@@ -14,8 +14,8 @@ import {
 
 export interface ListQuery<T> {
   /**
-   * Index keys that an object must have, by index. The list is read from the first index that has a key; without any,
-   * it is read from the whole collection.
+   * Index keys that an object must have, by index. The list is read from the first index with an index key. Without
+   * any, it is read from the whole collection.
    */
   readonly within?: Readonly<Record<string, string | undefined>> | undefined;
   readonly created?: Range | undefined;
@@ -40,9 +40,9 @@ export interface Kind<T> {
   /** The name in "No such …" errors. */
   readonly noun: string;
   readonly idPrefix: string;
-  /** How many random characters follow the prefix. */
+  /** The number of random characters after the prefix. */
   readonly idLength?: number;
-  /** The keys of an object in each index. */
+  /** The index keys of an object, by index. */
   readonly indexes?: Readonly<Record<string, KeysOf<T>>>;
 }
 
@@ -193,7 +193,7 @@ export class Collection<T extends WireObject> {
     const take = (entry: Entry<T> | undefined): boolean => {
       this.visited += 1;
       if (entry !== undefined && matchesQuery(entry.value)) matches.push(entry.value);
-      // One match more than the page holds means that there is another page.
+      // If there is one match more than the page holds, there is another page.
       return matches.length <= query.limit;
     };
     const cursor = this.#byId.get(query.endingBefore ?? query.startingAfter ?? '');
@@ -211,12 +211,12 @@ export class Collection<T extends WireObject> {
     return this.#indexes.some((index) => index.name === name);
   }
 
-  /** All objects under one key of an index, oldest first. */
+  /** All objects under one index key, oldest first. */
   allWithin(index: string, key: string): T[] {
     return (this.#index(index).entries.get(key) ?? []).map((entry) => entry.value);
   }
 
-  /** Removes the object from everything but the order. */
+  /** Removes the object from everything except the order. */
   #forget(value: T): void {
     const entry = this.#byId.get(value.id);
     if (entry === undefined) return;
@@ -232,9 +232,9 @@ export class Collection<T extends WireObject> {
   }
 }
 
-/** Undefined for a deleted customer: its place in the order gives the time. */
+/** Undefined for a deleted customer, whose time is known from its place in the order. */
 function createdAt(value: WireObject): number | undefined {
   if ('created' in value && typeof value.created === 'number') return value.created;
-  // An invoice item calls it `date`.
+  // An invoice item names it `date`.
   return 'date' in value && typeof value.date === 'number' ? value.date : undefined;
 }

@@ -194,7 +194,7 @@ export class Collections {
     return this.collection(collection)?.get(id);
   }
 
-  /** The objects of all kinds under one key of an index, such as everything of one customer. */
+  /** The objects of all kinds under one index key, such as all objects of one customer. */
   allWithin(index: string, key: string): { readonly collection: AnyCollection; readonly id: string }[] {
     return [...this.#byName.values()].flatMap((collection) =>
       collection.hasIndex(index)
@@ -219,7 +219,7 @@ export class Collections {
   }
 }
 
-/** The key of the metadata index. Search ignores the case of values. */
+/** The index key for metadata. Search ignores the case of values. */
 export function metadataKey(key: string, value: string): string {
   return `${key}=${value.toLowerCase()}`;
 }

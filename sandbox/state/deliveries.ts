@@ -7,7 +7,7 @@ interface Undelivered {
   readonly givenUp: Set<string>;
 }
 
-/** Undelivered events and their endpoints. An event that reached all its endpoints is not kept here. */
+/** Undelivered events and their endpoints. An event that reached all its endpoints is removed. */
 export class Deliveries {
   readonly #undelivered = new Map<string, Undelivered>();
 
@@ -24,7 +24,7 @@ export class Deliveries {
     if (entry.waiting.size === 0 && entry.givenUp.size === 0) this.#undelivered.delete(eventId);
   }
 
-  /** How many endpoints the event has not reached: the event's `pending_webhooks`. */
+  /** The number of endpoints that the event has not reached: its `pending_webhooks`. */
   countOf(eventId: string): number {
     const entry = this.#undelivered.get(eventId);
     return entry === undefined ? 0 : entry.waiting.size + entry.givenUp.size;

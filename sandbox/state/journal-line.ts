@@ -6,12 +6,12 @@ import { type Memo, type Memos, memoLifetimeMs } from './memos.ts';
 import type { SandboxClock } from './sandbox-clock.ts';
 import type { Settings } from './settings.ts';
 
-/** An event without its subject. The line holds the subject among its object versions. */
+/** An event without its subject. The line contains the subject among its object versions. */
 type EventPart = Omit<StoredEvent, 'object' | 'subject'>;
 
 /**
- * One line of the journal. Events and remembered responses mostly contain objects that the same line stores. Each
- * object version is therefore written once, in `v`, and the other parts refer to it by position.
+ * One line of the journal. Events and remembered responses mostly contain objects that the same line stores. So each
+ * object version is written once, in `v`, and the other parts refer to it by position.
  */
 export interface JournalLine {
   readonly at: number;

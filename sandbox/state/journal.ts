@@ -3,10 +3,11 @@ import { type FileHandle, mkdir, open, rename, rm, truncate } from 'node:fs/prom
 import { dirname } from 'node:path';
 
 /**
- * An append-only file of JSON lines. Lines appended during a write go out together in the next write, so a hundred
- * concurrent requests cost one write. A request is answered only after `written()`, so a killed process loses nothing
- * that it acknowledged. A power failure may lose data, because the sandbox does not call fsync. The first line creates
- * the file. It is closed when no line has been written for a while, so that thousands of idle journals hold no files.
+ * An append-only file of JSON lines. Lines that are appended during a write go out together in the next write, so a
+ * hundred concurrent requests cost one write. The response to a request is sent only after `written()`, so a killed
+ * process loses nothing that it acknowledged. A power failure may lose data, because the sandbox does not call fsync.
+ * The first line creates the file. The file is closed after a while without writes, so that thousands of idle journals
+ * do not hold open files.
  */
 export class Journal {
   readonly #path: string;
@@ -65,8 +66,8 @@ export class Journal {
   }
 
   /**
-   * Replaces the file atomically: after a crash there is either the old file or the new one. `lines` is called when
-   * no other write is in progress. The new lines replace all lines appended before that; later ones follow them.
+   * Replaces the file atomically: after a crash there is either the old file or the new one. `lines` is called when no
+   * other write is in progress. The new lines replace all lines that were appended before. Later lines follow them.
    */
   async rewrite(lines: () => Iterable<unknown>): Promise<void> {
     await this.written();
@@ -120,7 +121,7 @@ export class Journal {
     else this.#occupy(this.#closeFile());
   }
 
-  /** Lets lines wait until the work on the file is done. */
+  /** Keeps lines waiting until the work on the file is done. */
   #occupy(work: Promise<void>): Promise<void> {
     this.#writing = work.finally(() => {
       this.#writing = null;

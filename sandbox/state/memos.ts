@@ -1,14 +1,14 @@
 /** The first response to a request with an idempotency key. */
 export interface Memo {
   readonly path: string;
-  /** A hash of the parameters. The same key with other parameters is an error. */
+  /** A hash of the parameters. The same idempotency key with other parameters is an error. */
   readonly fingerprint: string;
   readonly status: number;
   readonly body: object;
   readonly atMs: number;
 }
 
-/** The processor forgets keys after a day; here, a day of real time. */
+/** The processor forgets idempotency keys after a day. Here this is a day of real time. */
 export const memoLifetimeMs = 24 * 60 * 60 * 1_000;
 
 /** Remembered responses, oldest first. They expire in this order. */

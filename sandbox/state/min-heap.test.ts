@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
 import { MinHeap } from './min-heap.ts';
 
-test('what was pushed comes out by time, and in order of pushing at the same time', async () => {
+test('items come out in order of time, and items with the same time in the order of their insertion', async () => {
   await assertProperty(
     fc.property(fc.array(fc.integer({ min: 0, max: 5 })), (times) => {
       const heap = new MinHeap<number>();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { previousAttributes } from './previous-attributes.ts';
 
-test('only what differs is shown, nested objects by their parts and arrays whole', () => {
+test('only differences are shown, nested objects by attribute and arrays in full', () => {
   const before = { id: 'x', name: 'old', metadata: { a: '1', b: '2' }, list: [1, 2], same: { deep: [1] } };
   const after = {
     id: 'x',
@@ -18,6 +18,6 @@ test('only what differs is shown, nested objects by their parts and arrays whole
   });
 });
 
-test('nothing differs: nothing is shown', () => {
+test('if nothing differs, nothing is shown', () => {
   assert.equal(previousAttributes({ a: { b: [1] } }, { a: { b: [1] } }), null);
 });

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 
 /**
  * The `previous_attributes` of an `*.updated` event: the attributes that differ, with their previous values. A nested
- * object shows only its differing attributes; an array is shown in full. Returns null if nothing differs.
+ * object shows only its differing attributes. An array is shown in full. Returns null if nothing differs.
  */
 export function previousAttributes(before: object, after: object): Record<string, unknown> | null {
   const then = new Map<string, unknown>(Object.entries(before));

@@ -59,14 +59,14 @@ test('a payment method stays as long as a payment or a customer has it', () => {
   const paid = add();
   const attached = add();
   store.transact(null, () => {
-    const made = {
+    const input = {
       amount: 500,
       currency: 'eur',
       customer: null,
       metadata: {},
       automaticPaymentMethods: null,
     };
-    const intent = createPaymentIntent(store, made);
+    const intent = createPaymentIntent(store, input);
     store.change(store.paymentIntents, intent, { payment_method: paid.id });
     store.change(store.paymentMethods, attached, { customer: 'cus_1' });
   });

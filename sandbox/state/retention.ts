@@ -2,20 +2,20 @@ import type { WireObject } from '../wire/objects.ts';
 
 /** How many obsolete entries a world keeps of each kind. The processor has no such limits. */
 export interface Retention {
-  /** Events that have been delivered. A test suite reads far fewer, and they take some 130 MB. */
+  /** Delivered events. A test suite reads far fewer, and they take about 130 MB. */
   readonly eventsMax: number;
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
-  /** Deleted customers, and payment methods without a customer and a payment. They take some 10 MB. */
+  /** Deleted customers, and payment methods without a customer or a payment. They take about 10 MB. */
   readonly spentMax: number;
 }
 
 export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_000, spentMax: 10_000 };
 
 /**
- * The objects that the processor still shows although they cannot be used: deleted customers, and payment methods that
- * were detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it
- * creates would grow forever.
+ * Objects that the processor still shows although they cannot be used: deleted customers, and payment methods that were
+ * detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it creates
+ * would grow forever.
  */
 export class SpentObjects {
   readonly #max: number;
@@ -26,7 +26,7 @@ export class SpentObjects {
     this.#max = max;
   }
 
-  /** Records the new version of an object. Returns the object that is forgotten in its place, if any. */
+  /** Records the new version of an object. Returns the object that is removed to make room, if any. */
   note(
     collection: string,
     value: WireObject,

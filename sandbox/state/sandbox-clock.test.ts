@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SandboxClock } from './sandbox-clock.ts';
 
-test('the time of a request is one second, also if the next second begins meanwhile', () => {
+test('the time of a request does not change, even if the next second begins during the request', () => {
   let realMs = 1_000_999;
   const clock = new SandboxClock(() => realMs);
   const seen = clock.at(null, () => {

@@ -1,6 +1,6 @@
 /**
  * The sandbox's own time: real time plus an offset that only grows. Objects and events use it. Signatures, retries and
- * idempotency keys use real time; otherwise every webhook would look stale after the clock was moved.
+ * idempotency keys use real time. Otherwise, every webhook would look stale after the clock was moved.
  */
 export class SandboxClock {
   readonly #realNowMs: () => number;
@@ -11,7 +11,7 @@ export class SandboxClock {
   #begunAt: number | null = null;
   /** The due time of the item in progress. */
   #heldAt: number | null = null;
-  /** Time never goes below the latest event, even if the machine's clock goes back: lists rely on this order. */
+  /** Never goes below the latest event, even if the machine's clock does: lists rely on this order. */
   #latest = 0;
 
   constructor(realNowMs: () => number = Date.now) {
@@ -41,8 +41,8 @@ export class SandboxClock {
   }
 
   /**
-   * Runs the work at the time of a test clock. Null is the world's time, which stands still meanwhile: what one request
-   * says about now is one second. The work is synchronous, so no other work sees that time.
+   * Runs the work at the time of a test clock. Null is the world's time, which does not change during the work, so that
+   * one request always sees the same second. The work is synchronous, so no other work sees that time.
    */
   at<T>(seconds: number | null, work: () => T): T {
     const before = { frozenAt: this.#frozenAt, begunAt: this.#begunAt };
@@ -66,7 +66,7 @@ export class SandboxClock {
     this.#latest = Math.max(this.#latest, seconds);
   }
 
-  /** Continues from the latest event. A process killed while it moved its clock leaves events in the future. */
+  /** Continues from the latest event. A process killed while moving its clock leaves events in the future. */
   catchUp(): void {
     if (this.#latest > this.#running()) this.runOnFrom(this.#latest);
   }

@@ -3,11 +3,11 @@ import type { WireObject } from '../wire/objects.ts';
 interface Unindexed {
   /** Search shows `shown` until this time. */
   readonly until: number;
-  /** The previous version; undefined if the object is new. */
+  /** The previous version. Undefined if the object is new. */
   readonly shown: WireObject | undefined;
 }
 
-/** The changes that search does not show yet: the processor's search lags behind its lists. */
+/** The changes that search does not show yet, because the processor's search lags behind its lists. */
 export class SearchLag {
   readonly #byId = new Map<string, Unindexed[]>();
 
@@ -20,14 +20,14 @@ export class SearchLag {
     else entries.push(entry);
   }
 
-  /** The version of the object that search shows; undefined if it shows none. */
+  /** The version of the object that search shows. Undefined if it shows none. */
   versionOf<T extends WireObject>(value: T, now: number): T | undefined {
     const entry = this.#byId.get(value.id)?.find(({ until }) => until > now);
     // Versions of one object have one type.
     return entry === undefined ? value : (entry.shown as T | undefined);
   }
 
-  /** Whether search shows every object as it is. */
+  /** Whether search shows the current version of every object. */
   isUpToDate(now: number): boolean {
     this.#forgetIndexed(now);
     return this.#byId.size === 0;

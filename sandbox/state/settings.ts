@@ -4,11 +4,11 @@ export interface Settings {
   readonly deliveryMode: DeliveryMode;
   /** What happens to a subscription when the last retry of a renewal payment fails. */
   readonly afterDunning: 'cancel' | 'pause' | 'unpaid';
-  /** What happens to it when the first attempt fails. Journals from before it existed do not have it. */
+  /** What happens to it when the first attempt fails. Older journals do not have it. */
   readonly firstFailure?: 'past_due' | 'pause';
-  /** How a subscription that was paused after a failure goes on when its invoice is paid. */
+  /** How a subscription that was paused after a failure continues when its invoice is paid. */
   readonly resumption?: 'keep_anchor' | 'manual' | 'reset_anchor';
-  /** How long search takes to show a change. Journals from before it existed do not have it. */
+  /** How long search takes to show a change. Older journals do not have it. */
   readonly searchLagSeconds?: number;
 }
 

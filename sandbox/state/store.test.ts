@@ -86,7 +86,7 @@ test('events never go back in time, whatever the machine’s clock does', () => 
   assert.equal(second, first);
 });
 
-test('remembered answers expire after a day of real time', () => {
+test('remembered responses expire after a day of real time', () => {
   let realNowMs = 1_800_000_000_000;
   const store = new Store(new SandboxClock(() => realNowMs));
   const memo = { path: '/v1', fingerprint: 'f', status: 200, body: {}, atMs: realNowMs };

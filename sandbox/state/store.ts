@@ -12,7 +12,7 @@ import { SandboxClock } from './sandbox-clock.ts';
 import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
 
-/** Pruning is cheap at this rate, and events that are no longer kept stay a small part of memory. */
+/** Pruning is cheap at this rate, and expired events stay a small part of memory. */
 const pruneEveryEvents = 10_000;
 
 /**
@@ -26,7 +26,7 @@ export class Store extends Collections {
   readonly memos: Memos;
   readonly deliveries = new Deliveries();
   readonly searchLag = new SearchLag();
-  /** The endpoint from the start options, besides those registered through the API. */
+  /** The endpoint from the start options, in addition to those registered through the API. */
   builtInEndpointId: string | null = null;
   settings: Settings = defaultSettings;
 
@@ -45,7 +45,7 @@ export class Store extends Collections {
     this.#spent = new SpentObjects(retention.spentMax);
   }
 
-  /** Calls the listener after each transaction with what it did. */
+  /** Calls the listener after each transaction, with its changes. */
   onChanges(listener: (changes: Changes) => void): void {
     this.#listeners.push(listener);
   }
@@ -54,7 +54,7 @@ export class Store extends Collections {
     this.#journal = journal;
   }
 
-  /** Resolves once all changes made so far are in the journal. */
+  /** Resolves once all changes so far are in the journal. */
   async written(): Promise<void> {
     await this.#journal?.written();
   }
@@ -64,7 +64,7 @@ export class Store extends Collections {
     return this.clock.now();
   }
 
-  /** The time of payments and events. Test clocks don't change it, as at the processor. */
+  /** The time of payments and events. As at the processor, test clocks do not change it. */
   worldNow(): number {
     return this.clock.worldNow();
   }
@@ -193,7 +193,7 @@ export class Store extends Collections {
     return line.atMs;
   }
 
-  /** Removes expired responses, and events without a pending delivery that are expired or too many. */
+  /** Removes expired responses. Also removes events without a pending delivery that are expired or exceed the limit. */
   forgetExpired(): void {
     this.#eventsSincePruning = 0;
     this.memos.forgetExpired(this.clock.realNowMs());
@@ -210,7 +210,7 @@ export class Store extends Collections {
   }
 
   async reset(): Promise<void> {
-    // The memory is cleared together with the journal, so that no change made meanwhile is only in one of them.
+    // The memory is cleared together with the journal, so that a concurrent change is never in only one of them.
     if (this.#journal === null) this.#clear();
     else
       await this.#journal.rewrite(() => {
@@ -263,7 +263,7 @@ export class Store extends Collections {
       this.forgetExpired();
   }
 
-  /** Not written to the journal: reading it forgets the same objects. */
+  /** Not written to the journal: reading the journal removes the same objects. */
   #forgetSpent(collection: string, value: Wire.WireObject): void {
     const forgotten = this.#spent.note(collection, value);
     if (forgotten === undefined) return;

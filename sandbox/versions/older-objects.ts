@@ -18,7 +18,7 @@ import type {
   WireObject,
 } from '../wire/objects.ts';
 
-/** Turns objects of the store, wherever they are in a value, into the shape that a version has. */
+/** Converts objects of the store, anywhere in a value, to the shape of a version. */
 export type Shape = (value: unknown) => unknown;
 
 /** Undefined if the version has the shape of the store. */
@@ -76,7 +76,7 @@ function olderSubscription(store: Store, subscription: Subscription): object {
   return { ...rest, current_period_start: start, current_period_end: end, discount };
 }
 
-/** The only discount that the oldest clients know. It is still in the current shape. */
+/** The only discount that the oldest clients support. It still has the current shape. */
 function firstDiscount(store: Store, [first]: readonly string[]): Discount | null {
   return first === undefined ? null : (store.discounts.get(first) ?? null);
 }

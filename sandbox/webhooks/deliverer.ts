@@ -112,7 +112,7 @@ export class Deliverer {
       }
   }
 
-  /** Gives up the pending deliveries to a deleted endpoint. */
+  /** Drops the pending deliveries to a deleted endpoint. */
   #forget(endpointId: string): void {
     const lane = this.#lanes.get(endpointId);
     if (lane === undefined) return;
@@ -134,7 +134,7 @@ export class Deliverer {
     return lane;
   }
 
-  /** Returns true if the delivery is finished: delivered, given up, or no longer pending. */
+  /** Returns true if the delivery is finished: delivered, abandoned, or no longer pending. */
   async #attempt(eventId: string, endpointId: string): Promise<boolean> {
     const { deliveries, events, clock } = this.#store;
     const event = events.get(eventId);

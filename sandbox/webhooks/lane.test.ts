@@ -16,13 +16,13 @@ function scripted() {
   );
   const end = async (eventId: string, settled: boolean) => {
     endings.get(eventId)?.(settled);
-    // Everything that follows from an ended attempt happens in microtasks.
+    // All consequences of an ended attempt run in microtasks.
     await new Promise((resolve) => setImmediate(resolve));
   };
   return { lane, started, end };
 }
 
-test('deliveries start in order and only so many at a time', async (t) => {
+test('deliveries start in order and only a few at a time', async (t) => {
   const { lane, started, end } = scripted();
   const ids = Array.from({ length: inFlightMax + 2 }, (_, index) => `evt_${index}`);
   for (const id of ids) lane.push(id);
@@ -35,7 +35,7 @@ test('deliveries start in order and only so many at a time', async (t) => {
   t.after(() => lane.close());
 });
 
-test('one that fails waits aside while the next ones go on, and a flush tries it again', async (t) => {
+test('a failed delivery waits while the next ones continue, and a flush retries it', async (t) => {
   const { lane, started, end } = scripted();
   t.after(() => lane.close());
   lane.push('bad');
@@ -50,7 +50,7 @@ test('one that fails waits aside while the next ones go on, and a flush tries it
   assert.equal(lane.size, 0);
 });
 
-test('what is held starts only with a flush or when it is let go', async (t) => {
+test('paused deliveries start only with a flush or when they are resumed', async (t) => {
   const { lane, started, end } = scripted();
   t.after(() => lane.close());
   lane.hold(true);
@@ -66,7 +66,7 @@ test('what is held starts only with a flush or when it is let go', async (t) => 
   await end('second', true);
 });
 
-test('a closed lane waits for what is in flight and starts nothing more', async () => {
+test('a closed lane waits for attempts in progress and starts no more', async () => {
   const { lane, started, end } = scripted();
   lane.push('flying');
   const closed = lane.close();

@@ -3,10 +3,10 @@ import { MinHeap } from '../state/min-heap.ts';
 /** Enough for high throughput, and few enough that events arrive roughly in order. */
 export const inFlightMax = 8;
 
-/** The queue drops its taken entries after this many, so that the cost per entry is small. */
+/** The queue removes its taken entries after this many, so that the cost per entry is small. */
 const takenMax = 10_000;
 
-/** The delay doubles from a second to an hour: fast recovery from short outages, little load in long ones. */
+/** The delay doubles from a second to an hour: fast recovery from short outages, and little load during long ones. */
 const retryDelayMsMin = 1_000;
 const retryDelayMsMax = 60 * 60 * 1_000;
 

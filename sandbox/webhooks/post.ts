@@ -7,7 +7,7 @@ const timeoutMs = 20_000;
 /** Idle connections of many worlds would use up the receiver's and the sandbox's sockets. */
 const idleMs = 5_000;
 
-/** Sends webhooks over keep-alive connections. Only a 2xx is a success; a redirect is a failure. */
+/** Sends webhooks over keep-alive connections. Only a 2xx is a success. A redirect is a failure. */
 export class Poster {
   readonly #agents: { readonly http: http.Agent; readonly https: https.Agent };
 

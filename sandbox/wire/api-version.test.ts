@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import Stripe from 'stripe';
 import { apiVersion, checkVersion, mayUseOld, sees } from './api-version.ts';
 
-test('the sandbox speaks the version that the package pins', () => {
+test('the sandbox uses the version that the package pins', () => {
   assert.equal(apiVersion, Stripe.API_VERSION);
 });
 
@@ -14,7 +14,7 @@ test('released versions are accepted, others are not', () => {
     assert.throws(() => checkVersion(version), { message: `Invalid Stripe API version: ${version}` });
 });
 
-test('a version sees the changes up to its date, and may use what later ones removed', () => {
+test('a version sees the changes up to its date, and may use features that later versions removed', () => {
   assert.deepEqual(
     ['2025-02-24.acacia', '2025-03-31.basil', null].map((version) => [
       sees(version, 'invoicePayments'),

@@ -34,7 +34,7 @@ export function checkVersion(version: string, param?: string): string {
 
 /** The date of each change that callers notice. */
 const changedIn = {
-  /** Intents accept the processor's choice of payment methods by default. */
+  /** Intents accept by default the payment methods that the processor chooses. */
   automaticPaymentMethods: '2023-08-16',
   /** Payments are captured asynchronously by default. */
   asynchronousCapture: '2024-04-10',
@@ -54,12 +54,12 @@ export function sees(version: string | null, change: Change): boolean {
   return version === null || version >= changedIn[change];
 }
 
-/** Whether a caller may still send what the change removed. Callers that name no version may: theirs is unknown. */
+/** Whether a caller may still send what the change removed. Callers with an unknown version may. */
 export function mayUseOld(version: string | null, change: Change): boolean {
   return version === null || version < changedIn[change];
 }
 
-/** A header can have any length; released versions are shorter than this. */
+/** A header can have any length. Released versions are shorter than this. */
 const versionLengthMax = 100;
 
 function shortVersion(version: string): string {

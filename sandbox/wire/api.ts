@@ -29,7 +29,7 @@ export interface ApiResponse {
   readonly body: object;
   readonly requestId: string;
   readonly replayed: boolean;
-  /** The API version of the body, if the request names one that exists. */
+  /** The API version of the body, if the request names an existing one. */
   readonly version: string | null;
   /** Sandbox time of the response, in Unix seconds. */
   readonly at: number;
@@ -39,7 +39,7 @@ export type LogError = (fields: object, message: string) => void;
 
 /** Finds the world of a request. */
 interface WorldLookup {
-  /** The world of all keys that name none. */
+  /** The world of all API keys without a world name. */
   readonly default: World;
   /** The world with this name. The first request opens it. */
   open(name: string): World | Promise<World>;
@@ -262,7 +262,7 @@ function keyInUse(key: string): WireError {
   });
 }
 
-/** Only a 500 is remembered: the processor's API produces it after it has seen the idempotency key. */
+/** Only a 500 is remembered: the processor's API returns it after it has stored the idempotency key. */
 function faultError(fault: Fault & { readonly kind: 'error' }): WireError {
   return new WireError(
     fault.status,

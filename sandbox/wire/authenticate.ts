@@ -3,12 +3,12 @@ import { WireError } from './wire-error.ts';
 
 export interface Identity {
   readonly fromBrowser: boolean;
-  /** The world that the key names; null for the default world. */
+  /** The world name in the API key. Null for the default world. */
   readonly worldName: string | null;
 }
 
 /**
- * Accepts any test key: as a bearer token, as the user name of basic authentication, or, as browsers send it, as the
+ * Accepts any test API key: as a bearer token, as the user name of basic authentication or, as browsers send it, as the
  * parameter `key`. Removes that parameter from the form.
  */
 export function authenticate(authorization: string | undefined, form: FormMap): Identity {
@@ -24,7 +24,7 @@ export function authenticate(authorization: string | undefined, form: FormMap): 
   return identityOf(key);
 }
 
-/** The same for the control API, which also works without a key. A key that cannot be read is an error. */
+/** The same for the control API, which also works without an API key. A malformed API key is an error. */
 export function authenticateControl(authorization: string | undefined): string | null {
   if (authorization === undefined || authorization === '') return null;
   return identityOf(keyFromHeader(authorization) ?? '').worldName;
@@ -42,7 +42,7 @@ function identityOf(key: string): Identity {
   const [, kind, rest = ''] = /^(sk|rk|pk)_test_(\S+)$/.exec(key) ?? [];
   if (kind === undefined) throw invalidKey(`Invalid API Key provided: ${masked(key)}`);
   const name = rest.startsWith(worldPrefix) ? rest.slice(worldPrefix.length) : null;
-  // Using the default world for a misspelt name would mix the objects of two test suites.
+  // Using the default world for a misspelled name would mix the objects of two test suites.
   if (name !== null && !isWorldName(name))
     throw invalidKey(
       `Invalid API Key provided: ${masked(key)}. After "${worldPrefix}" comes a name of 1 to ${worldNameLengthMax} letters, digits, hyphens and underscores.`,
@@ -63,7 +63,7 @@ function keyFromHeader(authorization: string | undefined): string | undefined {
   return Buffer.from(credentials, 'base64').toString('utf8').split(':')[0];
 }
 
-/** Shows enough to tell two keys apart, but not enough to use one. */
+/** Shows enough to tell two API keys apart, but not enough to use one. */
 function masked(key: string): string {
   return key.length <= 12 ? '*'.repeat(key.length) : `${key.slice(0, 8)}${'*'.repeat(8)}${key.slice(-4)}`;
 }

@@ -9,7 +9,7 @@ const levelsMax = 4;
 
 type Plain = Readonly<Record<string, unknown>>;
 
-/** Copies the response and replaces the references at these paths with the objects they refer to, in this shape. */
+/** Copies the response and replaces the references at these paths with their objects, in this shape. */
 export function expand(
   store: Store,
   result: object,
@@ -49,7 +49,7 @@ function follow(expansion: Expansion, value: unknown, parts: readonly string[]):
   const referred = expandedField(store, owner, field);
   const isReference = referred !== undefined;
   const found = isReference ? shape(referred) : Object.hasOwn(owner, field) ? owner[field] : undefined;
-  // Metadata has only the caller's own keys, and a string that is not a reference cannot be expanded.
+  // Metadata has only the caller's own metadata keys, and a string that is not a reference cannot be expanded.
   if (found === undefined || field === 'metadata') throw cannotExpand(path);
   if (rest.length === 0 && !isReference && found !== null && !isExpanded(found)) throw cannotExpand(path);
   return { ...owner, [field]: follow(expansion, found, rest) };

@@ -42,19 +42,19 @@ test('a name that is both a value and an object is refused, either way round', (
     assert.throws(() => parseForm(form), WireError, form);
 });
 
-test('a name like __proto__ is a name like any other', () => {
+test('__proto__ is an ordinary name', () => {
   const form = parseForm('__proto__[x]=1');
   assert.equal(plain(form.get('__proto__') ?? '') instanceof Object, true);
   assert.equal(Object.hasOwn(Object.prototype, 'x'), false);
 });
 
-test('the canonical text does not depend on order, and does depend on everything else', () => {
+test('the canonical text does not depend on the order, but on everything else', () => {
   assert.equal(canonicalForm(parseForm('a=1&b[c]=2&b[d]=3')), canonicalForm(parseForm('b[d]=3&b[c]=2&a=1')));
   assert.notEqual(canonicalForm(parseForm('a=1')), canonicalForm(parseForm('a=2')));
   assert.notEqual(canonicalForm(parseForm('a[b]=1')), canonicalForm(parseForm('a=%7B%22b%22%3A%221%22%7D')));
 });
 
-test('any text is either read or refused as a bad request', async () => {
+test('any text is either parsed or refused as a bad request', async () => {
   await assertProperty(
     fc.property(
       fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom('a', '[', ']', '=', '&', '%', '+', '0') })),

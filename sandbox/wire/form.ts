@@ -6,7 +6,7 @@ export type FormMap = Map<string, FormNode>;
 
 /** Far more than the largest valid request: 20 items with 50 metadata keys each, and expansions. */
 const pairsMax = 2_000;
-/** The wire API nests parameters four levels deep. Two more let an error name the wrong parameter. */
+/** The wire API nests parameters four levels deep. Two more levels let an error name the wrong parameter. */
 const depthMax = 6;
 
 /** Decodes `a[b][0]=c&d=e`. If a name occurs twice, the last value wins, as it does at the processor. */

@@ -2,8 +2,8 @@ import type Stripe from 'stripe';
 
 /**
  * The objects as the sandbox stores them: the package's own types, with two differences. References are ids, which
- * `expand` replaces in responses. Decimals are strings, as on the wire; the package parses them into its own class.
- * Objects are immutable: a change creates a new object, so events can share objects with the store.
+ * `expand` replaces in responses. Decimals are strings, as on the wire, where the package parses them into its own
+ * class. Objects are immutable: a change creates a new object, so events can share objects with the store.
  */
 type WithIds<T, K extends keyof T> = Omit<T, K> & { [P in K]: Extract<T[P], string | null> };
 

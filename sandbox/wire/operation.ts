@@ -7,9 +7,9 @@ import { array, type Fields, type Parsed, parseFields, text } from './params.ts'
 /** One request, as an operation sees it. */
 export interface Call {
   readonly store: Store;
-  /** The id in the path; empty if the path has none. */
+  /** The id in the path. Empty if the path has none. */
   readonly id: string;
-  /** Made with a publishable key, which gives access only to the object whose client secret the caller holds. */
+  /** Sent with a publishable API key, which gives access only to the object whose client secret the caller has. */
   readonly fromBrowser: boolean;
   /** The sandbox's own address, for links to its pages. */
   readonly baseUrl: string;
@@ -24,7 +24,7 @@ export interface Operation {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** The path below `/v1/`, with `*` for an id. */
   readonly path: string;
-  /** May be called with a publishable key. */
+  /** May be called with a publishable API key. */
   readonly forBrowsers: boolean;
   readonly run: (call: Call, form: FormMap) => object;
 }

@@ -31,7 +31,7 @@ function parse(form: string) {
   return parseFields(fields, parseForm(form));
 }
 
-test('every kind of parameter is read into its type', () => {
+test('every kind of parameter is parsed into its type', () => {
   assert.deepEqual(
     parse('amount=7&name=&kind=b&on=true&list[1]=y&list[0]=x&nested[inner]=i&created[gte]=5'),
     {

@@ -19,7 +19,7 @@ export function required<T>(parser: Parser<T>): RequiredParser<T> {
   return Object.assign(wrapped, { required: true as const });
 }
 
-/** An object with these fields. Rejects unknown names, so a misspelt parameter is never ignored. */
+/** An object with these fields. Rejects unknown names, so a misspelled parameter is never ignored. */
 export function object<F extends Fields>(fields: F): Parser<Parsed<F>> {
   return (node, path) => {
     if (typeof node === 'string') throw badParam('Invalid object', path);
@@ -47,7 +47,7 @@ export function parseFields<F extends Fields>(fields: F, form: FormMap, path = '
 /** The longest string that the processor accepts. */
 const textLengthMax = 5_000;
 
-/** An address. Applications on phones have schemes of their own. */
+/** A URL. Mobile applications have their own schemes. */
 export const url: Parser<string> = (node, path) => {
   const value = text()(node, path);
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(value) || !URL.canParse(value))
@@ -92,7 +92,7 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): Parser<number> 
 }
 
 export const bool: Parser<boolean> = (node, path) => {
-  // Python's clients send capital letters.
+  // Python clients send capital letters.
   if (node === 'true' || node === 'True') return true;
   if (node === 'false' || node === 'False') return false;
   throw badParam(`Invalid boolean: ${typeof node === 'string' ? shorten(node) : path}`, path);
@@ -145,7 +145,7 @@ const metadataKeysMax = 50;
 const metadataKeyLengthMax = 40;
 const metadataValueLengthMax = 500;
 
-/** The keys to set. An empty value removes its key; empty metadata removes all keys (null). */
+/** The metadata keys to set. An empty value removes its metadata key. Empty metadata removes all of them (null). */
 export const metadata: Parser<MetadataChange> = (node, path) => {
   if (node === '') return null;
   if (typeof node === 'string') throw badParam('Invalid object', path);

@@ -4,7 +4,7 @@ import type { FormMap } from './form.ts';
 import type { TestClock } from './objects.ts';
 import type { Call, Operation } from './operation.ts';
 
-/** Parameters that name a customer, or an object of one. */
+/** Parameters with the id of a customer, or of an object of a customer. */
 const ownerParams = {
   customer: 'customers',
   from_subscription: 'subscriptions',
@@ -13,8 +13,8 @@ const ownerParams = {
 } as const;
 
 /**
- * The time of a request that changes something: the time of the test clock that the customer is attached to, or null
- * for the world's own time. Throws while that clock is advancing.
+ * The time of a request that changes something: the time of the customer's test clock, or null for the world's own
+ * time. Throws while that clock is advancing.
  */
 export function requestTime(operation: Operation, { store, id }: Call, form: FormMap): number | null {
   if (operation.method === 'GET' || store.testClocks.size === 0) return null;
@@ -38,7 +38,7 @@ function clockOf(store: Store, resource: string, id: string, form: FormMap): Tes
   return clockIds.flatMap((clockId) => store.testClocks.get(clockId ?? '') ?? [])[0];
 }
 
-/** The time of the customer of an object, for changes that no request of the API makes. */
+/** The time of an object's customer, for changes outside the API's requests. */
 export function objectTime(store: Store, collection: string, id: string): number | null {
   return store.testClocks.get(clockIdOf(store, collection, id) ?? '')?.frozen_time ?? null;
 }

@@ -79,7 +79,7 @@ async function serve(
 
   const { promise: gone, resolve } = Promise.withResolvers<void>();
   response.once('close', resolve);
-  const answered = await api.respond({
+  const result = await api.respond({
     method,
     path,
     query,
@@ -89,11 +89,11 @@ async function serve(
     version: textOf(request.headers['stripe-version']),
     gone,
   });
-  if (answered === null) {
+  if (result === null) {
     response.destroy();
     return;
   }
-  send(response, answered.status, JSON.stringify(answered.body), apiHeaders(request, answered));
+  send(response, result.status, JSON.stringify(result.body), apiHeaders(request, result));
 }
 
 const tooLarge = JSON.stringify({
@@ -103,7 +103,7 @@ const tooLarge = JSON.stringify({
   },
 });
 
-/** Answers requests that Node cannot parse with an error in the wire format. */
+/** Responds to requests that Node cannot parse, with an error in the wire format. */
 function rejectMalformed(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return;
   const lines = [
@@ -119,22 +119,22 @@ const notHttp = JSON.stringify({
   error: { type: 'invalid_request_error', message: 'Invalid request: malformed HTTP.' },
 });
 
-function apiHeaders(request: IncomingMessage, answer: ApiResponse): Record<string, string> {
+function apiHeaders(request: IncomingMessage, response: ApiResponse): Record<string, string> {
   const key = textOf(request.headers['idempotency-key']);
   return {
     'content-type': 'application/json',
     // Sandbox time, as in objects and events: clients take the time of a response from this header.
-    date: new Date(answer.at * 1_000).toUTCString(),
+    date: new Date(response.at * 1_000).toUTCString(),
     'cache-control': 'no-cache, no-store',
-    'request-id': answer.requestId,
-    'stripe-version': answer.version ?? apiVersion,
+    'request-id': response.requestId,
+    'stripe-version': response.version ?? apiVersion,
     ...(key === undefined ? {} : { 'idempotency-key': key }),
-    ...(answer.replayed ? { 'idempotent-replayed': 'true' } : {}),
+    ...(response.replayed ? { 'idempotent-replayed': 'true' } : {}),
     ...corsHeaders(request),
   };
 }
 
-/** Any page can confirm a payment with a publishable key. There are no cookies, so any origin is safe. */
+/** Any page can confirm a payment with a publishable API key. There are no cookies, so any origin is safe. */
 function corsHeaders(request: IncomingMessage): Record<string, string> {
   if (request.headers.origin === undefined) return {};
   return {

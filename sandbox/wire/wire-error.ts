@@ -40,10 +40,10 @@ export class WireError extends Error {
   }
 }
 
-/** Codes that the processor sends but does not document, so it sends no link either. */
+/** Codes that the processor sends but does not document, so they have no link. */
 const undocumentedCodes: ReadonlySet<string> = new Set(['property_expansion_max_depth']);
 
-/** Where the processor documents an error code. */
+/** The processor's documentation page of an error code. */
 export function docUrlOf(code: string): string {
   return `https://stripe.com/docs/error-codes/${code.replaceAll('_', '-')}`;
 }

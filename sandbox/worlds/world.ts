@@ -12,9 +12,9 @@ interface WorldOptions {
   readonly accountId: string;
   /** The sandbox's own address. */
   readonly url: () => string;
-  /** The start of the paths of this world's pages, which tells them from those of other worlds. */
+  /** The path prefix of this world's pages, which distinguishes them from those of other worlds. */
   readonly basePath: string;
-  /** An endpoint that receives every event, besides those registered through the API. */
+  /** An endpoint that receives every event, in addition to those registered through the API. */
   readonly webhook?: BuiltInEndpoint | undefined;
   readonly log: WorldLog;
   readonly clock?: SandboxClock;
@@ -29,7 +29,7 @@ interface WorldOptions {
 export class World {
   readonly accountId: string;
   readonly basePath: string;
-  /** The address that links to this world's pages start with. */
+  /** The base address of links to this world's pages. */
   readonly baseUrl: () => string;
   readonly store: Store;
   readonly faults = new Faults();
@@ -110,7 +110,7 @@ export class World {
   }
 }
 
-/** A shorter journal loads quickly anyway. */
+/** A shorter journal loads quickly even with obsolete lines. */
 const compactAboveLines = 10_000;
 /** A rewritten journal has about one line per object. Rewrite it when a third of its lines are obsolete. */
 const compactAboveRatio = 1.5;

@@ -26,8 +26,8 @@ const defaultFile = 'journal.jsonl';
 const worldsMax = 10_000;
 
 /**
- * The default world, and the worlds that keys name. Each world has its own journal, so that removing a world deletes
- * one file, and a damaged file affects one world.
+ * The default world, and the worlds that API keys name. Each world has its own journal, so that removing a world
+ * deletes one file, and a damaged file affects only one world.
  */
 export class Worlds {
   readonly default: World;
@@ -107,7 +107,7 @@ export class Worlds {
   /** Removes the world and everything in it. Returns whether there was one. */
   async remove(name: string): Promise<boolean> {
     const world = await this.find(name);
-    // Another request may have removed this world meanwhile, and a third one opened a new one.
+    // Another request may have removed this world in the meantime, and a third one may have opened a new one.
     if (world === undefined || this.#named.get(name) !== world) return false;
     this.#named.delete(name);
     const removal = world.remove();

@@ -1,8 +1,8 @@
 import type { EventType } from './event.ts';
 
-/** When each type of event happens: docs/reference/events.md is written from this list. */
+/** When each type of event happens. docs/reference/events.md is generated from this list. */
 export const eventMeanings: Readonly<Record<EventType, string>> = {
-  'customer.created': 'A customer was created, or Till learned of one that it had lost.',
+  'customer.created': 'A customer was created, or Till recovered one that was lost.',
   'customer.updated': 'A value of a customer changed, in Till or at the processor.',
   'customer.deleted': 'A customer was deleted. `data` has no personal data any more.',
   'plan.created': 'A plan was created.',
@@ -13,13 +13,13 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
     'A payment was created, by a request or by the renewal of a subscription. It may be paid already.',
   'payment.updated': 'A payment changed in another way, such as its metadata, or it waits for the customer.',
   'payment.succeeded': 'A payment was paid.',
-  'payment.failed': 'A try to pay failed. `data.failure` says why.',
+  'payment.failed': 'An attempt to pay failed. `data.failure` says why.',
   'payment.canceled': 'A payment was canceled, or its authorisation expired.',
-  'payment.refunded': 'More of a payment is refunded than before, in full or in part.',
+  'payment.refunded': 'A payment was refunded, in full or in part.',
   'payment.disputed': 'The cardholder disputes a payment. `data.dispute` shows it.',
   'refund.created': 'A refund was created, in Till or at the processor.',
   'refund.updated': 'The status or another value of a refund changed.',
-  'refund.failed': 'A refund failed. The payment has its money again.',
+  'refund.failed': 'A refund failed. The amount counts as paid again.',
   'subscription.created':
     'A subscription was created. If it entitles its customer already, `subscription.entitled` follows.',
   'subscription.updated':
@@ -27,10 +27,10 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'subscription.entitled':
     'A subscription begins to entitle its customer, even if it does so from its creation.',
   'subscription.unentitled':
-    'A subscription no longer entitles its customer, also when its grace period ends.',
+    'A subscription no longer entitles its customer, including when its grace period ends.',
   'subscription.canceled': 'A subscription ended.',
   'invoice.created': 'An invoice was created. It may be paid already.',
   'invoice.updated': 'An invoice changed in another way, such as becoming open, void or uncollectible.',
   'invoice.paid': 'An invoice was paid.',
-  'invoice.payment_failed': 'A try to collect an invoice failed, and it is still unpaid.',
+  'invoice.payment_failed': 'An attempt to collect an invoice failed, and it is still unpaid.',
 };

@@ -50,16 +50,16 @@ export interface DescribedEvent {
 export interface NewEvent extends DescribedEvent {
   readonly objectType: EventObjectType;
   readonly objectId: string;
-  /** The customer that the object belongs to; of a customer, its own id. Null for a plan. */
+  /** The customer that the object belongs to. For a customer, its own id. Null for a plan. */
   readonly customerId: string | null;
   /** The object after the change. */
   readonly data: EventData;
   readonly cause: Cause;
-  /** When the object will change without being written. */
+  /** When the object will change by time alone, without a write. */
   readonly changesAt: string | null;
 }
 
-/** Which events a reader wants. A field that is undefined selects all. */
+/** Which events a reader wants. An undefined field selects all. */
 export interface EventSelection {
   readonly types?: ReadonlySet<EventType> | undefined;
   readonly objectId?: string | undefined;

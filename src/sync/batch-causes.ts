@@ -22,15 +22,15 @@ export class BatchCauses {
   }
 
   /**
-   * The newest event about the object with these ids. Else the newest one that names the object: an event of a refund
-   * names its payment, and one of an invoice its subscription.
+   * The newest event about the object with these ids. Otherwise the newest event that mentions the object: an event
+   * about a refund mentions its payment, and one about an invoice mentions its subscription.
    */
   find(ids: readonly string[]): Cause | undefined {
     const found = firstOf(this.#byKey, ids) ?? firstOf(this.#named(), ids);
     return found && causeOfEvent(this.#processor, found, ids);
   }
 
-  /** Most changes are found without it. */
+  /** Built only when needed: most changes are found without it. */
   #named(): ReadonlyMap<string, CausingEvent> {
     if (this.#byNamedId !== undefined) return this.#byNamedId;
     const named = new Map<string, CausingEvent>();
@@ -41,10 +41,10 @@ export class BatchCauses {
   }
 }
 
-/** The first ids of a row are its own. Those that follow are of what it belongs to. */
+/** The first ids of a row are its own. The following ids belong to its parents. */
 const ownIds = 2;
 
-/** The event, or the request that the event reports a moment before the request has recorded its change. */
+/** The event, or the request that the event reports if it arrives just before the request has recorded its change. */
 export function causeOfEvent(
   processor: Pick<Processor, 'causeOf'>,
   { event, write }: CausingEvent,
@@ -68,7 +68,7 @@ function keepNewer(events: Map<string, CausingEvent>, id: string, next: CausingE
   if (known === undefined || known.event.createdAt <= next.event.createdAt) events.set(id, next);
 }
 
-/** All ids in facts: the processor's and Till's. */
+/** All ids in the facts: the processor's and Till's. */
 function idsIn(facts: object): readonly string[] {
   return Object.entries(facts).flatMap(([name, value]) =>
     (name === 'localId' || /^processor\w+Id$/.test(name)) && typeof value === 'string' ? [value] : [],

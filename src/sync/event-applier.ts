@@ -11,7 +11,7 @@ import { type Subject, UnmappableError } from '../processor/port/event-facts.ts'
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import { BatchCauses, causeOfEvent } from './batch-causes.ts';
-import { countOutcomes, type Outcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
+import { countOutcomes, type EventOutcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
 import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
 
@@ -34,18 +34,18 @@ interface ApplierParts {
 }
 
 /** An object whose row has to be refreshed. */
-interface Target {
+interface RefreshTarget {
   readonly subject: Subject;
   readonly key: string;
 }
 
 interface Refresh extends Pick<Reading, 'event' | 'write'> {
   readonly failsPayment: boolean;
-  readonly targets: readonly Target[];
+  readonly targets: readonly RefreshTarget[];
 }
 
-interface Batch {
-  readonly outcomes: readonly Outcome[];
+interface AppliedBatch {
+  readonly outcomes: readonly EventOutcome[];
   /** The ids of the events with a new outcome. Resolves when the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
   readonly refreshes: readonly Refresh[];
@@ -89,9 +89,9 @@ export class EventApplier {
   }
 
   /**
-   * Applies events whose transaction failed in two halves, and a half that fails in two halves again, so that a poisoned
-   * event does not block the others. One poisoned event costs two transactions for each time that a batch can be halved.
-   * However many are poisoned, there are fewer than two transactions for each event.
+   * Splits events whose transaction failed into two halves, and splits a half that fails again, so that a poisoned
+   * event does not block the others. One poisoned event costs two transactions each time that a batch is halved. In the
+   * worst case there are fewer than two transactions for each event.
    */
   async #applyHalves(events: readonly WebhookEvent[]): Promise<void> {
     const middle = events.length >> 1;
@@ -108,8 +108,8 @@ export class EventApplier {
     }
   }
 
-  /** Each change has the newest event about its object as its cause. */
-  #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<Batch> {
+  /** The cause of each change is the newest event about its object. */
+  #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<AppliedBatch> {
     const causes = new BatchCauses(this.#parts.processor);
     return runWithCauses(
       (ids) => causes.find(ids),
@@ -120,9 +120,13 @@ export class EventApplier {
     );
   }
 
-  async #applyAll(tx: Transaction, events: readonly WebhookEvent[], causes: BatchCauses): Promise<Batch> {
+  async #applyAll(
+    tx: Transaction,
+    events: readonly WebhookEvent[],
+    causes: BatchCauses,
+  ): Promise<AppliedBatch> {
     const { inbox } = this.#parts;
-    const outcomes: Outcome[] = [];
+    const outcomes: EventOutcome[] = [];
     const readings: Reading[] = [];
     for (const event of events) {
       const reading = this.#read(event);
@@ -140,8 +144,9 @@ export class EventApplier {
       for (const reading of own) {
         const { event, write, keys } = reading;
         const failsPayment = isFailedPayment(reading);
-        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is one
-        // whose last refresh did not end: it may have created the row, and died before it brought back earlier events.
+        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is the
+        // object of an event whose last refresh did not end: its worker may have created the row, and then died before
+        // it returned earlier events to the queue.
         const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
         const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
         const targets = [
@@ -152,8 +157,8 @@ export class EventApplier {
         else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
       }
     }
-    // A lease counts as the first attempt, so that the next worker knows that there was one. Further leases, as in an
-    // outage, use up no attempts.
+    // A lease counts as the first attempt, so that the next worker knows that there was one. Further leases, for
+    // example during an outage, use up no attempts.
     const leases = refreshes.map(({ event }) =>
       pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
     );
@@ -175,7 +180,7 @@ export class EventApplier {
 
   /**
    * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
-   * payments. One mirror locks in the order of the ids, but two mirrors in sequence do not.
+   * payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
   async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
@@ -187,12 +192,12 @@ export class EventApplier {
       ...factsAbout(readings, 'dispute'),
       ...factsAbout(readings, 'refund'),
     ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
-    // Without others, the mirror itself locks all payments in one statement.
+    // Without the other subjects, the mirror itself locks all payments in one statement.
     if (others.length > 0)
       await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
   }
 
-  #read(event: WebhookEvent): Reading | Outcome {
+  #read(event: WebhookEvent): Reading | EventOutcome {
     const { processor } = this.#parts;
     try {
       const read = processor.readEvent(event.payload);
@@ -205,7 +210,7 @@ export class EventApplier {
     }
   }
 
-  async #finish({ outcomes, settled, refreshes }: Batch): Promise<void> {
+  async #finish({ outcomes, settled, refreshes }: AppliedBatch): Promise<void> {
     const { metrics, logger } = this.#parts;
     const newIds = await settled;
     countOutcomes(
@@ -242,7 +247,7 @@ export class EventApplier {
   }
 
   /** False if the object does not belong to Till. */
-  async #settleByRefresh({ subject, key }: Target): Promise<boolean> {
+  async #settleByRefresh({ subject, key }: RefreshTarget): Promise<boolean> {
     const mirror: Mirror<never> = this.#bySubject[subject];
     let isOurs = true;
     let late: readonly string[] = [];
@@ -273,7 +278,7 @@ export class EventApplier {
     );
   }
 
-  async #settleAlone(outcome: Outcome): Promise<void> {
+  async #settleAlone(outcome: EventOutcome): Promise<void> {
     const { database, inbox, metrics, logger } = this.#parts;
     const newIds = await inbox.settle(database, [settlementOf(outcome)]);
     if (newIds.has(outcome.event.id)) countOutcomes(metrics, logger, [outcome]);
@@ -281,6 +286,6 @@ export class EventApplier {
 }
 
 /** A payment recorded late also needs its refunds, because earlier events about them found no row. */
-function refundsOf(latePayments: readonly string[]): readonly Target[] {
+function refundsOf(latePayments: readonly string[]): readonly RefreshTarget[] {
   return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
 }

@@ -2,20 +2,20 @@ import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 
-export interface Outcome {
+export interface EventOutcome {
   readonly event: WebhookEvent;
   readonly state: 'processed' | 'ignored' | 'failed';
   readonly error: string | null;
-  /** The event reports a failed attempt to pay a payment that was made through the API. */
+  /** The event reports a failed attempt to pay a payment that was created through the API. */
   readonly failsPayment: boolean;
 }
 
-export function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): Outcome {
+export function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): EventOutcome {
   return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
 }
 
 /** An event that has its outcome. */
-export function settlementOf({ event, state, error }: Outcome): Settlement {
+export function settlementOf({ event, state, error }: EventOutcome): Settlement {
   const { id, createdAt, attempts } = event;
   return { id, createdAt, state, attempts: attempts + 1, lastError: error, delayMs: 0 };
 }
@@ -31,7 +31,7 @@ export function pending(
 }
 
 /** Counts new outcomes after their commit. The caller leaves out outcomes that a replay or a second worker repeats. */
-export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly Outcome[]): void {
+export function countOutcomes(metrics: Metrics, logger: Logger, outcomes: readonly EventOutcome[]): void {
   for (const { event, state, error, failsPayment } of outcomes) {
     const type = metrics.eventTypeLabel(event.type);
     if (state === 'failed') {

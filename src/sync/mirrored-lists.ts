@@ -18,7 +18,7 @@ export function mirroredLists(processor: Processor, mirrors: Mirrors) {
     plan: listed(mirrors.plans, processor.plans),
     subscription: listed(mirrors.subscriptions, processor.subscriptions),
     invoice: listed(mirrors.invoices, processor.invoices),
-    // Some of the payments are what subscriptions charged.
+    // Some of the payments were charged by subscriptions.
     payment: listed(mirrors.payments, processor.payments),
     refund: listed(mirrors.refunds, processor.refunds),
     dispute: listed(mirrors.disputes, processor.disputes),

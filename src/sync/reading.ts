@@ -2,7 +2,7 @@ import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { EventContent, Subject, SubjectFacts } from '../processor/port/event-facts.ts';
 import type { MirrorsBySubject } from './mirrors.ts';
 
-/** An event with its content and the keys of its objects. */
+/** An event with its content and the processor's ids of its objects. */
 export type Reading = Exclude<EventContent, { subject: 'none' }> & {
   readonly event: WebhookEvent;
   readonly keys: readonly string[];
@@ -22,7 +22,7 @@ export function keysOf<S extends Subject>(
   return facts.map((one) => mirrors[subject].keyOf(one));
 }
 
-/** Whether the event reports a failed attempt to pay a payment with a Till id, which was made through the API. */
+/** Whether the event reports a failed attempt to pay a payment with a Till id, which was created through the API. */
 export function isFailedPayment(reading: Reading): boolean {
   return (
     reading.event.type === 'payment_intent.payment_failed' &&

@@ -26,8 +26,8 @@ interface LeaseHolder {
 /** All SQL for the recovery: its lease and its progress. */
 export class RecoveryStore {
   /**
-   * Takes the lease if it is free or `from` holds it. Undefined if another run holds it. After a failover or a restore it
-   * is free, because the progress of the run that held it may be lost.
+   * Takes the lease if it is free or `from` holds it. Undefined if another run holds it. After a failover or a restore
+   * the lease is free, because the progress of its run may be lost.
    */
   async lease(
     db: Queryable,

@@ -27,7 +27,7 @@ const staleRowsMax = 100;
 const readDelayMs = 100;
 
 interface StaleMirror extends Mirror<never> {
-  /** The keys of rows that should have changed by now. */
+  /** The processor's ids of rows that should have changed by now. */
   listStale(limit: number): Promise<readonly string[]>;
   markChecked(key: string): Promise<void>;
 }
@@ -71,7 +71,7 @@ export class Recovery {
     const lost = new AbortController();
     const ended = AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]);
     const heartbeat = setInterval(() => void this.#renew(owner, lost), heartbeatMs);
-    /** Waits between two reads, and ends a run that was stopped or lost its lease. */
+    /** Waits between two reads. Throws if the run was stopped or lost its lease. */
     const pause = async () => {
       await setTimeout(readDelayMs, undefined, { signal: ended }).catch(() => {});
       ended.throwIfAborted();
@@ -86,7 +86,10 @@ export class Recovery {
     }
   }
 
-  /** Takes the lease if it is free or its process is gone. A restart after a crash does not wait until it expires. */
+  /**
+   * Takes the lease if it is free or its process is gone, so that a restart after a crash does not wait until it
+   * expires.
+   */
   async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
     const { database, store, ownerLock, logger } = this.#parts;
     const taker = { owner, ownerLock: ownerLock.owner };

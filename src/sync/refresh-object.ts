@@ -5,11 +5,14 @@ import type { Logger } from '../platform/logger.ts';
 
 export interface Refreshed {
   readonly changed: readonly string[];
-  /** Why the refresh failed. Null if it did not. */
+  /** Why the refresh failed. Null if it succeeded. */
   readonly failure: string | null;
 }
 
-/** Refreshes an object until its row settles. One that fails does not end the work, unless every refresh would fail. */
+/**
+ * Refreshes an object until its row stops changing. Skips an object whose refresh fails, unless every refresh would
+ * fail.
+ */
 export async function refreshObject(
   mirror: Pick<Mirror<never>, 'resource' | 'refresh'>,
   key: string,

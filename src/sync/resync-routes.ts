@@ -12,7 +12,9 @@ const Kind = Type.Enum([...resources]);
 
 const ResyncSchema = component('Resync', {
   id: Id,
-  customerId: nullable(Type.String({ format: 'uuid', description: 'Null: all customers are compared.' })),
+  customerId: nullable(
+    Type.String({ format: 'uuid', description: 'Null: the resync compares all customers.' }),
+  ),
   status: Type.Enum([...resyncStatuses], {
     description: '`stopped`: the process that ran it has ended. Start another one.',
   }),
@@ -20,7 +22,7 @@ const ResyncSchema = component('Resync', {
     Type.Object({
       resource: Kind,
       compared: Type.Integer({ description: 'Objects of the processor that were compared so far.' }),
-      expected: Type.Integer({ description: 'About as many as will be compared.' }),
+      expected: Type.Integer({ description: 'The approximate number of objects to compare.' }),
       corrected: Type.Integer({ description: 'Rows that differed and were corrected.' }),
     }),
   ),
@@ -32,8 +34,6 @@ const ResyncSchema = component('Resync', {
   startedAt: DateTime,
   endedAt: nullable(DateTime),
 });
-
-export type ResyncAnswer = Static<typeof ResyncSchema>;
 
 const ResyncListSchema = component('ResyncList', { data: Type.Array(ResyncSchema) });
 
@@ -68,7 +68,7 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
     body: body(CreateBody, { customerId: example.id }),
     response: { 202: answer('The resync, running.', ResyncSchema, example) },
     failures: ['not_found', 'resync_running'],
-    run: async (request) => toAnswer(await runs.start(request.body.customerId ?? null)),
+    run: async (request) => toResponse(await runs.start(request.body.customerId ?? null)),
   });
   routes.add(`GET ${path}`, {
     scope: 'operate',
@@ -76,18 +76,18 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
     summary: 'List resyncs, newest first',
     description: 'The last 50.',
     response: { 200: answer('The resyncs.', ResyncListSchema, { data: [example] }) },
-    run: async () => ({ data: (await runs.list()).map(toAnswer) }),
+    run: async () => ({ data: (await runs.list()).map(toResponse) }),
   });
   routes.add(`GET ${path}/:id`, {
     scope: 'operate',
     operationId: 'getResync',
     summary: 'Get a resync with its progress',
     response: { 200: answer('The resync.', ResyncSchema, example) },
-    run: async ({ params }) => toAnswer(await runs.read(params.id)),
+    run: async ({ params }) => toResponse(await runs.read(params.id)),
   });
 }
 
-function toAnswer(run: ResyncRun): Static<typeof ResyncSchema> {
+function toResponse(run: ResyncRun): Static<typeof ResyncSchema> {
   return {
     ...run,
     progress: [...run.progress],

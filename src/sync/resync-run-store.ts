@@ -1,7 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 import type { ResyncRun } from './resync-run.ts';
 
-/** Enough to see what happened lately. */
+/** Enough to see what happened recently. */
 const keptMax = 50;
 
 const columns = `id, customer_id as "customerId", status, progress, skipped, skipped_count as "skippedCount", error,
@@ -26,7 +26,7 @@ export class ResyncRunStore {
     return rows.length > 0;
   }
 
-  /** False if it is no longer running, because another process believed that this one was gone. */
+  /** False if it is no longer running, because another process found this one gone. */
   async report(db: Queryable, id: string, progress: ResyncRun['progress']): Promise<boolean> {
     const rows = await db.query(
       `update till.resyncs set progress = $2 where id = $1 and status = 'running' returning id`,

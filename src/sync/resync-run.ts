@@ -18,7 +18,7 @@ export interface ResyncRun {
   readonly endedAt: Date | null;
 }
 
-/** The progress with that of one kind of object replaced. */
+/** The progress with one kind of object replaced. */
 export function withProgress(
   progress: readonly ResyncProgress[],
   latest: ResyncProgress,

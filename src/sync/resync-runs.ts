@@ -8,7 +8,7 @@ import type { Resync, Skipped } from './resync.ts';
 import { type ResyncRun, withProgress } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';
 
-/** An operator looks at a few of them; the log has all. */
+/** An operator looks at a few of them. The log has all. */
 const skippedShownMax = 100;
 
 interface RunParts {
@@ -22,8 +22,8 @@ interface RunParts {
 }
 
 /**
- * Comparisons with the processor that run after the response to the request that started them, one at a time among all
- * processes. One that is stopped half-way does no harm: what it corrected is right, and the next one starts over.
+ * Comparisons with the processor. Each runs after the response to the request that started it. One runs at a time,
+ * across all processes. An interrupted one does no harm: its corrections are right, and the next one starts over.
  */
 export class ResyncRuns {
   readonly #parts: RunParts;
@@ -116,7 +116,7 @@ export class ResyncRuns {
   }
 }
 
-/** A defect shows nothing of itself; the log has it. */
+/** The message of an unexpected error goes only to the log. */
 function reasonOf(cause: unknown): string {
   return cause instanceof Failure ? cause.message : 'An internal error, which is in the log.';
 }

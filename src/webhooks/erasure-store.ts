@@ -9,7 +9,7 @@ export interface InboxPosition {
 
 export interface StoredPayload extends InboxPosition {
   readonly objectId: string | null;
-  /** The customer to whom the object belongs; null if the object is the customer. */
+  /** The customer that the object belongs to. Null if the object is the customer. */
   readonly customerKey: string | null;
   readonly payload: string;
   readonly state: WebhookEventState;
@@ -26,9 +26,7 @@ type EventsOfCustomer = (typeof eventsOfCustomer)[number];
 
 /** All SQL that removes personal data from the inbox. */
 export class ErasureStore {
-  /**
-   * Locks events that have not been checked for personal data, after a position. Skips events that a worker has locked.
-   */
+  /** Locks events that were not checked for personal data, after a position. Skips events locked by a worker. */
   lockUnchecked(
     tx: Queryable,
     after: InboxPosition | undefined,
@@ -38,8 +36,8 @@ export class ErasureStore {
   }
 
   /**
-   * Locks events that contain personal data of this customer, in order of creation to avoid deadlocks: those about the
-   * customer, or those about what belongs to it.
+   * Locks events that contain personal data of this customer, in order of creation to avoid deadlocks. They are either
+   * about the customer, or about objects that belong to it.
    */
   lockOfCustomer(
     tx: Queryable,
@@ -73,8 +71,9 @@ export class ErasureStore {
 
   /**
    * Stores redacted payloads. Removes all personal data of deleted customers, and of customers that do not belong to
-   * Till. Also removes the metadata of a payment or subscription that does not belong to Till. A pending event keeps its
-   * data, because the row of its customer may not be written yet. Holds the customers, like the insert of an event.
+   * Till. Also removes the metadata of a payment or subscription that does not belong to Till. A pending event keeps
+   * its data, because the row of its customer may not be written yet. Locks the customers' rows, as the insert of an
+   * event does.
    */
   async rewrite(tx: Queryable, events: readonly RedactedPayload[]): Promise<void> {
     await tx.query(

@@ -11,11 +11,11 @@ import {
 
 /** Few enough that a batch of payloads of the maximum size fits into memory. */
 const eventsPerBatch = 100;
-/** A million events of deleted customers per run: far more than expected, and every run ends. */
+/** A million events of deleted customers per run: far more than expected. The limit ensures that every run ends. */
 const batchesPerRunMax = 10_000;
 /**
- * Twenty thousand events that must be searched again per run. The data of a deleted customer waits seconds for them, not
- * hours, and the load on the database is spread out.
+ * Twenty thousand events that must be searched again per run. So the data of a deleted customer waits for them for
+ * seconds, not hours, and the load on the database is spread out.
  */
 const uncheckedBatchesPerRunMax = 200;
 const customersPerPage = 100;
@@ -43,8 +43,9 @@ interface DeliveriesToErase {
 }
 
 /**
- * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted customers,
- * and of customers that do not belong to Till. The remaining work follows from the tables, so a run can stop anywhere, and several processes can run at once.
+ * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted
+ * customers, and of customers that do not belong to Till. The tables show what is left to do, so a run can stop
+ * anywhere, and several processes can run at once.
  */
 export class Erasure {
   readonly #parts: ErasureParts;
@@ -86,7 +87,7 @@ export class Erasure {
     }
   }
 
-  /** Removes personal data from the events for applications. False if the run has to stop earlier. */
+  /** Removes personal data from the events for applications. False if the run has to stop early. */
   async #eraseEvents(
     customerId: string,
     budget: { batches: number },
@@ -106,7 +107,7 @@ export class Erasure {
     return false;
   }
 
-  /** Removes what endpoints responded to events about a customer. False if the run has to stop earlier. */
+  /** Removes the response bodies of deliveries about a customer. False if the run has to stop early. */
   async #eraseResponses(
     customerId: string,
     budget: { batches: number },
@@ -119,7 +120,7 @@ export class Erasure {
     return false;
   }
 
-  /** Rewrites batches until one is not full. False if the run has to stop earlier. */
+  /** Rewrites batches until one is not full. False if the run has to stop early. */
   async #rewrite(
     budget: { batches: number },
     signal: AbortSignal | undefined,

@@ -1,7 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
 
-/** Up to this many failed and pending events each move while the inbox is locked: about ten milliseconds. */
+/** How many failed, and how many pending, events move at most while the inbox is locked: about ten milliseconds. */
 const movedWithWeekMax = 500;
 
 /** All SQL for the weekly partitions of the inbox. A week is detached before it is dropped. */
@@ -12,7 +12,7 @@ export class InboxWeeksStore extends WeeksStore {
       primaryKey: 'id, created_at',
       makeWeeks: 'till.make_webhook_weeks',
       weeksBack: '5 weeks',
-      // Moves the events that must be kept. False if more of them are pending.
+      // Moves the events that must be kept. False if there are more pending events.
       removeWeek: `till.detach_webhook_week($1, ${movedWithWeekMax})`,
       isWeekDone: () => 'true',
       isRowDone: `state in ('processed', 'ignored')`,

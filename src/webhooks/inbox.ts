@@ -33,7 +33,7 @@ export class Inbox {
     this.#parts = parts;
   }
 
-  /** Resolves only when the event is on disk, now or since an earlier delivery. */
+  /** Resolves only when the event is on disk, from this delivery or an earlier one. */
   receive(event: ProcessorEvent): Promise<Receipt> {
     const { processor } = this.#parts;
     if (event.livemode !== processor.livemode) return Promise.resolve(this.#refuseMode(event));
@@ -49,7 +49,7 @@ export class Inbox {
     return this.#parts.store.claim(tx, limit);
   }
 
-  /** Locks those of the events that are still due and that no other worker has locked. */
+  /** Locks the events among these that are still due and that no other worker has locked. */
   claimAgain(tx: Transaction, events: readonly WebhookEvent[]): Promise<readonly WebhookEvent[]> {
     return this.#parts.store.claimAgain(tx, events);
   }
@@ -60,8 +60,8 @@ export class Inbox {
   }
 
   /**
-   * Brings back the events that found no row of these objects, because their rows were still being created from
-   * responses. Call it after the commit: an event that arrives later finds the rows.
+   * Returns events to the queue that found no row of these objects, because responses were still creating the rows.
+   * Call it after the commit: an event that arrives later finds the rows.
    */
   async bringBack(rows: readonly LateRow[]): Promise<void> {
     const { database, store, onStored } = this.#parts;
@@ -111,10 +111,10 @@ export class Inbox {
 }
 
 /**
- * Objects whose ignored events one statement brings back. Every event since then is searched for each of them, and the few
- * events of each stay locked until the statement ends: with this many, for milliseconds.
+ * Objects whose ignored events one statement returns to the queue. For each object it searches every event since
+ * the earliest `since`. The few that it finds stay locked until it ends: for milliseconds, with this many objects.
  */
 const keysPerSearchMax = 100;
 
-/** There are few versions and modes. The limit keeps invented ones from filling the memory and the log. */
+/** There are few versions and modes. The limit keeps made-up values from filling the memory and the log. */
 const warningsMax = 100;

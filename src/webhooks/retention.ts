@@ -3,7 +3,7 @@ import { type Database, isLockTimeout } from '../platform/postgres.ts';
 import type { WeeksStore } from '../platform/weeks-store.ts';
 import type { InboxWeeksStore } from './inbox-weeks-store.ts';
 
-/** Few enough that a statement takes milliseconds, and so does not hold its locks for long. */
+/** Few enough that a statement takes milliseconds and does not hold its locks for long. */
 const eventsPerBatch = 1_000;
 /** A hundred thousand events per run. The next run continues. */
 const batchesMax = 100;
@@ -19,9 +19,9 @@ interface RetentionParts {
 }
 
 /**
- * Creates weekly partitions for the time to come, and drops expired ones: of the inbox, of the events for applications,
- * and of their deliveries. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as
- * the lock of a backup. A run can stop after any step, and the next run continues.
+ * Creates future weekly partitions and drops expired ones: of the inbox, of the events for applications, and of their
+ * deliveries. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as the lock of
+ * a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
   readonly #parts: RetentionParts;
@@ -33,7 +33,7 @@ export class Retention {
   /** False if work is left that should be done soon. */
   async run(): Promise<boolean> {
     const { database, inboxWeeks, retentionDays, eventWeeks, eventRetentionDays, logger } = this.#parts;
-    // Events of a detached week are not visible, so the events to keep move in the same step: all pending events and,
+    // Events of a detached week are not visible, so the same step moves the events to keep: all pending events and,
     // unless there are very many, all failed ones.
     const outcomes = await this.#keep(inboxWeeks, retentionDays, async (week) => {
       if (!(await inboxWeeks.removeWeek(database, week)))
@@ -42,7 +42,7 @@ export class Retention {
     for (const week of await inboxWeeks.listDetachedWeeks(database))
       outcomes.push(await this.#unlessLocked(() => this.#drop(week)));
     for (const weeks of eventWeeks) {
-      // Unlike in the inbox, nothing in them is kept longer.
+      // Unlike in the inbox, no event is kept longer.
       const dropWhole = async (week: string) => {
         await weeks.removeWeek(database, week);
         logger.info({ week }, 'week of events dropped');
@@ -69,7 +69,7 @@ export class Retention {
     return true;
   }
 
-  /** False if one run should not do all the work. */
+  /** False if there is too much work for one run. */
   async #inBatches(work: () => Promise<number>): Promise<boolean> {
     for (let batch = 0; batch < batchesMax; batch += 1) if ((await work()) < eventsPerBatch) return true;
     return false;

@@ -2,7 +2,10 @@ import type { Page, PageRequest } from '../mirrors/list-page.ts';
 import { type WebhookEvent, type WebhookEventState, webhookEventStates } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
-/** Totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few milliseconds. */
+/**
+ * Totals are capped at this number, and `totalCapped` is set. Counting this many index entries takes a few
+ * milliseconds.
+ */
 const totalMax = 10_000;
 
 export interface EventFilter {

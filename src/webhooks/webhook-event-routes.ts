@@ -30,9 +30,6 @@ const EventWithPayloadSchema = component('WebhookEventWithPayload', {
   }),
 });
 
-export type WebhookEventAnswer = Static<typeof EventSchema>;
-export type WebhookEventWithPayloadAnswer = Static<typeof EventWithPayloadSchema>;
-
 const EventPageSchema = component('WebhookEventList', {
   ...pageOf(EventSchema).properties,
   total: Type.Integer({ description: 'The number of events on all pages, counted up to 10,000.' }),
@@ -90,12 +87,12 @@ export function registerWebhookEventRoutes(app: FastifyInstance, events: Webhook
     scope: 'operate',
     operationId: 'replayWebhookEvent',
     summary: 'Process a webhook event again',
-    description: 'Safe at any time: Till applies an event only if it brings something new.',
+    description: 'Safe at any time: Till applies an event only if it contains something new.',
     params: Params,
     response: {
       200: answer('The event, pending again.', EventSchema, { ...example, state: 'pending', attempts: 0 }),
     },
-    run: async ({ params }) => toAnswer(await events.replay(params.id)),
+    run: async ({ params }) => toResponse(await events.replay(params.id)),
   });
 }
 
@@ -116,7 +113,7 @@ function addReads(routes: ApiRoutes, events: WebhookEventService): void {
     },
     run: async ({ query: { state, type, objectId, ...page } }) => {
       const { data, ...rest } = await events.list({ state, type, objectId }, page);
-      return { ...rest, data: data.map(toAnswer) };
+      return { ...rest, data: data.map(toResponse) };
     },
   });
   routes.add(`GET ${path}/:id`, {
@@ -133,12 +130,12 @@ function addReads(routes: ApiRoutes, events: WebhookEventService): void {
     },
     run: async ({ params }) => {
       const event = await events.read(params.id);
-      return { ...toAnswer(event), apiVersion: event.apiVersion, payload: JSON.parse(event.payload) };
+      return { ...toResponse(event), apiVersion: event.apiVersion, payload: JSON.parse(event.payload) };
     },
   });
 }
 
-function toAnswer(event: WebhookEvent): Static<typeof EventSchema> {
+function toResponse(event: WebhookEvent): Static<typeof EventSchema> {
   return {
     id: event.id,
     type: event.type,

@@ -31,7 +31,7 @@ export class WebhookEventService {
     return found(await this.#parts.store.find(this.#parts.database, id));
   }
 
-  /** Safe at any time, because a mirror takes an event only if it is newer or final. */
+  /** Safe at any time, because a mirror applies an event only if it is newer or final. */
   async replay(id: string): Promise<WebhookEvent> {
     const event = found(await this.#parts.store.requeue(this.#parts.database, id));
     this.#parts.onStored();
@@ -46,7 +46,7 @@ export class WebhookEventService {
     return { replayed, hasMore: replayed === replayedMax };
   }
 
-  /** What waits, and for how long. */
+  /** The number of waiting events, and how long they have waited. */
   backlog(): Promise<WebhookBacklog> {
     return this.#parts.store.backlog(this.#parts.database);
   }

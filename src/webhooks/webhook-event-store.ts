@@ -27,8 +27,9 @@ function countOf(state: WebhookEventState): string {
 export class WebhookEventStore {
   /**
    * Returns the ids of the new events. Inserts in the order of the ids, so that two inserts of the same events never
-   * deadlock. Stores no personal data of a deleted customer, however late the event arrives: an insert that does not see
-   * the deletion holds the customer, and the search for personal data waits for it (`CustomerStore.awaitHolders`).
+   * deadlock. Stores no personal data of a deleted customer, however late the event arrives: an insert that does not
+   * see the deletion locks the customer's row, and the search for personal data waits for it
+   * (`CustomerStore.awaitHolders`).
    */
   async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -77,7 +78,7 @@ export class WebhookEventStore {
     return inOrderOfCreation(rows);
   }
 
-  /** Locks those of the events that are still due, and skips those that another worker has locked. */
+  /** Locks the events among these that are still due, and skips those that another worker has locked. */
   async claimAgain(tx: Queryable, events: readonly WebhookEvent[]): Promise<readonly WebhookEvent[]> {
     const rows = await tx.query<WebhookEvent>(
       `select ${webhookEventColumns} from till.webhook_events
@@ -138,9 +139,9 @@ export class WebhookEventStore {
   }
 
   /**
-   * Puts ignored events that mention one of these objects back into the queue, and returns how many. Waits for workers
-   * that are about to ignore one. Searches the payloads, because an event can be about another object, such as a refund.
-   * There are few: only those that the processor has created since.
+   * Returns ignored events that mention one of these objects to the queue, and returns their number. Waits for workers
+   * that are about to ignore one. Searches the payloads, because an event can be about another object, such as a
+   * refund. There are few: only those that the processor has created since.
    */
   async requeueIgnored(db: Queryable, keys: readonly string[], since: Date): Promise<number> {
     const rows = await db.query(

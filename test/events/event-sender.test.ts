@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import type { Outcome } from '../../src/events/deliveries/delivery.ts';
+import type { DeliveryOutcome } from '../../src/events/deliveries/delivery.ts';
 import { EventSender } from '../../src/events/deliveries/event-sender.ts';
 import { AddressResolver, type Resolve } from '../../src/events/endpoints/address-resolver.ts';
 import { newSecret } from '../../src/events/endpoints/endpoint-secret.ts';
@@ -21,7 +21,7 @@ const noNames: Resolve = async (host) => assert.fail(`${host} was resolved`);
 /** Much shorter than a test may take. */
 const shortTimeoutMs = 300;
 
-function startSender(t: TestContext, options: SenderOptions = {}): (url: string) => Promise<Outcome> {
+function startSender(t: TestContext, options: SenderOptions = {}): (url: string) => Promise<DeliveryOutcome> {
   const { allowPrivate = true, resolve = noNames, limits } = options;
   const sender = new EventSender(new AddressResolver({ allowPrivate }, resolve), limits);
   t.after(() => sender.close());

@@ -134,7 +134,7 @@ test('void and uncollectible invoices say what they are, and only the latter can
   const form = await openInvoice(voided);
   await stripe.invoices.voidInvoice(voided.id);
   const page = await openInvoice(voided);
-  assert.match(page.text, /Void on .* Nothing is to be paid\./);
+  assert.match(page.text, /Void on .* No payment is due\./);
   assert.doesNotMatch(page.markup, /<form/);
   assert.match((await form.send({ payment_method: 'pm_card_visa' })).page.text, /Void on/);
   assert.equal((await stripe.invoices.retrieve(voided.id)).status, 'void');

@@ -9,23 +9,23 @@ import type { LeasableEndpoint } from '../endpoints/endpoint-store.ts';
 import type { EventStore } from '../feed/event-store.ts';
 import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane.ts';
 
-/** How soon events and changes of endpoints of other processes are noticed. Those of its own process wake it at once. */
+/** How often it looks for events and endpoint changes of other processes. Those of this process wake it at once. */
 const pollDelayMs = 500;
-/** The same if others deliver to all endpoints, and without any endpoint. It costs one small statement. */
+/** The same if other processes deliver to all endpoints, or if there are none. A check costs one small statement. */
 const standbyDelayMs = 1_000;
 const idleDelayMs = 5_000;
-/** Commits that follow each other closely share a look at the table. */
+/** Commits in quick succession share one look at the table. */
 const gatherMs = 10;
 const failureDelayMs = 1_000;
-/** How long a process that does not renew its lease keeps others from an endpoint, unless they detect that it is gone. */
+/** How long a lease lasts without renewal. Others take it earlier if they detect that its process is gone. */
 const leaseMs = 30_000;
 /** Several renewals can fail before a lease expires. */
 const renewDelayMs = 2_000;
-/** A process whose owner lock is gone and that has not renewed its lease for so long is dead: two renewals are missing. */
+/** Two missed renewals. A process that also holds no owner lock is dead after this time. */
 const staleMs = 4_000;
-/** A lease counts as lost a little earlier than others may take it. */
+/** The owner treats its lease as lost a little before others may take it. */
 const leaseMarginMs = 5_000;
-/** How long a request that changed an endpoint waits for the lanes. Taking a change usually needs 20 ms. */
+/** How long a request that changed an endpoint waits until the lanes apply the change. That usually takes 20 ms. */
 const takeMsMax = 2_000;
 
 interface DispatcherParts extends LaneParts {
@@ -37,13 +37,13 @@ interface DispatcherParts extends LaneParts {
 }
 
 /**
- * Starts and ends the lanes of this process: one for each enabled endpoint whose lease it holds. An endpoint that is slow
- * or dead has only its own lane, and so delays no other.
+ * Starts and ends the lanes of this process: one for each enabled endpoint whose lease it holds. Each endpoint has its
+ * own lane, so a slow or dead endpoint does not delay the others.
  */
 export class DeliveryDispatcher {
   readonly #parts: DispatcherParts;
   readonly #lanes = new Map<string, DeliveryLane>();
-  /** Lanes that are ending, by endpoint. The next lane of the same endpoint starts after it. */
+  /** Lanes that are ending, by endpoint. The next lane of the same endpoint starts after them. */
   readonly #ending = new Map<string, Promise<void>>();
   /** Endpoints whose secret cannot be decrypted, with the time of the last change, so that each is logged once. */
   readonly #undecryptable = new Map<string, number>();
@@ -74,8 +74,8 @@ export class DeliveryDispatcher {
   }
 
   /**
-   * This process has changed an endpoint. Resolves when its lanes have taken the change, so that a caller who gets the
-   * response can rely on it. They still take it, a little later, if that could not be done within `takeMsMax`.
+   * This process has changed an endpoint. Resolves when its lanes have applied the change, so that a caller who gets
+   * the response can rely on it. If that takes longer than `takeMsMax`, the lanes apply it a little later.
    */
   async endpointsChanged(): Promise<void> {
     const reloaded = this.#reloadSoon();
@@ -100,12 +100,12 @@ export class DeliveryDispatcher {
         return failureDelayMs;
       });
       if (!this.#isNudged && !this.#isChanged && !this.#isStopped) await this.#rest.sleep(delayMs);
-      // Not shortened by more commits.
+      // New commits do not shorten this delay.
       if (!this.#isStopped) await setTimeout(gatherMs);
     }
   }
 
-  /** Returns when to look again. */
+  /** Returns the delay until the next check, in milliseconds. */
   async #tick(): Promise<number> {
     const { database, events } = this.#parts;
     this.#isNudged = false;
@@ -113,14 +113,14 @@ export class DeliveryDispatcher {
     if (this.#lanes.size === 0) return this.#hasEndpoints ? standbyDelayMs : idleDelayMs;
     if (performance.now() >= this.#renewAtMs) await this.#renew();
     const { position, history } = await events.horizon(database);
-    // After a failover or a restore, a lane may hold events that are lost, and lack deliveries that are to be repeated.
+    // After a failover or a restore, a lane may hold events that are lost, and lack deliveries that must be repeated.
     for (const [id, lane] of this.#lanes)
       if (lane.history === history) lane.advanceTo(position);
       else this.#end(id, lane.abort());
     return pollDelayMs;
   }
 
-  /** The promise is that of a reload that begins after this call. */
+  /** Resolves at the end of a reload that begins after this call. */
   #reloadSoon(): Promise<void> {
     this.#isChanged = true;
     this.#rest.wake();
@@ -154,7 +154,7 @@ export class DeliveryDispatcher {
     this.#reloadAtMs = performance.now() + (this.#lanes.size === 0 ? 0 : pollDelayMs);
   }
 
-  /** Another process has the lease, or the position went back. */
+  /** Another process has the lease, or the endpoint went back to an earlier position. */
   #isLost({ endpoint }: DeliveryLane, { owner, revision }: LeasableEndpoint): boolean {
     return revision !== endpoint.revision || (owner !== null && owner !== this.#parts.ownerLock.owner);
   }

@@ -12,16 +12,16 @@ import type { DeliveryStore } from './delivery-store.ts';
 import type { EventSender } from './event-sender.ts';
 import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
 
-/** Deliveries at a time to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
+/** Concurrent deliveries to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
 const parallelMax = 10;
-/** Events in memory for one endpoint. With fifty endpoints and events of 2 KB, 20 MB. */
+/** Events in memory for one endpoint: 20 MB with fifty endpoints and events of 2 KB. */
 const heldMax = 200;
 /**
- * Objects that may wait at one endpoint. Each has one row and an attempt every few hours. At this limit the endpoint reads
- * no further events, and goes on from its position later.
+ * Objects that may wait at one endpoint. Each has one row and an attempt every few hours. At this limit the endpoint
+ * reads no more events. It continues from its position later.
  */
 const waitingMax = 10_000;
-/** An attempt that takes longer than this no longer holds the position back: its event waits, with a row of its own. */
+/** An attempt that takes longer than this no longer holds the position back: its event gets a row and waits. */
 const slowAfterMs = 1_000;
 /** How often the position is written if there is nothing else to write. */
 const positionDelayMs = 5_000;
@@ -40,7 +40,7 @@ export interface LaneParts {
   readonly random: () => number;
 }
 
-/** The lease of an endpoint. It is lost in any other history of the database. */
+/** The lease of an endpoint. A failover or a restore ends it: it is valid only in its own history of the database. */
 interface Lease {
   readonly owner: number;
   readonly history: number;
@@ -54,9 +54,9 @@ export interface LaneEndpoint {
 }
 
 /**
- * Delivers events to one endpoint, while this process holds its lease. Each object's events are sent one after the other,
- * and different objects at the same time. Reading and recording take turns in one loop: what waits and what is read next
- * depend on each other.
+ * Delivers events to one endpoint, while this process holds its lease. Sends the events of each object one after the
+ * other, and those of different objects concurrently. One loop both reads and records, because what waits decides what
+ * is read next.
  */
 export class DeliveryLane {
   readonly #parts: LaneParts;
@@ -68,7 +68,7 @@ export class DeliveryLane {
   readonly #report: DeliveryReport;
   #settings: LaneEndpoint;
   readonly #ended: EndedDelivery[] = [];
-  /** Events that wait, and whose rows could not be written. */
+  /** Waiting events whose rows could not be written. */
   readonly #unsaved: QueuedDelivery[] = [];
   #readPosition: number;
   #writtenPosition: number;
@@ -76,7 +76,7 @@ export class DeliveryLane {
   #horizon = 0;
   /** When to look for waiting deliveries again. */
   #dueAtMs = 0;
-  /** At least as many deliveries as wait. Infinity before they are counted. */
+  /** An upper bound on the number of waiting deliveries. Infinity before they are counted. */
   #waiting = Number.POSITIVE_INFINITY;
   #leasedUntilMs: number;
   #isStopping = false;
@@ -105,7 +105,7 @@ export class DeliveryLane {
     return this.#isOver;
   }
 
-  /** It sends nothing more, for example because it turned the endpoint off. */
+  /** The lane sends nothing more, for example because it turned the endpoint off. */
   get isStopping(): boolean {
     return this.#isStopping;
   }
@@ -114,7 +114,7 @@ export class DeliveryLane {
     this.#running = this.#run();
   }
 
-  /** Settings can change at any time, except for the position: then the lane must end. */
+  /** Settings can change at any time. If the position changes, the lane must end instead. */
   update(settings: LaneEndpoint): void {
     // A change can make waiting deliveries due.
     if (settings.endpoint.updatedAt > this.endpoint.updatedAt) this.#dueAtMs = 0;
@@ -241,7 +241,7 @@ export class DeliveryLane {
     if (this.#ended.length > 0) this.#isWoken = true;
   }
 
-  /** Reads events while there is room, and notes how far it has read. */
+  /** Reads events while there is room, and remembers how far it has read. */
   async #readEvents(): Promise<void> {
     const { database, deliveries } = this.#parts;
     const room = heldMax - this.#queue.size;
@@ -261,7 +261,7 @@ export class DeliveryLane {
     return this.#waiting >= waitingMax;
   }
 
-  /** Starts as many attempts as may run. A process that was frozen may have lost its lease without knowing. */
+  /** Starts as many attempts as the limit allows. A suspended process may have lost its lease without noticing. */
   #send(): void {
     while (
       this.#queue.inFlightCount < parallelMax &&

@@ -5,9 +5,9 @@ import type { Delivery } from './delivery.ts';
 /** Greater than every id. */
 const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** All SQL for what is kept of deliveries: the list, the age of the oldest, and erasure. */
+/** All SQL for the deliveries that are kept: the list, the age of the oldest, and erasure. */
 export class DeliveryListStore {
-  /** Newest first, from the one before `before` on. */
+  /** Newest first, starting before `before`. */
   list(
     db: Queryable,
     endpointId: string,
@@ -28,7 +28,7 @@ export class DeliveryListStore {
     );
   }
 
-  /** The age of the oldest event that an endpoint should have and does not have yet. 0 if there is none. */
+  /** The age of the oldest event that an endpoint has not received yet. 0 if there is none. */
   async oldestUndeliveredSeconds(db: Queryable): Promise<number> {
     const [row] = await db.query<{ seconds: number }>(
       `select coalesce(extract(epoch from now() - min(oldest)), 0)::float8 as seconds from (
@@ -43,7 +43,7 @@ export class DeliveryListStore {
     return Math.max(0, row?.seconds ?? 0);
   }
 
-  /** Removes what endpoints responded to events about a customer, up to a number of rows. Returns that number. */
+  /** Removes the response bodies of deliveries about a customer, up to a number of rows. Returns that number. */
   async eraseResponses(db: Queryable, customerId: string, limit: number): Promise<number> {
     const isTheirs = 'customer_id = $1 and response_body is not null';
     const rows = await db.query(

@@ -12,7 +12,7 @@ function delivery(position: number, objectId: string) {
   return newDelivery(event, new Date());
 }
 
-test('each object has one event in flight, and different objects go on at the same time', () => {
+test('each object has one event in flight, and different objects do not wait for each other', () => {
   const queue = new DeliveryQueue();
   const [a1, a2, b1] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'b')];
   for (const one of [a1, a2, b1]) queue.add(one);
@@ -38,7 +38,7 @@ test('the position never passes an event that is not recorded', () => {
   assert.equal(queue.positionWith([c1], 20), 20);
 });
 
-test('after a failure the later events of the object wait behind its row, also those that are read meanwhile', () => {
+test('after a failure the later events of the object wait behind its row, even those that are read later', () => {
   const queue = new DeliveryQueue();
   const [a1, a2] = [delivery(1, 'a'), delivery(2, 'a')];
   for (const one of [a1, a2]) queue.add(one);
@@ -52,7 +52,7 @@ test('after a failure the later events of the object wait behind its row, also t
   assert.equal(queue.size, 0);
 });
 
-test('a failure blocks its object also while an earlier success of the object is being recorded', () => {
+test('a failure blocks its object even while an earlier success of the object is being recorded', () => {
   const queue = new DeliveryQueue();
   const [a1, a2, a3] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'a')];
   for (const one of [a1, a2]) queue.add(one);
@@ -84,7 +84,7 @@ test('a slow attempt gets a row, and then no longer holds the position back', ()
   assert.deepEqual(queue.busyObjects, []);
 });
 
-test('at the end the first event of each object gets a row, and nothing is sent any more', () => {
+test('at the end the first event of each object gets a row, and nothing more is sent', () => {
   const queue = new DeliveryQueue();
   const [a1, a2, b1] = [delivery(1, 'a'), delivery(2, 'a'), delivery(3, 'b')];
   for (const one of [a1, a2, b1]) queue.add(one);

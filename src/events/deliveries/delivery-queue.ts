@@ -8,36 +8,37 @@ export interface QueuedDelivery {
   readonly event: StoredEvent;
   /** The number of attempts before this one. */
   readonly attempt: number;
-  /** The time for retries has passed, so that a failure is final. */
+  /** The retry period has ended, so a failure is final. */
   readonly isLast: boolean;
-  /** It has a row in the table of waiting deliveries, or gets one now. Then later events of its object wait behind it. */
+  /** It has a row in the table of waiting deliveries, or will get one. Later events of its object wait behind it. */
   hasRow: boolean;
   startedAtMs: number | undefined;
 }
 
-/** An event that was not sent yet. */
+/** A delivery of an event that was not sent yet. */
 export function newDelivery(event: StoredEvent, now: Date): QueuedDelivery {
   const [attempt, isLast, hasRow, startedAtMs] = [0, false, false, undefined];
   return { id: newId(now), createdAt: now, event, attempt, isLast, hasRow, startedAtMs };
 }
 
 /**
- * The events in memory for one endpoint, and what may be sent now: of each object one at a time, in order. It knows how far
- * the position may go: never past an event that is neither recorded nor waits behind a recorded one.
+ * The events in memory for one endpoint. It decides what may be sent now: one event of each object at a time, in order.
+ * It also knows how far the position may move: never past an event that is not recorded, unless it waits behind a
+ * recorded one.
  */
 export class DeliveryQueue {
-  /** By object, in order. The first is ready or in flight. */
+  /** By object, in order. The first event of each object is ready or in flight. */
   readonly #byObject = new Map<string, QueuedDelivery[]>();
   readonly #ready: QueuedDelivery[] = [];
   readonly #inFlight = new Set<QueuedDelivery>();
-  /** The positions of events that are not recorded, in order. Events that were read with their row are not in it. */
+  /** The positions of unrecorded events, in order, without events that were read with their rows. */
   readonly #open = new Set<number>();
-  /** Objects whose row is in use here. */
+  /** Objects whose rows are loaded here. */
   readonly #busy = new Set<string>();
-  /** Failures that are not recorded yet, by object. The later events of the object will wait behind its row. */
+  /** Unrecorded failures, by object. Later events of the object will wait behind the row of the failure. */
   readonly #failed = new Map<string, QueuedDelivery>();
 
-  /** How many events it holds, sent ones included until they are recorded. */
+  /** The number of events in memory. A sent event counts until it is recorded. */
   get size(): number {
     return this.#open.size + this.#busy.size;
   }
@@ -50,7 +51,7 @@ export class DeliveryQueue {
     return [...this.#busy];
   }
 
-  /** An event that was read, in the order of positions. */
+  /** Adds an event that was read. Call it in the order of positions. */
   add(delivery: QueuedDelivery): void {
     const { objectId, position } = delivery.event;
     if (this.#failed.has(objectId)) return;
@@ -58,7 +59,7 @@ export class DeliveryQueue {
     this.#enqueue(delivery);
   }
 
-  /** An event that was read with its row. */
+  /** Adds an event that was read with its row. */
   addWaiting(delivery: QueuedDelivery): void {
     this.#busy.add(delivery.event.objectId);
     this.#enqueue(delivery);
@@ -89,13 +90,16 @@ export class DeliveryQueue {
     else this.#ready.push(next);
   }
 
-  /** An attempt was aborted. The event is as before. */
+  /** An attempt was aborted. The event can be sent again. */
   putBack(delivery: QueuedDelivery): void {
     this.#inFlight.delete(delivery);
     delivery.startedAtMs = undefined;
   }
 
-  /** The events in flight since before `sinceMs` that hold the position back. From now on they wait, with rows. */
+  /**
+   * The events that have been in flight since before `sinceMs` and hold the position back. From now on they wait, with
+   * rows.
+   */
   letSlowWait(sinceMs: number): readonly QueuedDelivery[] {
     const slow = [...this.#inFlight].filter(
       ({ startedAtMs, hasRow }) => !hasRow && (startedAtMs ?? sinceMs) < sinceMs,
@@ -104,7 +108,7 @@ export class DeliveryQueue {
     return slow;
   }
 
-  /** The first event of each object that is not recorded. From now on they wait, with rows, and nothing else is held. */
+  /** The first unrecorded event of each object. From now on they wait, with rows, and the queue holds nothing else. */
   letAllWait(): readonly QueuedDelivery[] {
     const firsts = [...this.#byObject.values()].flatMap(([first]) => first ?? []);
     const waiting = firsts.filter(({ hasRow }) => !hasRow);
@@ -120,7 +124,7 @@ export class DeliveryQueue {
     return readPosition;
   }
 
-  /** These are recorded: the attempts that have ended, and the events that wait from now on. */
+  /** These are recorded: attempts that have ended, and events that wait from now on. */
   recorded(ended: readonly QueuedDelivery[], waiting: readonly QueuedDelivery[]): void {
     for (const { event } of [...ended, ...waiting]) this.#open.delete(event.position);
     for (const delivery of ended) {
@@ -149,7 +153,7 @@ export class DeliveryQueue {
     this.#forget(this.#byObject.get(objectId)?.splice(1) ?? []);
   }
 
-  /** They wait behind the row of an earlier event, from where they are read again. */
+  /** They wait behind the row of an earlier event, and are read again later. */
   #forget(followers: readonly QueuedDelivery[]): void {
     for (const { event } of followers) this.#open.delete(event.position);
   }

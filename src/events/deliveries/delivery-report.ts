@@ -18,7 +18,7 @@ export class DeliveryReport {
     const { succeeded, retried, failed, isTurnedOff } = recorded;
     for (const [outcome, count] of Object.entries({ succeeded, retried, failed }))
       if (count > 0) this.#metrics.eventDeliveries.inc({ outcome }, count);
-    // Neither the path nor the query, which may contain a secret.
+    // Omits the path and the query, which may contain a secret.
     const endpoint = { endpointId: id, origin: new URL(url).origin };
     if (failed > 0) this.#logger.warn({ ...endpoint, failed }, 'event deliveries failed for good');
     if (succeeded > 0) {

@@ -3,9 +3,9 @@ import type { WeeklyTable } from '../../platform/weeks-store.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import { checksumOf, type EventRange, eventColumns, millisOf } from '../feed/event-store.ts';
 import type { StoredEvent } from '../feed/stored-event.ts';
-import type { Outcome } from './delivery.ts';
+import type { DeliveryOutcome } from './delivery.ts';
 
-/** Positions that one statement looks at, so that an endpoint of a rare type does not search all events at once. */
+/** Positions that one statement looks at, so that an endpoint with a rare type does not search all events at once. */
 const rangeMax = 10_000;
 
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
@@ -15,25 +15,25 @@ interface WaitingDelivery {
   readonly id: string;
   readonly createdAt: Date;
   readonly attempt: number;
-  /** The time for retries has passed, so that a failure is final. */
+  /** The retry period has ended, so a failure is final. */
   readonly isLast: boolean;
   readonly dueInMs: number;
   readonly event: StoredEvent;
-  /** False if the event is no longer kept. Then only its place is known. */
+  /** False if the event is no longer kept. Then only its position and time are known. */
   readonly isKept: boolean;
 }
 
-/** What is known of a delivery after an attempt, or when it begins to wait. */
+/** The state of a delivery after an attempt, or when it begins to wait. */
 export interface DeliveryRecord {
   readonly id: string;
   readonly event: Pick<StoredEvent, 'position' | 'createdAtMs' | 'objectId' | 'customerId'>;
   readonly attempt: number;
   readonly createdAt: Date;
   /** Null if it begins to wait without an attempt. */
-  readonly outcome: Outcome | null;
+  readonly outcome: DeliveryOutcome | null;
 }
 
-/** An object whose event no longer waits, so that its next one can. */
+/** An object whose waiting event is done, so that its next event can wait. */
 interface FreedObject {
   readonly objectId: string;
   readonly position: number;
@@ -51,11 +51,11 @@ export const deliveryWeeks: WeeklyTable = {
   isRowDone: 'true',
 };
 
-/** All SQL for the delivery of events: what is to be sent, what waits and what is finished. */
+/** All SQL for the delivery of events: what to send, what waits and what is finished. */
 export class DeliveryStore {
   /**
-   * The next events of an endpoint, in order, without those of objects that wait there, and the position up to which it has
-   * looked.
+   * The next events of an endpoint, in order, without those of objects that wait there. Also the position up to which
+   * it has looked.
    */
   async readEvents(
     db: Queryable,
@@ -74,7 +74,7 @@ export class DeliveryStore {
     const last = events.at(-1);
     if (events.length === limit && last !== undefined) return { events, position: last.position };
     if (until === upTo) return { events, position: upTo };
-    // After a failover there are no events for billions of positions.
+    // After a failover, positions skip billions of numbers.
     const [next] = await db.query<{ position: number }>(
       'select position from till.events where position > $1 and position <= $2 order by position limit 1',
       [until, upTo],
@@ -82,7 +82,7 @@ export class DeliveryStore {
     return { events, position: next === undefined ? upTo : next.position - 1 };
   }
 
-  /** The deliveries that are due next, without those of `busy` objects. The caller looks at `dueInMs`. */
+  /** The deliveries that are due next, without those of `busy` objects. The caller checks `dueInMs`. */
   async findWaiting(
     db: Queryable,
     endpointId: string,
@@ -108,7 +108,7 @@ export class DeliveryStore {
     }));
   }
 
-  /** Repeating it does no harm: the connection may break just after a commit. */
+  /** Safe to repeat: the connection may break just after a commit. */
   insertFinished(tx: Transaction, endpointId: string, records: readonly DeliveryRecord[]): void {
     if (records.length === 0) return;
     tx.send(
@@ -170,7 +170,7 @@ export class DeliveryStore {
     );
   }
 
-  /** All deliveries that wait at an endpoint become due, with `startsAfresh` also their three days begin again. */
+  /** Makes all deliveries that wait at an endpoint due. With `startsAfresh`, their three days also begin again. */
   makeDue(tx: Transaction, endpointId: string, { startsAfresh }: { readonly startsAfresh: boolean }): void {
     tx.send(
       `update till.event_retries set next_attempt_at = least(next_attempt_at, now()),
@@ -180,7 +180,7 @@ export class DeliveryStore {
     );
   }
 
-  /** Events after this position no longer wait, because the endpoint goes back to it. */
+  /** Removes the waiting events after this position, because the endpoint goes back to it. */
   deleteWaitingAfter(tx: Transaction, endpointId: string, position: number): void {
     tx.send('delete from till.event_retries where endpoint_id = $1 and position > $2', [
       endpointId,
@@ -188,7 +188,7 @@ export class DeliveryStore {
     ]);
   }
 
-  /** How many objects wait at an endpoint, up to a limit. */
+  /** The number of objects that wait at an endpoint, up to a limit. */
   async countWaiting(db: Queryable, endpointId: string, limit: number): Promise<number> {
     const [row] = await db.query<{ count: number }>(
       `select count(*) as count

@@ -10,7 +10,7 @@ test('the delay doubles from 5 s up to 4 h, and jitter takes off up to half of i
   assert.equal(retryDelayAfter(1, 0), 2_500);
 });
 
-test('of a response the first kilobyte is kept, as text that PostgreSQL accepts', () => {
+test('the first kilobyte of a response is kept, as text that PostgreSQL accepts', () => {
   assert.equal(responseText(Buffer.from('')), null);
   assert.equal(responseText(Buffer.from('a\0b')), 'a\ufffdb');
   assert.equal(responseText(Buffer.from([0xff, 0xfe, 0x41])), '\ufffd\ufffdA');

@@ -8,18 +8,18 @@ import {
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { type AddressResolver, isRefusal, refusalTexts } from '../endpoints/address-resolver.ts';
 import { signatureOf } from '../endpoints/endpoint-secret.ts';
-import { type Outcome, responseBytesMax, responseText } from './delivery.ts';
+import { type DeliveryOutcome, responseBytesMax, responseText } from './delivery.ts';
 
-/** For the whole exchange, from resolving the name to the end of the response. */
+/** For the whole exchange, from the DNS query to the end of the response. */
 const exchangeTimeoutMs = 10_000;
 interface SenderLimits {
-  /** Tests set another one. */
+  /** Replaced in tests. */
   readonly timeoutMs?: number | undefined;
 }
 
-/** As many idle connections as an endpoint has deliveries at a time. */
+/** As many idle connections as an endpoint has concurrent deliveries. */
 const idleSocketsMax = 10;
-/** Shorter than servers usually keep an idle connection, so that few are closed while a request is sent. */
+/** Shorter than the idle timeout of most servers, so that few connections are closed while a request is sent. */
 const idleSocketMs = 4_000;
 
 const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
@@ -46,8 +46,8 @@ export class EventSender {
     this.#limits = limits;
   }
 
-  /** Never rejects. Undefined if the signal ended it: then nothing is known about the attempt. */
-  async send(message: Message, signal: AbortSignal): Promise<Outcome | undefined> {
+  /** Never rejects. Undefined if the signal aborted the attempt: then its result is unknown. */
+  async send(message: Message, signal: AbortSignal): Promise<DeliveryOutcome | undefined> {
     const startedAtMs = performance.now();
     const exchange = new Exchange(signal, this.#limits.timeoutMs ?? exchangeTimeoutMs);
     const url = new URL(message.url);
@@ -70,7 +70,7 @@ export class EventSender {
     this.#agents.https.destroy();
   }
 
-  /** A request that cannot even be made is a failed attempt, and not the end of the process. */
+  /** A request that cannot be created is a failed attempt. It must not end the process. */
   #startSafely(url: URL, message: Message, exchange: Exchange): void {
     try {
       this.#start(url, message, exchange);
@@ -84,13 +84,13 @@ export class EventSender {
     const body = Buffer.from(message.body);
     const request = (isHttps ? httpsRequest : httpRequest)(url, {
       method: 'POST',
-      // False: a connection of its own.
+      // False: a new connection for this request.
       agent: isSecond ? false : isHttps ? this.#agents.https : this.#agents.http,
       lookup: this.#addresses.lookup,
       headers: headersOf(message, body.length),
     });
     exchange.follow(request, (error) => {
-      // The server closed an idle connection just when it was used again. A new connection does not have this problem.
+      // The server closed an idle connection at the moment of its reuse. A new connection does not have this problem.
       const isStale = request.reusedSocket && error.code === 'ECONNRESET' && !isSecond;
       if (isStale) this.#start(url, message, exchange, true);
       else exchange.fail(error.code ?? error.name);
@@ -105,7 +105,7 @@ function headersOf({ id, body, secrets }: Message, length: number): Record<strin
     'content-type': 'application/json',
     'content-length': length,
     'user-agent': userAgent,
-    // A compressed response could not be shown.
+    // A compressed response could not be shown in the list.
     'accept-encoding': 'identity',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
@@ -145,18 +145,18 @@ class Exchange {
 
   follow(request: ClientRequest, onError: (error: NodeJS.ErrnoException) => void): void {
     this.#request = request;
-    // An exchange that has ended destroys its request, which is then no reason to repeat it.
+    // An exchange that has ended destroys its request. That error must not repeat the request.
     request.on('error', (error) => (this.#isEnded ? undefined : onError(error)));
     request.on('response', (response) => this.#read(response));
   }
 
-  /** What has arrived of the response still counts for the list. */
+  /** The list shows the part of the response that has arrived. */
   fail(error: string): void {
     this.#end({ status: this.#status, body: Buffer.concat(this.#chunks), error });
     this.#request?.destroy();
   }
 
-  /** A longer response than is kept is not read: its status says everything, and its connection is closed. */
+  /** Stops reading when it has all that is kept, and closes the connection. The status is known by then. */
   #read(response: IncomingMessage): void {
     this.#status = response.statusCode ?? null;
     let length = 0;

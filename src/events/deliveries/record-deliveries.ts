@@ -2,14 +2,14 @@ import { newId } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
-import { type Outcome, retryDelayAfter } from './delivery.ts';
+import { type DeliveryOutcome, retryDelayAfter } from './delivery.ts';
 import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
 
-/** An attempt that has ended. Without an outcome, there was no attempt, because the event is no longer kept. */
+/** An attempt that has ended. Null as the result: nothing was sent, because the event is no longer kept. */
 export interface EndedDelivery {
   readonly delivery: QueuedDelivery;
-  readonly outcome: Outcome | null;
+  readonly outcome: DeliveryOutcome | null;
 }
 
 interface RecordParts {
@@ -20,7 +20,7 @@ interface RecordParts {
   readonly random: () => number;
 }
 
-interface Batch {
+interface DeliveryBatch {
   readonly owner: number;
   readonly position: number;
   /** Events up to this position were read. */
@@ -28,7 +28,7 @@ interface Batch {
   readonly ended: readonly EndedDelivery[];
   /** Events that begin to wait without an attempt, or while one is in progress. */
   readonly waiting: readonly QueuedDelivery[];
-  /** The lane ends. A request may have turned the endpoint off, and on again, so no failure is final. */
+  /** The lane is ending. A request may have turned the endpoint off and on again, so no failure is final. */
   readonly isEnding: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface RecordedBatch {
 export function recordDeliveries(
   { database, endpoints, deliveries, random }: RecordParts,
   endpoint: EventEndpoint,
-  { owner, position, readPosition, ended, waiting, isEnding }: Batch,
+  { owner, position, readPosition, ended, waiting, isEnding }: DeliveryBatch,
 ): Promise<RecordedBatch | undefined> {
   const succeeded = ended.filter(({ outcome }) => outcome?.succeeded === true);
   const others = ended.filter(({ outcome }) => outcome?.succeeded !== true);
@@ -64,7 +64,7 @@ export function recordDeliveries(
       hasFailed: others.some(({ outcome }) => outcome !== null),
     });
     if (state === undefined) return undefined;
-    // An endpoint that is turned off keeps what it has not got, so that it misses nothing when it is on again.
+    // An endpoint that is turned off keeps its unsent events, so that it misses nothing when it is turned on again.
     const isFinal = ({ delivery, outcome }: EndedDelivery) =>
       outcome === null || (delivery.isLast && !state.isDead && !isEnding);
     const failed = others.filter(isFinal);
@@ -110,7 +110,7 @@ function toRecord({ delivery, outcome }: EndedDelivery): DeliveryRecord {
   return { ...delivery, attempt, outcome: outcome ?? expired };
 }
 
-const expired: Outcome = {
+const expired: DeliveryOutcome = {
   succeeded: false,
   responseStatus: null,
   responseBody: null,

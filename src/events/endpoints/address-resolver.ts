@@ -11,10 +11,10 @@ import {
   urlMistake,
 } from './endpoint-address.ts';
 
-/** Resolves a name to addresses. It rejects if there are none. */
+/** Resolves a name to addresses. Rejects if there are none. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
-/** Why nothing was sent, as the list of deliveries shows it. It does not say which address a name has. */
+/** Why nothing was sent, as the list of deliveries shows it. It does not reveal the address of a name. */
 export const refusalTexts = {
   URL_REFUSED: 'Not sent: the URL must begin with https://, unless EVENT_ENDPOINTS_ALLOW_PRIVATE is true.',
   ADDRESS_REFUSED:
@@ -27,21 +27,21 @@ export function isRefusal(error: string | null): error is Refusal {
   return error !== null && Object.hasOwn(refusalTexts, error);
 }
 
-/** Each of two tries. A name server that does not respond by then rarely does. */
+/** For each of two attempts. A name server that takes longer rarely responds at all. */
 const queryTimeoutMs = 2_000;
-const queryTriesMax = 2;
-/** How long the creation of an endpoint waits for its name. */
+const queryAttemptsMax = 2;
+/** How long the creation of an endpoint waits until its host name is resolved. */
 const checkTimeoutMs = 5_000;
 
 /**
- * Public names are resolved by DNS directly: the system's resolver has few threads, so that a few dead names would delay
- * all others. Private names may be known only to the system, for example from /etc/hosts.
+ * DNS resolves public names directly: the system's resolver has few threads, so a few dead names would delay all
+ * others. Private names may be known only to the system, for example from /etc/hosts.
  */
 function systemResolve({ allowPrivate, allowLoopback = false }: AddressPolicy): Resolve {
   const lookUp: Resolve = async (host) =>
     (await dns.lookup(host, { all: true })).map(({ address }) => address);
   if (allowPrivate) return lookUp;
-  const resolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: queryTriesMax });
+  const resolver = new dns.Resolver({ timeout: queryTimeoutMs, tries: queryAttemptsMax });
   return async (host) => {
     if (allowLoopback && host === localName) return lookUp(host);
     const found = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
@@ -72,7 +72,7 @@ export class AddressResolver {
       await withDeadline(this.#allowed(url.hostname), checkTimeoutMs, 'resolving the host');
       return undefined;
     } catch (error) {
-      // Which address it is, and in which range, would tell a caller about names of the private network.
+      // Naming the address or its range would tell a caller about names of the private network.
       if (error instanceof RefusedAddress)
         return (
           'has a host that Till must not connect to: its name has an address that is not public. ' +
@@ -83,8 +83,8 @@ export class AddressResolver {
   }
 
   /**
-   * Why Till sends nothing to this URL, before any name is resolved: the policy may be stricter than when the endpoint was
-   * created, and `lookup` is not called for a host that is an address.
+   * Why Till sends nothing to this URL, before any name is resolved. The policy may be stricter than when the endpoint
+   * was created. Also covers a host that is an address, for which `lookup` is not called.
    */
   refusalOf(url: URL): Refusal | undefined {
     if (urlMistake(url.href, this.#policy) !== undefined) return 'URL_REFUSED';
@@ -92,8 +92,8 @@ export class AddressResolver {
   }
 
   /**
-   * Resolves a name for a connection, and refuses it if any address is not allowed. The connection uses these addresses,
-   * so a name that resolved to another address before cannot deceive it.
+   * Resolves a name for a connection, and refuses it if any address is not allowed. The connection uses exactly these
+   * addresses, so a name that later resolves to another address cannot bypass the check.
    */
   readonly lookup: LookupFunction = (host, options, done) => {
     this.#allowed(host).then(
@@ -107,7 +107,7 @@ export class AddressResolver {
     );
   };
 
-  /** As `mistakeOf`, for a host that is an address. */
+  /** Like `mistakeOf`, for a host that is an address. */
   #literalMistake(url: URL): string | undefined {
     const literal = literalAddress(url);
     const mistake = literal === undefined ? undefined : addressMistake(literal, this.#policy);

@@ -4,9 +4,9 @@ import { type AddressPolicy, addressMistake, literalAddress, urlMistake } from '
 
 const strict = { allowPrivate: false };
 const lenient = { allowPrivate: true };
-const beside = { allowPrivate: false, allowLoopback: true };
+const withLoopback = { allowPrivate: false, allowLoopback: true };
 
-/** What stops a URL, without looking up a name. */
+/** Why a URL is refused, without a name lookup. */
 function mistakeOf(text: string, policy: AddressPolicy = strict): string | undefined {
   const url = URL.parse(text);
   const literal = url === null ? undefined : literalAddress(url);
@@ -67,10 +67,10 @@ test('private addresses and http are allowed on request, and nothing else', () =
     assert.notEqual(mistakeOf(url, lenient), undefined, url);
 });
 
-test('an application on this machine is allowed on its own, with http, and no other private address', () => {
+test('an application on this machine can be allowed alone, with http, without other private addresses', () => {
   for (const host of ['127.0.0.1:4000', 'localhost:4000', '127.1', '127.8.9.10', '[::1]:4000', '2130706433'])
     for (const scheme of ['http', 'https'])
-      assert.equal(mistakeOf(`${scheme}://${host}/`, beside), undefined, host);
+      assert.equal(mistakeOf(`${scheme}://${host}/`, withLoopback), undefined, host);
   for (const host of [
     '10.0.0.1',
     '192.168.1.1',
@@ -81,10 +81,10 @@ test('an application on this machine is allowed on its own, with http, and no ot
     '[fe80::1]',
   ])
     assert.match(
-      String(mistakeOf(`https://${host}/`, beside)),
+      String(mistakeOf(`https://${host}/`, withLoopback)),
       /Set EVENT_ENDPOINTS_ALLOW_PRIVATE=true/,
       host,
     );
   for (const host of ['example.com', '1.1.1.1', '10.0.0.1', 'localhost.example.com', '127.0.0.1.example.com'])
-    assert.match(String(mistakeOf(`http://${host}/`, beside)), /must begin with https/, host);
+    assert.match(String(mistakeOf(`http://${host}/`, withLoopback)), /must begin with https/, host);
 });

@@ -1,20 +1,20 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Whether addresses inside private networks are allowed, and with them `http`. */
+/** Whether addresses of private networks are allowed, and with them `http`. */
 export interface AddressPolicy {
   readonly allowPrivate: boolean;
-  /** Whether addresses of this machine itself are allowed, and with them `http`. */
+  /** Whether addresses of this machine are allowed, and with them `http`. */
   readonly allowLoopback?: boolean | undefined;
 }
 
-/** What allows every address. */
+/** Allows every address. */
 export const privateSetting = 'EVENT_ENDPOINTS_ALLOW_PRIVATE=true';
 
 /** Some servers and proxies refuse longer URLs. */
 export const urlLengthMax = 2_048;
 
-/** Why an endpoint must not have this URL, as the end of a sentence. Undefined if only its host is left to check. */
+/** Why an endpoint must not have this URL, as the end of a sentence. Undefined if only its host is unchecked. */
 export function urlMistake(text: string, policy: AddressPolicy): string | undefined {
   const url = URL.parse(text);
   if (url === null) return 'must be a valid URL';
@@ -31,7 +31,7 @@ export function urlMistake(text: string, policy: AddressPolicy): string | undefi
 
 /** The host of a URL that is an address itself. Undefined for a name. */
 export function literalAddress({ hostname }: URL): string | undefined {
-  // The URL parser has turned decimal, octal and hexadecimal forms of IPv4 into the usual one.
+  // The URL parser has already normalized decimal, octal and hexadecimal forms of IPv4.
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
 }
@@ -50,7 +50,7 @@ export function addressMistake(
   return `${address} is in a range that is not public (${range}). Set ${privateSetting} to allow it`;
 }
 
-/** The name that every system has for itself. A name server may know it as anything. */
+/** The name that every system has for itself. A name server may resolve it to any address. */
 export const localName = 'localhost';
 
 function isThisMachine(url: URL): boolean {
@@ -58,7 +58,7 @@ function isThisMachine(url: URL): boolean {
   return address === undefined ? url.hostname === localName : rangeOf(address) === 'loopback';
 }
 
-/** Of IPv6, only these addresses are assigned. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
+/** Only these IPv6 addresses are assigned. Others can be forms of an IPv4 address, such as `::127.0.0.1`. */
 const globalIpv6 = ipaddr.parseCIDR('2000::/3');
 
 /** The name of the range of an address. Forms of IPv6 that contain an IPv4 address have ranges of their own. */

@@ -5,9 +5,9 @@ import type { EventEndpoint } from './endpoint.ts';
 
 interface Steps<Request> {
   readonly name: ClaimOperation;
-  /** The endpoint that is changed. Null for a creation. */
+  /** The endpoint to change. Null when one is created. */
   parentIdOf(request: Request): string | null;
-  /** Fails if the request must be refused. */
+  /** Throws if the request must be refused. */
   check(request: Request): Promise<void>;
   write(tx: Transaction, id: string, request: Request): Promise<EventEndpoint>;
   /** The endpoint of a request that was completed before. */
@@ -15,8 +15,8 @@ interface Steps<Request> {
 }
 
 /**
- * The steps of creating or changing an endpoint. The processor has no part in it: everything is written in the transaction
- * that completes the claim, so an unfinished claim has had no effect.
+ * The steps of creating or changing an endpoint. It needs no call to the processor: everything is written in the
+ * transaction that completes the claim, so an unfinished claim has had no effect.
  */
 export class EndpointOperation<Request>
   implements CheckedOperation<Request, Request, Request, EventEndpoint>

@@ -6,13 +6,13 @@ import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
   CreateBody,
   DeliveryListSchema,
-  deliveryAnswer,
   deliveryExample,
+  deliveryResponse,
   EndpointListSchema,
   EndpointSchema,
   EndpointWithSecretSchema,
-  endpointAnswer,
   endpointExample,
+  endpointResponse,
   endpointWithSecretExample,
   ReplayBody,
   RotateBody,
@@ -35,8 +35,8 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
     operationId: 'createEventEndpoint',
     summary: 'Create an event endpoint',
     description:
-      'Till sends every later event to the URL, signed by the Standard Webhooks rules. Each event is sent at least ' +
-      "once, and each object's events in order. Respond with any 2xx status within 10 s.",
+      'Till sends every later event to the URL, signed as Standard Webhooks specifies. Each event is sent at least ' +
+      'once, and the events of each object are sent in order. Respond with any 2xx status within 10 s.',
     body: body(CreateBody, {
       url: endpointExample.url,
       types: endpointExample.types,
@@ -63,7 +63,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
     },
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>
       endpoints.update(params.id, change, key),
-    toAnswer: endpointAnswer,
+    toAnswer: endpointResponse,
   });
   routes.add(`DELETE ${path}/:id`, {
     scope: 'operate',
@@ -98,12 +98,12 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
     operationId: 'replayEvents',
     summary: 'Send events again',
     description:
-      'The events keep their ids. Receivers that compare the `webhook-id` header handle each event once.',
+      'The events keep their ids. A receiver that checks the `webhook-id` header handles each event only once.',
     body: body(ReplayBody, { after: deliveryExample.eventId }),
     response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
     failures: ['event_expired'],
     run: ({ params, body }, key) => endpoints.replay(params.id, body.after, key),
-    toAnswer: endpointAnswer,
+    toAnswer: endpointResponse,
   });
 }
 
@@ -121,7 +121,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     },
     run: async ({ query }) => {
       const { data, nextCursor } = await endpoints.list(query);
-      return { data: data.map(endpointAnswer), nextCursor };
+      return { data: data.map(endpointResponse), nextCursor };
     },
   });
   routes.add(`GET ${path}/:id`, {
@@ -129,15 +129,15 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     operationId: 'getEventEndpoint',
     summary: 'Get an event endpoint',
     response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
-    run: async ({ params }) => endpointAnswer(await endpoints.read(params.id)),
+    run: async ({ params }) => endpointResponse(await endpoints.read(params.id)),
   });
   routes.add(`GET ${path}/:id/deliveries`, {
     scope: 'operate',
     operationId: 'listEventDeliveries',
     summary: 'List the deliveries of an event endpoint, newest first',
     description:
-      'Shows deliveries that were tried and those that wait for their next attempt. Later events of the same object ' +
-      'wait behind it and are not listed yet.',
+      'Shows deliveries that were attempted and those that wait for their next attempt. Later events of the same object ' +
+      'wait behind a waiting delivery and are not listed yet.',
     query: CursorQuery,
     response: {
       200: answer('One page of deliveries.', DeliveryListSchema, {
@@ -147,12 +147,12 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     },
     run: async ({ params, query }) => {
       const { data, nextCursor } = await endpoints.listDeliveries(params.id, query);
-      return { data: data.map(deliveryAnswer), nextCursor };
+      return { data: data.map(deliveryResponse), nextCursor };
     },
   });
 }
 
-/** A repeated request does not show the secret again, which may have been replaced since. */
+/** A repeated request does not show the secret again: it may have been replaced in the meantime. */
 function withSecret(endpoints: EndpointService, endpoint: EventEndpoint, replayed: boolean) {
-  return { ...endpointAnswer(endpoint), secret: replayed ? null : endpoints.secretOf(endpoint) };
+  return { ...endpointResponse(endpoint), secret: replayed ? null : endpoints.secretOf(endpoint) };
 }

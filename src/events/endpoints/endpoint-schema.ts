@@ -24,7 +24,7 @@ const Types = Type.Unsafe<readonly EventType[] | null>({
   items: { type: 'string', enum: [...eventTypes] },
   minItems: 1,
   uniqueItems: true,
-  description: 'The types of events to send. Null: all types, also those of later releases.',
+  description: 'The types of events to send. Null: all types, including those of later releases.',
 });
 const Description = nullable(
   Type.String({ maxLength: descriptionLengthMax, description: 'For your own use.' }),
@@ -51,21 +51,19 @@ export const EndpointSchema = component('EventEndpoint', {
   failingSince: nullable(
     Type.String({
       format: 'date-time',
-      description: 'The first failed attempt since the last one that succeeded. Null if that succeeded.',
+      description: 'The first failed attempt since the last success. Null if there was no failure since.',
     }),
   ),
   createdAt: DateTime,
   updatedAt: DateTime,
 });
 
-export type EndpointAnswer = Static<typeof EndpointSchema>;
-
 export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
   ...EndpointSchema.properties,
   secret: nullable(
     Type.String({
       description:
-        'The key with which events are signed by the Standard Webhooks rules. Only this response shows it. Null in the ' +
+        'The secret that signs the events, as Standard Webhooks specifies. Only this response shows it. Null in the ' +
         'response to a repeated request. If the first response is lost, rotate the secret.',
     }),
   ),
@@ -91,12 +89,10 @@ const DeliverySchema = component('EventDelivery', {
         'the URL, this says why.',
     }),
   ),
-  durationMs: nullable(Type.Integer({ description: 'Of the last attempt.' })),
+  durationMs: nullable(Type.Integer({ description: 'The duration of the last attempt.' })),
   createdAt: DateTime,
   nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
 });
-
-export type DeliveryAnswer = Static<typeof DeliverySchema>;
 
 export const DeliveryListSchema = component('EventDeliveryList', {
   data: Type.Array(DeliverySchema),
@@ -120,7 +116,7 @@ export const UpdateBody = Type.Object(
     description: Type.Optional(Description),
     enabled: Type.Optional(
       Type.Boolean({
-        description: 'An endpoint that is turned on again goes on with the first event that it missed.',
+        description: 'An endpoint that is turned on again continues with the first event that it missed.',
       }),
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),
@@ -144,7 +140,7 @@ export const ReplayBody = Type.Object(
         maxLength: 255,
         description:
           'The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that ' +
-          'has not got as far as this event skips nothing.',
+          'has not reached this event yet skips nothing.',
       }),
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),
@@ -182,7 +178,7 @@ export const deliveryExample: Static<typeof DeliverySchema> = {
   nextAttemptAt: '2026-11-15T09:30:12.500Z',
 };
 
-export function endpointAnswer(endpoint: EventEndpoint): Static<typeof EndpointSchema> {
+export function endpointResponse(endpoint: EventEndpoint): Static<typeof EndpointSchema> {
   const { id, url, types, description, enabled, disabledReason } = endpoint;
   return {
     ...{ id, url, types, description, enabled, disabledReason },
@@ -193,7 +189,7 @@ export function endpointAnswer(endpoint: EventEndpoint): Static<typeof EndpointS
   };
 }
 
-export function deliveryAnswer(delivery: Delivery): Static<typeof DeliverySchema> {
+export function deliveryResponse(delivery: Delivery): Static<typeof DeliverySchema> {
   const { id, position, checksum, attempt, status, responseStatus, responseBody, durationMs } = delivery;
   return {
     ...{ id, attempt, status, responseStatus, responseBody, durationMs },

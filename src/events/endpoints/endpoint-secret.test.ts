@@ -17,7 +17,7 @@ test('a signature passes the official verification, for each of two secrets and 
   assert.throws(() => new Webhook(current).verify(`${message.body} `, headers));
 });
 
-test('a stored secret is encrypted if there is a key, and only for its own endpoint', () => {
+test('a stored secret is encrypted if there is an encryption key, and only for its own endpoint', () => {
   const secret = newSecret();
   const plain = new SecretBox([]).seal(secret, 'a');
   assert.ok(plain.includes(secret));
@@ -26,7 +26,7 @@ test('a stored secret is encrypted if there is a key, and only for its own endpo
   assert.ok(!sealed.includes(secret));
   assert.notEqual(box.seal(secret, 'a'), sealed);
   assert.equal(box.open(sealed, 'a'), secret);
-  assert.equal(box.open(plain, 'a'), secret, 'what was stored before there was a key');
+  assert.equal(box.open(plain, 'a'), secret, 'a secret that was stored before encryption was set up');
   assert.equal(new SecretBox(['second key', 'first key']).open(sealed, 'a'), secret);
   assert.equal(box.open(sealed, 'b'), undefined);
   assert.equal(new SecretBox(['second key']).open(sealed, 'a'), undefined);
@@ -34,7 +34,7 @@ test('a stored secret is encrypted if there is a key, and only for its own endpo
   assert.equal(box.open('aes:AAAA', 'a'), undefined);
 });
 
-test('a stored secret is current only if the first key encrypted it, or if there is neither a key nor an encryption', () => {
+test('a stored secret is current only if the first encryption key encrypted it, or if it is plain and there are no encryption keys', () => {
   const [none, first, both] = [[], ['first key'], ['second key', 'first key']].map(
     (keys) => new SecretBox(keys),
   );

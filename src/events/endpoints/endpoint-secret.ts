@@ -5,17 +5,17 @@ const prefix = 'whsec_';
 const secretBytes = 32;
 const algorithm = 'aes-256-gcm';
 const keyBytes = 32;
-/** The size that GCM is made for. */
+/** The standard nonce size of GCM. */
 const nonceBytes = 12;
 const tagBytes = 16;
-/** How a stored secret begins: as it is, or encrypted with a key of the operator. */
+/** The prefix of a stored secret: plain, or encrypted with an encryption key of the operator. */
 const scheme = { plain: 'plain:', encrypted: 'aes:' } as const;
 
 export function newSecret(): string {
   return prefix + randomBytes(secretBytes).toString('base64');
 }
 
-/** The value of the `webhook-signature` header by the rules of Standard Webhooks: one signature for each valid secret. */
+/** The value of the `webhook-signature` header as Standard Webhooks defines it: one signature for each valid secret. */
 export function signatureOf(
   message: { readonly id: string; readonly timestamp: number; readonly body: string },
   secrets: readonly string[],
@@ -29,8 +29,9 @@ export function signatureOf(
 }
 
 /**
- * Protects the secrets of endpoints in the database: a copy of the database alone is not enough to forge events. Without
- * keys, secrets are stored as they are. The first key encrypts, and all of them decrypt, so that keys can be rotated.
+ * Protects the secrets of endpoints in the database: a copy of the database alone is not enough to forge events.
+ * Without encryption keys, secrets are stored in plain text. The first encryption key encrypts, and all of them
+ * decrypt, so that they can be rotated.
  */
 export class SecretBox {
   readonly #keys: readonly Buffer[];
@@ -51,7 +52,10 @@ export class SecretBox {
     return scheme.encrypted + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64');
   }
 
-  /** Whether a stored secret is protected as `seal` does it now. False if it is plain, or encrypted with another key. */
+  /**
+   * Whether a stored secret is protected as `seal` would do it now. False if it is plain, or encrypted with another
+   * encryption key.
+   */
   isCurrent(sealed: string, endpointId: string): boolean {
     const isPlain = sealed.startsWith(scheme.plain);
     const [first] = this.#keys;
@@ -59,7 +63,7 @@ export class SecretBox {
     return open([first], sealed, endpointId) !== undefined;
   }
 
-  /** Undefined if no key decrypts it. */
+  /** Undefined if no encryption key decrypts it. */
   open(sealed: string, endpointId: string): string | undefined {
     if (sealed.startsWith(scheme.plain)) return sealed.slice(scheme.plain.length);
     return open(this.#keys, sealed, endpointId);
@@ -77,7 +81,7 @@ function open(keys: readonly Buffer[], sealed: string, endpointId: string): stri
       const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
       return text.toString('utf8');
     } catch {
-      // Another key may have encrypted it.
+      // Another encryption key may have encrypted it.
     }
   }
   return undefined;

@@ -27,7 +27,7 @@ import { EndpointOperation } from './endpoint-operation.ts';
 import { newSecret, type SecretBox } from './endpoint-secret.ts';
 import type { EndpointStore } from './endpoint-store.ts';
 
-/** Positions of events begin above it. */
+/** The positions of all events are greater than this. */
 const beforeAllEvents = 0;
 
 interface EndpointParts {
@@ -40,7 +40,7 @@ interface EndpointParts {
   readonly secrets: SecretBox;
   readonly addresses: AddressResolver;
   readonly addressPolicy: AddressPolicy;
-  /** Called when the endpoints may have changed. The response waits for it. */
+  /** Called when endpoints may have changed. The response waits for it. */
   readonly onChanged: () => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ interface RotationRequest {
 
 interface ReplayRequest {
   readonly endpointId: string;
-  /** Null: from the first event that is kept. */
+  /** Null: starting with the first event that is kept. */
   readonly after: string | null;
 }
 
@@ -137,7 +137,7 @@ export class EndpointService {
     return this.#run(this.replaying, { endpointId, after }, key);
   }
 
-  /** The secret of an endpoint, for the first response to the request that made it. */
+  /** The secret of an endpoint, for the first response to the request that created it. */
   secretOf({ secret, id }: EventEndpoint): string {
     const opened = this.#parts.secrets.open(secret, id);
     if (opened === undefined) throw new Error(`no key of EVENT_SECRET_KEYS decrypts the secret of ${id}`);
@@ -160,7 +160,7 @@ export class EndpointService {
     const { store, deliveries, database, onChanged } = this.#parts;
     if (!isUuid(id)) throw endpointNotFound();
     await database.transaction(async (tx) => {
-      // First the endpoint: its lock lets a delivery that is being recorded finish.
+      // Locks the endpoint first, so that a delivery that is being recorded can finish.
       if (!(await store.delete(tx, id))) throw endpointNotFound();
       deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
     });

@@ -1,7 +1,7 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { type ChangedEndpoint, type EventEndpoint, endpointsMax, type NewEndpoint } from './endpoint.ts';
 
-/** One transaction at a time counts the endpoints and adds one ("tlee" in ASCII). */
+/** The advisory lock that lets one transaction at a time count the endpoints and add one ("tlee" in ASCII). */
 const insertLock = 0x746c6565;
 
 /** An endpoint whose lease was taken, and the history of the database in which it is valid. */
@@ -27,7 +27,7 @@ const columns = `id, url, types, description, enabled, disabled_at as "disabledA
 
 /** All SQL for event endpoints and their leases. */
 export class EndpointStore {
-  /** It receives events from now on. Undefined if there are too many endpoints. */
+  /** The endpoint receives events from now on. Undefined if there are too many endpoints. */
   async insert(
     tx: Transaction,
     id: string,
@@ -55,7 +55,7 @@ export class EndpointStore {
     return (await tx.query<EventEndpoint>(text, [id]))[0];
   }
 
-  /** Newest first, from the one before `before` on. */
+  /** Newest first, starting before `before`. */
   list(db: Queryable, before: string | null, limit: number): Promise<readonly EventEndpoint[]> {
     return db.query(
       `select ${columns} from till.event_endpoints where $1::uuid is null or id < $1 order by id desc limit $2`,
@@ -75,7 +75,7 @@ export class EndpointStore {
     return rows[0];
   }
 
-  /** The secret before it stays valid for a day from now: later than the start of a transaction that waited for the lock. */
+  /** The replaced secret stays valid for a day from now, however long the transaction waited for the lock. */
   async rotateSecret(tx: Transaction, id: string, secret: string): Promise<EventEndpoint | undefined> {
     const rows = await tx.query<EventEndpoint>(
       `update till.event_endpoints set secret = $2, updated_at = now(), replaced_secrets = jsonb_build_array(
@@ -86,7 +86,7 @@ export class EndpointStore {
     return rows[0];
   }
 
-  /** The same secrets, protected in another way. The API shows nothing of it. */
+  /** The same secrets, encrypted in another way. The API does not show the difference. */
   async writeSecrets(
     tx: Transaction,
     id: string,
@@ -105,7 +105,7 @@ export class EndpointStore {
     );
   }
 
-  /** Goes back to a position. An endpoint that has not reached it stays where it is. */
+  /** Goes back to a position. An endpoint that has not reached it yet does not move. */
   async goBack(tx: Transaction, id: string, position: number): Promise<EventEndpoint | undefined> {
     const rows = await tx.query<EventEndpoint>(
       `update till.event_endpoints set position = least(position, $2), revision = revision + 1, updated_at = now()
@@ -132,8 +132,8 @@ export class EndpointStore {
   }
 
   /**
-   * Takes the lease if it is free, or if `from` holds it and has not renewed it for `staleMs`. Undefined if it does not get
-   * it.
+   * Takes the lease if it is free, or if `from` holds it and has not renewed it for `staleMs`. Undefined if neither is
+   * true.
    */
   async lease(
     db: Queryable,
@@ -169,8 +169,9 @@ export class EndpointStore {
   }
 
   /**
-   * Records the progress of the owner. Undefined if it no longer holds the lease, or if the position went back. `isDead`:
-   * nothing has succeeded for three days. `isBack`: this is the first success after more than a minute.
+   * Records the owner's progress. Undefined if it no longer holds the lease, or if the endpoint went back to an earlier
+   * position. `isDead`: nothing has succeeded for three days. `isBack`: this is the first success after more than a
+   * minute.
    */
   async advance(
     tx: Transaction,

@@ -2,16 +2,16 @@ import { Failure } from '../../errors.ts';
 import { isSameValue } from '../../model/transition.ts';
 import type { EventType } from '../event.ts';
 
-/** Each endpoint costs a delivery of each event. An installation has a few applications. */
+/** Each endpoint adds a delivery to every event. An installation has a few applications. */
 export const endpointsMax = 50;
 
-/** Each valid secret costs a signature of each attempt. Four rotations a day are more than a mistake needs. */
+/** Each valid secret adds a signature to every attempt. Four rotations a day are enough to correct mistakes. */
 export const validSecretsMax = 5;
 
 /** `request`: a request turned it off. `failing`: nothing succeeded for three days. */
 export const disabledReasons = ['request', 'failing'] as const;
 
-/** Where an application wants to receive events. */
+/** An address to which an application wants events sent. */
 export interface EventEndpoint {
   readonly id: string;
   readonly url: string;
@@ -27,9 +27,9 @@ export interface EventEndpoint {
   readonly secret: string;
   /** Those that are still valid, newest first. */
   readonly replacedSecrets: readonly ReplacedSecret[];
-  /** Each event up to it is handled, or waits at this endpoint. */
+  /** Every event up to this position is handled, or waits at this endpoint. */
   readonly position: number;
-  /** Changes when the position goes back. */
+  /** Changes when the endpoint goes back to an earlier position. */
   readonly revision: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
@@ -38,7 +38,7 @@ export interface EventEndpoint {
 export interface ReplacedSecret {
   /** As stored. */
   readonly secret: string;
-  /** In ISO 8601: a day after it was replaced. */
+  /** In ISO 8601: one day after the secret was replaced. */
   readonly validUntil: string;
 }
 
@@ -55,7 +55,7 @@ export interface EndpointChange extends Partial<NewEndpoint> {
 /** The values of an endpoint after a change. At least one is new. */
 export interface ChangedEndpoint extends NewEndpoint {
   readonly disabledReason: EventEndpoint['disabledReason'];
-  /** It was turned on, or has another URL: the failures of the past no longer count. */
+  /** The endpoint was turned on or has another URL, so earlier failures no longer count. */
   readonly startsAfresh: boolean;
 }
 

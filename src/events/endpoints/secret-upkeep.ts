@@ -14,13 +14,13 @@ interface UpkeepParts {
 /** The valid secrets of all endpoints. */
 export interface SecretCounts {
   readonly readable: number;
-  /** Of the readable ones, those that are not encrypted with the first key. */
+  /** The readable secrets that are not encrypted with the first encryption key. */
   readonly outdated: number;
-  /** No key decrypts them. */
+  /** Secrets that no encryption key decrypts. */
   readonly unreadable: number;
 }
 
-/** Protects stored secrets with the current keys: those from before there was a key, and those under an earlier key. */
+/** Encrypts stored secrets with the first encryption key: plain ones, and those under an earlier encryption key. */
 export class SecretUpkeep {
   readonly #parts: UpkeepParts;
 
@@ -29,8 +29,8 @@ export class SecretUpkeep {
   }
 
   /**
-   * One transaction for each endpoint, so that an interrupted run keeps what it did. It takes the endpoint's lock, and so
-   * meets neither a rotation nor another process. Also forgets secrets that are no longer valid.
+   * Uses one transaction for each endpoint, so that an interrupted run keeps its work. Each holds the endpoint's lock,
+   * so it does not conflict with a rotation or another process. Also removes secrets that are no longer valid.
    */
   async run(signal?: AbortSignal): Promise<void> {
     const { database, store, logger } = this.#parts;
@@ -60,7 +60,7 @@ export class SecretUpkeep {
     const { database, store, secrets } = this.#parts;
     return database.transaction(async (tx) => {
       const endpoint = await store.lock(tx, id);
-      // It may have been deleted, or another process may have done it by now.
+      // It may have been deleted, or another process may have encrypted it by now.
       const outdated = endpoint === undefined ? [] : this.#outdatedOf(endpoint);
       if (endpoint === undefined || outdated.length === 0) return 0;
       const seal = (stored: string) => {

@@ -7,8 +7,8 @@ export class EventBackdatingStore {
   }
 
   /**
-   * An object shows when it changed. It can also show a change of another object, which does not change its own time: so
-   * no event is older than the one before it.
+   * Uses the time at which the object says it changed. A change of another object that it shows does not change that
+   * time, so no event gets an earlier time than the one before it.
    */
   async backdate(db: Queryable): Promise<void> {
     await db.query(

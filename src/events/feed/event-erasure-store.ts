@@ -1,7 +1,7 @@
 import type { Queryable } from '../../platform/postgres.ts';
 import { erasedBelonging, erasedCustomer, personalFields } from '../outbox/personal-data.ts';
 
-/** How far a search of a customer's events has come. */
+/** The progress of a search for a customer's events. */
 interface ErasedBatch {
   readonly count: number;
   /** The position of the last event of the batch. Null if there was none. */
@@ -11,8 +11,9 @@ interface ErasedBatch {
 /** All SQL that removes personal data from events. */
 export class EventErasureStore {
   /**
-   * Removes the personal data from the next events of a deleted customer, and of what belongs to it. `previous` loses the
-   * fields, so that it still says how the event differs from the one before it, which has lost them too.
+   * Removes the personal data from the next events of a deleted customer and of the objects that belong to it. Also
+   * removes the fields from `previous`: it shows how the event differs from the one before it, which no longer has them
+   * either.
    */
   async eraseOfCustomer(
     db: Queryable,

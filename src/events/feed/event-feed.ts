@@ -8,31 +8,31 @@ import { FeedEvent } from './feed-event.ts';
 import { locateEvent } from './locate-event.ts';
 
 /**
- * How many readers read the table at the same time. Readers at the end of the feed share one read, so this is for readers
- * that are behind. It leaves most connections of the pool to requests.
+ * How many readers read the table at the same time. Readers at the end of the feed share one read, so this limit
+ * affects only readers that are behind. It leaves most connections of the pool to requests.
  */
 const readsMax = 3;
 /**
- * A search for rare types in a long feed takes several statements. It ends early, so that a reader in front of a slow
- * table still makes progress with each request.
+ * A search for rare types in a long feed takes several statements. It ends after this time, so that each request makes
+ * progress even if the table is slow.
  */
 const pageTimeMs = 1_000;
 
-/** Some events in the order of the feed. Every event up to its position has been looked at. */
+/** Some events in the order of the feed. All events up to its position have been checked. */
 export interface FeedBatch extends FeedPoint {
   readonly events: readonly FeedEvent[];
-  /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
+  /** The last event that was checked, whether it was selected or not. Undefined if there was none. */
   readonly last: EventPlace | undefined;
   /** True if there were no more events. */
   readonly isAtEnd: boolean;
 }
 
-/** What a request for a page answers. */
+/** A page of events, as the response contains it. */
 export type FeedPage = Omit<FeedBatch, 'isAtEnd'>;
 
 /**
- * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never passes a
- * position that a slower transaction may still commit: see `till.event_horizon` and decision 0030.
+ * The feed of events. A reader that follows it sees every event exactly once, in the order of positions. It never
+ * passes a position at which a slower transaction may still commit: see `till.event_horizon` and decision 0030.
  */
 export class EventFeed {
   readonly #database: Database;
@@ -56,7 +56,7 @@ export class EventFeed {
     await this.#tail.stop();
   }
 
-  /** The position of the event with this id. Without an id, the one before the first event. */
+  /** The position of the event with this id. Without an id, the position before the first event. */
   async locate(id: string | undefined, field: string): Promise<FeedPoint> {
     if (id === undefined) return beforeAllEvents;
     return locateEvent({ database: this.#database, store: this.#store }, id, {
@@ -65,23 +65,24 @@ export class EventFeed {
     });
   }
 
-  /** What is committed now. */
+  /** The events that are committed now. */
   async read(after: number, selection: EventSelection, limit: number): Promise<FeedBatch> {
     const end = await this.#store.horizon(this.#database);
     const { position: upTo, history } = end;
-    // After a failover, a reader can be beyond the end. It has seen what is there, and new events are beyond its position.
+    // After a failover, a reader can be beyond the end. It has seen all existing events, and new ones get higher
+    // positions.
     if (upTo <= after) return { events: [], position: after, history, last: undefined, isAtEnd: true };
     if (isImpossible(selection)) return this.#reachEnd([], end, after);
     const range = { after, upTo, limit };
     const { rows, last, isComplete } = await this.#store.read(this.#database, range, selection);
     const events = rows.map((row) => new FeedEvent(row));
-    // Of an object or a customer, only its own events were looked at.
+    // With an object or a customer, only its own events were checked.
     if (isComplete && isNarrow(selection)) return this.#reachEnd(events, end, after);
     const position = isComplete ? upTo : (last?.position ?? upTo);
     return { events, position, history, last, isAtEnd: isComplete };
   }
 
-  /** Reads on until the page is full, there is nothing more, or the time for one request is used up. */
+  /** Reads until the page is full, there are no more events, or the time for one request is used up. */
   async page(after: number, selection: EventSelection, limit: number): Promise<FeedPage> {
     const endMs = performance.now() + pageTimeMs;
     const events: FeedEvent[] = [];
@@ -96,8 +97,8 @@ export class EventFeed {
   }
 
   /**
-   * Follows the feed until the signal aborts. Each batch is either in the database already, or the reader waits for it
-   * without a connection. A batch without events shows progress.
+   * Follows the feed until the signal aborts. A batch comes from the database at once, or the reader waits for it
+   * without a connection. A batch without events reports progress.
    */
   async *follow(
     after: FeedPoint,
@@ -106,7 +107,7 @@ export class EventFeed {
     signal: AbortSignal,
   ): AsyncGenerator<FeedBatch, void> {
     let point = after;
-    // A reader that comes back after a short time finds its events in memory.
+    // A reader that comes back soon finds its events in memory.
     let isAtEnd = this.#tail.covers(after);
     while (!signal.aborted) {
       if (isAtEnd) await this.#tail.wait(point, signal);
@@ -127,7 +128,7 @@ export class EventFeed {
     const events = selected.slice(0, limit);
     const isCut = selected.length > events.length;
     const last = isCut ? events.at(-1) : since.events.at(-1);
-    // A batch that is cut continues from the tail, too: it only waits if nothing is left there.
+    // The rest of a batch that was cut short also comes from the tail. The reader waits only if nothing is left there.
     const position = isCut ? (last?.position ?? after.position) : since.position;
     return { events, position, history: since.history, last, isAtEnd: true };
   }
@@ -152,7 +153,7 @@ export class EventFeed {
   }
 }
 
-/** Where a reader begins that has no id. It has met no history yet. */
+/** Where a reader without an id begins. It knows no history of the database yet. */
 const beforeAllEvents: FeedPoint = { position: 0, history: 0 };
 
 /** Ids are UUIDs, so any other text selects no events. */

@@ -11,17 +11,17 @@ export interface FeedPoint {
   readonly history: number;
 }
 
-/** Where an event is: its place in the feed, and its time, which selects the partition of the table. */
+/** Where an event is: its position in the feed, and its time, which selects the partition of the table. */
 export interface EventPlace {
   readonly position: number;
   readonly createdAtMs: number;
-  /** Shows that Till made the id of this place. See `till.event_checksum`. */
+  /** Proves that Till created the id. See `till.event_checksum`. */
   readonly checksum: number;
 }
 
 /**
- * The id of an event. It contains the event's place, so that no index by id is needed, and its time shows whether an event
- * that is no longer there has expired. Readers must not parse it: the format may change.
+ * The id of an event. It contains the event's position, so that no index by id is needed, and its time, which shows
+ * whether a missing event has expired. Readers must not parse it: the format may change.
  */
 export function eventId({ position, createdAtMs, checksum }: EventPlace): string {
   const bytes = Buffer.alloc(3 * partBytes);

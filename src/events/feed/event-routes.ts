@@ -16,12 +16,12 @@ import { eventId, type FeedPoint } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
 
-/** The contract's. A page of a thousand events is about a megabyte. */
+/** Part of the API contract. A page of a thousand events is about a megabyte. */
 const limitMax = 1_000;
 const limitDefault = 100;
-/** The contract's. Proxies usually wait for a minute. */
+/** Part of the API contract. Proxies usually wait for a minute. */
 const waitSecondsMax = 30;
-/** As many as streams: each holds a socket while it waits. */
+/** The same as for streams: each holds a socket while it waits. */
 const waitingMax = 1_000;
 /** More than twice the length of all types together. */
 const typesLengthMax = 1_000;
@@ -54,13 +54,13 @@ const Query = Type.Object(
       minimum: 1,
       maximum: limitMax,
       default: limitDefault,
-      description: 'A stream ignores it.',
+      description: 'The maximum number of events to return. A stream ignores it.',
     }),
     waitSeconds: Type.Integer({
       minimum: 0,
       maximum: waitSecondsMax,
       default: 0,
-      description: 'If there are no events yet, wait for up to this long. A stream ignores it.',
+      description: 'The maximum time to wait if there are no events yet. A stream ignores it.',
     }),
   },
   { additionalProperties: false },
@@ -69,7 +69,7 @@ const Query = Type.Object(
 const Headers = Type.Object({
   'last-event-id': Type.Optional(
     Type.String({
-      description: 'The id of the last event that the reader of a stream has got. It replaces `after`.',
+      description: 'The id of the last event that the reader of a stream has received. It replaces `after`.',
     }),
   ),
 });
@@ -79,7 +79,7 @@ const EventListSchema = component('EventList', {
   nextCursor: nullable(
     Type.String({
       description:
-        'Send it as `after` to continue. It may be the id of a later event than the last one in `data`, which your ' +
+        'Send it as `after` to continue. It may be the id of an event after the last one in `data` that your ' +
         'filters did not select. Null if there are no events after yours: send the same `after` again.',
     }),
   ),
@@ -120,7 +120,7 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
     description,
     query: Query,
     headers: Headers,
-    response: { 200: eventsAnswer() },
+    response: { 200: eventsResponse() },
     failures: ['event_expired'],
     run: async (request, reply) => {
       const { limit, waitSeconds, types, objectId, customerId } = request.query;
@@ -143,11 +143,11 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
 
 const tooManyReaders = new Failure(
   'overloaded',
-  'This process serves as many readers of events as it can. Retry later, or start another process.',
+  'This process serves the maximum number of event readers. Retry later, or start another process.',
   { retryAfterSeconds },
 );
 
-function eventsAnswer() {
+function eventsResponse() {
   const json = answer('The events, or a stream of them.', EventListSchema, {
     data: [eventExample],
     nextCursor: eventExample.id,
@@ -162,7 +162,7 @@ function wantsStream({ method, headers }: FastifyRequest): boolean {
   return method === 'GET' && asksFor(headers.accept, streamType);
 }
 
-/** A reader that reconnects repeats its URL, so the header is the newer of the two. */
+/** A reader that reconnects repeats its URL, so the header is more recent than the query. */
 function locate(
   feed: EventFeed,
   after: string | undefined,
@@ -191,7 +191,7 @@ interface Wait {
   readonly reader: AbortController;
 }
 
-/** The first events after an empty page, or another empty page after the wait. */
+/** The first events after an empty page, or an empty page if none arrive in time. */
 async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise<FeedPage> {
   const { selection, limit, waitSeconds, reader } = wait;
   let { last } = page;
@@ -207,7 +207,7 @@ async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise
   }
 }
 
-/** The body is put together from the JSON of the events: parsing and writing it again would take most of the time. */
+/** Builds the body from the stored JSON of the events. Parsing and serializing it again would take most of the time. */
 function sendPage(reply: FastifyReply, { events, last }: FeedPage): FastifyReply {
   const nextCursor = last === undefined ? null : eventId(last);
   const data = events.map(({ json }) => json).join(',');

@@ -15,7 +15,7 @@ const CauseSchema = Type.Object(
   {
     description:
       'What caused the change. Fields that do not apply are null. If the processor reports the change of a request before ' +
-      'the request has recorded it, both are there.',
+      'the request has recorded it, the cause contains both.',
   },
 );
 

@@ -4,13 +4,13 @@ import type { EventSelection } from '../event.ts';
 import type { EventPlace, FeedPoint } from './event-id.ts';
 import type { StoredEvent } from './stored-event.ts';
 
-/** What the database knows of a place. */
+/** What the database knows about the place of an event. */
 interface KnownPlace {
   readonly exists: boolean;
   readonly history: number;
 }
 
-/** The events after one position, up to another, which the horizon has passed. */
+/** The events after one position and up to another. The horizon must have passed both. */
 export interface EventRange {
   readonly after: number;
   readonly upTo: number;
@@ -19,21 +19,21 @@ export interface EventRange {
 
 interface EventRows {
   readonly rows: readonly StoredEvent[];
-  /** The last event that was looked at, whether it was selected or not. Undefined if there was none. */
+  /** The last event that was checked, whether it was selected or not. Undefined if there was none. */
   readonly last: EventPlace | undefined;
   /** False if there may be more events in the range. */
   readonly isComplete: boolean;
 }
 
 /**
- * How many events a statement looks at in search of those of some types. It takes tens of milliseconds at most, so that
- * no reader with a rare type delays others or meets a timeout.
+ * How many events one statement checks when it searches for some types. It takes tens of milliseconds at most, so a
+ * reader of a rare type neither delays others nor hits a timeout.
  */
 export const scannedMax = 10_000;
 
-/** A time of an event, in the form that `EventPlace` has. */
+/** The time of an event, in the form that `EventPlace` uses. */
 export const millisOf = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
-/** The checksum of an event's id, in the form that `EventPlace` has. */
+/** The checksum of an event's id, in the form that `EventPlace` uses. */
 export const checksumOf = (position: string, createdAt: string) =>
   `till.event_checksum((select seed from till.event_seed), ${position}, ${millisOf(createdAt)})`;
 const millis = millisOf('created_at');
@@ -50,7 +50,7 @@ export const eventWeeks: WeeklyTable = {
   makeWeeks: 'till.make_event_weeks',
   weeksBack: '1 week',
   removeWeek: 'till.drop_event_week($1)',
-  // The overview counts each event once, and it must not miss any.
+  // The overview counts each event exactly once.
   isWeekDone: (week) => `till.is_event_week_counted(${week})`,
   isRowDone: 'position <= till.counted_event_position()',
 };
@@ -58,8 +58,8 @@ export const eventWeeks: WeeklyTable = {
 /** The SQL that reads events. `till.append_events` writes them. */
 export class EventStore {
   /**
-   * Every event up to this position is committed and visible to statements that begin later, or will never be. A reader
-   * must ask for it in a statement of its own, before the one that reads events.
+   * Every event up to this position is committed and visible to statements that begin later, or was rolled back. Query
+   * it in a separate statement before the one that reads events.
    */
   async horizon(db: Queryable): Promise<FeedPoint> {
     const [row] = await db.query<FeedPoint>(
@@ -70,13 +70,13 @@ export class EventStore {
     return row ?? { position: 0, history: 0 };
   }
 
-  /** The position of every event that is committed now is at most this one. */
+  /** The positions of all events that are committed now are at most this. */
   async drawn(db: Queryable): Promise<number> {
     const [row] = await db.query<{ drawn: number }>('select till.drawn_event_position() as drawn');
     return row?.drawn ?? 0;
   }
 
-  /** Undefined if Till did not make the id of this place. */
+  /** Undefined if Till did not create the id of this place. */
   async findPlace(db: Queryable, place: EventPlace): Promise<KnownPlace | undefined> {
     const [row] = await db.query<KnownPlace & { checksum: number }>(
       `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
@@ -94,7 +94,7 @@ export class EventStore {
     return row?.checksum === place.checksum ? row : undefined;
   }
 
-  /** The beginning of the oldest week of events that is kept. */
+  /** The beginning of the oldest week of events that are kept. */
   async oldestWeekMs(db: Queryable): Promise<number> {
     const [row] = await db.query<{ ms: number | null }>(
       `select extract(epoch from min(to_date(right(relname, 8), 'YYYYMMDD')))::bigint * 1000 as ms
@@ -136,7 +136,7 @@ export class EventStore {
     return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
   }
 
-  /** Events in the order of the feed, without their causes, and with the contents of some types of objects only. */
+  /** Events in the order of the feed, without their causes. Contains the contents of some types of objects only. */
   readChanges(
     db: Queryable,
     { after, upTo, limit }: EventRange,
@@ -158,15 +158,15 @@ interface EventChange extends Pick<StoredEvent, 'position' | 'createdAtMs' | 'ty
   readonly previous: string | null;
 }
 
-/** What the statement says about the events that it looked at. */
+/** What the statement reports about the events that it checked. */
 type Scanned = { readonly scanned: number } & (
   | { readonly lastPosition: number; readonly lastMs: number; readonly lastChecksum: number }
   | { readonly lastPosition: null; readonly lastMs: null; readonly lastChecksum: null }
 );
 
 /**
- * The statement that reads events. It walks the index of the object, of the customer, or of the whole feed, in the order
- * of positions. With types, it looks at a limited number of events, and also returns how many those were.
+ * The statement that reads events. It scans the index of the object, of the customer or of the whole feed, in the order
+ * of positions. With types, it checks a limited number of events, and also returns how many it checked.
  */
 export function eventStatement(
   { after, upTo, limit }: EventRange,

@@ -9,30 +9,30 @@ import { eventId, type FeedPoint } from './event-id.ts';
 
 /** The limits of streams. Tests set lower ones. */
 export const streamLimits = {
-  /** Each holds a socket and a few kilobytes. A batch of events takes about a millisecond of work for a hundred streams. */
+  /** Each holds a socket and a few kilobytes. Sending a batch to a hundred streams takes about a millisecond. */
   streamsMax: 1_000,
-  /** The contract's. Proxies usually close a connection that is silent for a minute. */
+  /** Part of the API contract. Proxies usually close a connection that is silent for a minute. */
   heartbeatMs: 15_000,
-  /** What is written and not yet read is at most one batch: a few hundred kilobytes with large metadata. */
+  /** Unread data is at most one batch: a few hundred kilobytes with large metadata. */
   batchMax: 100,
-  /** A reader that does not take a batch in this time is disconnected. It can resume where it was. */
+  /** A reader that does not take a batch in this time is disconnected. It can resume where it stopped. */
   slowReaderMs: 30_000,
 };
 
 export type StreamLimits = typeof streamLimits & {
-  /** How often the API keys of readers are checked. Tests set less. */
+  /** How often the API keys of readers are checked. Tests use a shorter interval. */
   readonly keyCheckMs?: number;
 };
 
-/** How long a reader waits before it reconnects. Enough for a restart behind a load balancer. */
+/** How long a reader waits before it reconnects. Long enough for a restart behind a load balancer. */
 const retryMs = 1_000;
-/** A reader that takes longer to read the end of its stream holds up a shutdown. */
+/** A reader that takes longer to read the end of its stream would delay a shutdown. */
 const endTimeoutMs = 1_000;
 
 interface Stream {
   readonly response: ServerResponse;
   readonly reader: Reader;
-  /** The id of a place that the reader has passed without getting an event there. */
+  /** The id of a place that the reader has passed without receiving an event there. */
   passedId: string | undefined;
 }
 
@@ -56,7 +56,7 @@ export class EventStreams {
     this.#heartbeat = setInterval(() => this.#beat(), parts.limits.heartbeatMs).unref();
   }
 
-  /** False if this process has too many streams: nothing was sent. Fails if the caller has too many. */
+  /** False if this process has too many streams: nothing was sent. Throws if the caller has too many. */
   open(request: FastifyRequest, reply: FastifyReply, after: FeedPoint, selection: EventSelection): boolean {
     const response = reply.raw;
     const reader = this.#readers.admit(request, reply);
@@ -70,7 +70,7 @@ export class EventStreams {
       'cache-control': 'no-cache',
       // Tells nginx to pass each event on at once.
       'x-accel-buffering': 'no',
-      // The connection serves nothing else, so that it is closed when the service stops.
+      // No other request uses the connection, so it can close when the service stops.
       connection: 'close',
     });
     response.write(`retry: ${retryMs}\n\n`);
@@ -103,10 +103,10 @@ export class EventStreams {
         response.destroy();
       }
     } catch (error) {
-      // The reader connects again, and gets a problem if it still cannot be served.
+      // The reader reconnects, and gets an error response if it still cannot be served.
       logger.warn({ requestId, err: error }, 'stream of events ended early');
     }
-    // What is not sent yet must not reach a reader whose key has ended.
+    // Unsent events must not reach a reader whose API key has ended.
     if (signal.reason === keyEnded && response.writableLength > 0) response.destroy();
     response.end();
     setTimeout(() => response.destroy(), endTimeoutMs).unref();
@@ -126,10 +126,10 @@ export class EventStreams {
   #beat(): void {
     for (const stream of this.#streams) {
       const { response, reader } = stream;
-      // A reader that has not taken its last batch gets no more to read, and one whose key has ended gets nothing.
+      // A reader that has not taken its last batch gets nothing more, and one whose API key has ended gets nothing.
       if (response.writableNeedDrain || reader.controller.signal.aborted) continue;
       if (reader.caller.isValid() !== true) continue;
-      // An id without data is remembered by the reader: it can resume there even if no event is selected for months.
+      // A reader remembers an id without data: it can resume there even if no event is selected for months.
       const id = stream.passedId === undefined ? '' : `id: ${stream.passedId}\n`;
       stream.passedId = undefined;
       response.write(`: heartbeat\n${id}\n`);
@@ -137,7 +137,7 @@ export class EventStreams {
   }
 }
 
-/** The headers that the frame has set. */
+/** The headers that the framework has set. */
 function securityHeadersOf(reply: FastifyReply): Record<string, string | number | string[]> {
   return Object.fromEntries(
     Object.entries(reply.getHeaders()).flatMap(([name, value]) =>

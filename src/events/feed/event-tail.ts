@@ -5,24 +5,24 @@ import type { FeedPoint } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { FeedEvent } from './feed-event.ts';
 
-/** Events of other processes are seen after at most this time: with the read itself, well within half a second. */
+/** Events of other processes are visible after this time plus one read: well within half a second. */
 const pollDelayMs = 200;
-/** Commits that follow each other closely share a read. Two hundred reads a second cost little. */
+/** Commits in quick succession share one read. Two hundred reads a second cost little. */
 const readGapMs = 5;
-/** A page takes a few milliseconds, and many commits fit into it. */
+/** A page takes a few milliseconds, and contains the events of many commits. */
 const pageMax = 500;
-/** Readers that are a little behind find their events in memory. Others read the table. */
+/** Readers that are slightly behind find their events in memory. Others read the table. */
 const recentMax = 2_000;
 /** Events with much metadata are large. */
 const recentLengthMax = 8_000_000;
-/** When a customer is deleted, their personal data is erased from the table within about this time. */
+/** Personal data of a deleted customer may stay in memory for this long. The table loses it in about the same time. */
 const recentAgeMsMax = 60_000;
 
 interface Recent extends FeedPoint {
   readonly events: readonly FeedEvent[];
 }
 
-interface Waiter {
+interface WaitingReader {
   readonly after: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -30,19 +30,19 @@ interface Waiter {
 
 /**
  * The end of the feed, read once for all waiting readers of this process. It reads only while readers wait, so that an
- * idle service asks the database nothing. What it holds is of one history of the database. After a failover or a restore it
- * forgets everything, because some of it may be lost.
+ * idle service sends no queries. Its events belong to one history of the database. After a failover or a restore it
+ * forgets them all, because some may be lost.
  */
 export class EventTail {
   readonly #database: Database;
   readonly #store: EventStore;
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new Set<WaitingReader>();
   /** Every event after `#start` and up to `#position`, in order. */
   #recent: FeedEvent[] = [];
   #recentLength = 0;
   #start = 0;
   #position = 0;
-  /** Undefined until the end of the feed was read. */
+  /** Undefined until the end of the feed has been read. */
   #history: number | undefined;
   #running: Promise<void> | undefined;
   #isNudged = false;
@@ -59,12 +59,12 @@ export class EventTail {
     this.#rest.wake();
   }
 
-  /** Resolves when there may be events after the position, or when the signal aborts. Fails if the database does. */
+  /** Resolves when there may be events after the position, or when the signal aborts. Rejects if the database fails. */
   async wait({ position: after, history }: FeedPoint, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const { promise, resolve: settle, reject } = Promise.withResolvers<void>();
     const resolve = () => settle();
-    const waiter: Waiter = { after, resolve, reject };
+    const waiter: WaitingReader = { after, resolve, reject };
     this.#waiters.add(waiter);
     signal.addEventListener('abort', resolve, { once: true });
     if (this.#running === undefined || history !== this.#history) this.#forgetAll();
@@ -79,7 +79,7 @@ export class EventTail {
     }
   }
 
-  /** Whether a reader at this position gets all further events from here. */
+  /** Whether a reader at this position gets all further events from memory. */
   covers({ position, history }: FeedPoint): boolean {
     return this.#running !== undefined && history === this.#history && position >= this.#start;
   }
@@ -91,7 +91,7 @@ export class EventTail {
     return { events: this.#recent.slice(first), position: this.#position, history };
   }
 
-  /** Resolves when the last read has ended. Readers must have been ended before. */
+  /** Resolves when the last read has ended. End all readers first. */
   async stop(): Promise<void> {
     await this.#running;
   }
@@ -119,7 +119,7 @@ export class EventTail {
         await this.#untilNudged();
       }
     } catch (error) {
-      // All readers end with a read that fails. They come back by themselves.
+      // A failed read ends all readers. They reconnect.
       for (const waiter of this.#waiters) waiter.reject(error);
       this.#waiters.clear();
     } finally {
@@ -134,11 +134,11 @@ export class EventTail {
       this.#history = history;
       this.#wakeReaders();
     }
-    // The horizon can be lower than before: a transaction that began meanwhile writes only above both.
+    // The horizon can be lower than before: a transaction that began in the meantime writes only above both.
     while (upTo > this.#position) {
       const range = { after: this.#position, upTo, limit: pageMax };
       const { rows, isComplete } = await this.#store.read(this.#database, range, {});
-      // A reader has met another history meanwhile, so these events may be lost.
+      // A reader has seen another history in the meantime, so these events may be lost.
       if (history !== this.#history) return;
       for (const event of rows.map((row) => new FeedEvent(row))) {
         this.#recent.push(event);
@@ -168,7 +168,10 @@ export class EventTail {
     if (forgotten > 0) this.#recent.splice(0, forgotten);
   }
 
-  /** Until this process commits events, no reader waits any more, or it is time to look for events of other processes. */
+  /**
+   * Sleeps until this process commits events, no reader waits any more, or it is time to look for events of other
+   * processes.
+   */
   async #untilNudged(): Promise<void> {
     if (!this.#isNudged && this.#waiters.size > 0) await this.#rest.sleep(pollDelayMs);
   }

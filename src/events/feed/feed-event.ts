@@ -2,7 +2,7 @@ import type { EventSelection } from '../event.ts';
 import { type EventPlace, eventId } from './event-id.ts';
 import { bodyOf, type StoredEvent } from './stored-event.ts';
 
-/** An event of the feed. Its text is made once, also if hundreds of readers get it. */
+/** An event of the feed. Its text is built once, even if hundreds of readers get it. */
 export class FeedEvent implements EventPlace {
   readonly position: number;
   readonly createdAtMs: number;

@@ -8,15 +8,15 @@ interface Parts {
   readonly store: Pick<EventStore, 'findPlace' | 'oldestWeekMs'>;
 }
 
-/** Where the id comes from, and how the caller starts with the oldest event instead. */
+/** Names the field that contains the id, and says how to start with the oldest event instead. */
 interface Source {
   readonly field: string;
   readonly toStart: 'leave it out' | 'send null';
 }
 
 /**
- * The position of the event with this id. Fails if Till did not make the id, or if the event is no longer kept. An event that
- * a failover or a restore lost has a position too: no other event gets it.
+ * The position of the event with this id. Throws if Till did not create the id, or if the event is no longer kept. An
+ * event that was lost in a failover or a restore still has its position: no other event gets it.
  */
 export async function locateEvent(
   { database, store }: Parts,

@@ -1,7 +1,7 @@
 import type { EventType } from '../event.ts';
 import { type EventPlace, eventId } from './event-id.ts';
 
-/** An event as it is stored. The three JSON values stay text: the feed passes them on unchanged. */
+/** An event as it is stored. The three JSON values remain text: the feed passes them on unchanged. */
 export interface StoredEvent extends EventPlace {
   readonly type: EventType;
   readonly objectType: string;
@@ -26,7 +26,7 @@ export function bodyOf(event: StoredEvent): string {
   return `${head.slice(0, -1)},"data":${data},"previous":${previous},"cause":${cause}}`;
 }
 
-/** What a delivery sends: the id, by which a receiver recognises a repetition, and the event. */
+/** What a delivery sends: the event, and the id by which a receiver recognizes a repetition. */
 export function messageOf(event: StoredEvent): { readonly id: string; readonly body: string } {
   return { id: eventId(event), body: bodyOf(event) };
 }

@@ -31,9 +31,9 @@ const kind = objectKind({
 
 const row: Row = { name: 'one', tags: ['x'], isHidden: false, isErased: false, changesAt: null };
 
-function describe(present: Partial<Row>, known: Partial<Candidate> & { readonly shows?: Partial<Row> }) {
+function describe(current: Partial<Row>, known: Partial<Candidate> & { readonly shows?: Partial<Row> }) {
   const { shows, ...rest } = known;
-  const shown = kind.show({ ...row, ...present });
+  const shown = kind.show({ ...row, ...current });
   const newest = shows && kind.show({ ...row, ...shows });
   const candidate: Candidate = {
     kind,
@@ -44,7 +44,7 @@ function describe(present: Partial<Row>, known: Partial<Candidate> & { readonly 
   return describeChange(candidate, JSON.stringify(shown.view));
 }
 
-test('what differs from the newest event is an event, with the old values of the changed fields and nothing else', () => {
+test('a difference from the newest event is a new event, with the old values of the changed fields and nothing else', () => {
   assert.deepEqual(describe({ name: 'two' }, { shows: {} }), {
     outcome: 'event',
     type: 'plan.updated',
@@ -62,7 +62,7 @@ test('what differs from the newest event is an event, with the old values of the
   });
 });
 
-test('no difference, no event, and a new time at which it changes is recorded', () => {
+test('without a difference there is no event, but a new time of change is recorded', () => {
   assert.deepEqual(describe({}, { shows: {} }), { outcome: 'none' });
   const recorded = { id: 'a', data: '{"tags":["x"],"name":"one"}', changesAt: null };
   assert.deepEqual(

@@ -15,11 +15,14 @@ export interface RecordedObject {
 export interface Candidate {
   readonly kind: ObjectKind;
   readonly shown: Shown;
-  /** Undefined if there was no event of it yet: it is new, or the API did not show it before. */
+  /** Undefined if it has no event yet: it is new, or the API did not show it before. */
   readonly recorded: RecordedObject | undefined;
 }
 
-/** `event`: write it, and the one that follows. `record`: only record what the API shows now. `none`: nothing has changed. */
+/**
+ * `event`: write it and the event that follows it, if any. `record`: only record what the API shows now. `none`: do
+ * nothing.
+ */
 export type ChangeDescription =
   | { readonly outcome: 'none' }
   | { readonly outcome: 'record' }
@@ -28,7 +31,7 @@ export type ChangeDescription =
 const none: ChangeDescription = { outcome: 'none' };
 const record: ChangeDescription = { outcome: 'record' };
 
-/** Compares what the API shows of an object with what its newest event shows. */
+/** Compares what the API shows of an object now with what its newest event shows. */
 export function describeChange({ kind, shown, recorded }: Candidate, data: string): ChangeDescription {
   if (recorded === undefined) return shown.isVisible ? describeCreation(kind, shown) : none;
   const isSameTime = recorded.changesAt?.getTime() === shown.changesAt?.getTime();
@@ -65,7 +68,7 @@ export function eventText(
   return `${rest.slice(0, -1)},"data":${data}}`;
 }
 
-/** What is recorded of an object, as the store takes it. */
+/** What is recorded about an object, as the store takes it. */
 export function recordText({ kind, shown }: Candidate, data: string): string {
   const rest = JSON.stringify(recordOf(kind, shown, shown.changesAt));
   return `${rest.slice(0, -1)},"data":${data}}`;
@@ -76,8 +79,8 @@ function recordOf(kind: ObjectKind, { id }: Shown, changesAt: Date | null): obje
 }
 
 /**
- * The old values of the fields that differ. A field that was not shown before has no old value. Undefined if both views
- * show the same.
+ * The old values of the fields that differ. A field that is new in the API has no old value. Undefined if nothing
+ * differs.
  */
 function changedFields(before: EventData, after: EventData): EventData | undefined {
   const changed: Record<string, unknown> = {};

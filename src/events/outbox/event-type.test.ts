@@ -15,12 +15,12 @@ import {
   subscriptionEventType,
 } from './event-type.ts';
 
-/** The fields that decide. The others do not matter. */
+/** The fields that decide the type. The others do not matter. */
 const payment = { status: 'processing', amountRefunded: 0, failure: null, dispute: null } as PaymentView;
 const failure = { code: 'card_declined', declineCode: 'expired_card', message: null };
 const dispute = { status: 'needs_response', amount: 5, reason: null, evidenceDueBy: null };
 
-test('a payment: a dispute comes before a refund, that before the end of the payment, and that before a failure', () => {
+test('a payment: a dispute comes before a refund, a refund before success or cancelation, and these before a failure', () => {
   const paid = { ...payment, status: 'succeeded' } as const;
   const cases: readonly [Partial<PaymentView>, string][] = [
     [{}, 'payment.updated'],
@@ -63,7 +63,7 @@ test('a payment: a dispute comes before a refund, that before the end of the pay
   assert.equal(
     paymentEventType(refunded, paid),
     'payment.updated',
-    'a refund that failed is no second success',
+    'a failed refund is not a second success',
   );
 });
 

@@ -7,13 +7,13 @@ export interface Shown {
   /** The customer that it belongs to. */
   readonly customerId: string | null;
   readonly view: EventData;
-  /** False if the API does not show it: it is not there yet, or no more. */
+  /** False if the API does not show it: it does not exist yet, or no longer. */
   readonly isVisible: boolean;
-  /** Fields that were erased: events do not contain their old values. */
+  /** Erased fields: events do not contain their old values. */
   readonly erased: readonly string[];
   /** When it changes by time alone. */
   readonly changesAt: Date | null;
-  /** Ids by which the cause of a change is found, its own first. */
+  /** Ids by which the cause of a change is found. Its own ids come first. */
   readonly ids: readonly string[];
 }
 
@@ -22,11 +22,11 @@ export interface ObjectKind {
   readonly type: EventObjectType;
   readonly table: string;
   find(db: Queryable, ids: readonly string[]): Promise<readonly Shown[]>;
-  /** The row must be one of the table. */
+  /** The row must come from the table of this kind. */
   show(row: object): Shown;
   /** The type of the event of a change. */
   typeOf(before: EventData, after: Shown): EventType;
-  /** The event that follows the creation, if its type alone does not say enough. */
+  /** The event that follows the creation, if the creation alone does not say enough. */
   afterCreation(created: Shown): DescribedEvent | undefined;
 }
 
@@ -42,7 +42,7 @@ interface Definition<Row, RowView> {
   readonly afterCreation?: (created: RowView) => DescribedEvent | undefined;
 }
 
-/** The types of rows and views are forgotten here, so that all kinds can be handled alike. */
+/** Erases the types of rows and views, so that all kinds can be handled alike. */
 export function objectKind<Row extends object, RowView extends EventData>(
   definition: Definition<Row, RowView>,
 ): ObjectKind {

@@ -23,17 +23,17 @@ import {
 import { type ObjectKind, objectKind } from './object-kind.ts';
 import { belongingFields, personalFields } from './personal-data.ts';
 
-interface Reader<Row> {
+interface RowFinder<Row> {
   find(db: Queryable, ids: readonly string[]): Promise<readonly Row[]>;
 }
 
 interface KindParts {
-  readonly customers: Reader<Customer>;
-  readonly plans: Reader<Plan>;
-  readonly payments: Reader<Payment>;
-  readonly refunds: Reader<Refund>;
-  readonly subscriptions: Reader<Subscription>;
-  readonly invoices: Reader<Invoice>;
+  readonly customers: RowFinder<Customer>;
+  readonly plans: RowFinder<Plan>;
+  readonly payments: RowFinder<Payment>;
+  readonly refunds: RowFinder<Refund>;
+  readonly subscriptions: RowFinder<Subscription>;
+  readonly invoices: RowFinder<Invoice>;
   /** Whether a subscription entitles its customer now. */
   readonly judge: (terms: EntitlementTerms) => Entitlement;
 }
@@ -92,7 +92,7 @@ function paymentKind({ payments }: KindParts): ObjectKind {
       customerId: row.customerId,
       view: paymentView(row),
       erased: row.metadata === null ? belongingFields : [],
-      ids: present(
+      ids: withoutNulls(
         row.id,
         row.processorPaymentIntentId,
         row.processorInvoiceId,
@@ -115,7 +115,7 @@ function refundKind({ refunds }: KindParts): ObjectKind {
       customerId: row.customerId,
       view: refundView(row),
       isVisible: row.processorRefundId !== null,
-      ids: present(row.id, row.processorRefundId),
+      ids: withoutNulls(row.id, row.processorRefundId),
     }),
     typeOf: refundEventType,
   });
@@ -151,12 +151,12 @@ function invoiceKind({ invoices }: KindParts): ObjectKind {
       id: row.id,
       customerId: row.customerId,
       view: invoiceView(row),
-      ids: present(row.id, row.processorInvoiceId, row.processorSubscriptionId, row.processorCustomerId),
+      ids: withoutNulls(row.id, row.processorInvoiceId, row.processorSubscriptionId, row.processorCustomerId),
     }),
     typeOf: invoiceEventType,
   });
 }
 
-function present(...ids: readonly (string | null)[]): readonly string[] {
+function withoutNulls(...ids: readonly (string | null)[]): readonly string[] {
   return ids.filter((id) => id !== null);
 }

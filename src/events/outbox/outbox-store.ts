@@ -4,9 +4,12 @@ import type { RecordedObject } from './describe-change.ts';
 /** The class of the advisory locks on the links of subscriptions ("tlsl" in ASCII). */
 const linkLockClass = 0x746c736c;
 
-/** All SQL that writes events, and for what is recorded of their objects. */
+/** All SQL that writes events and what is recorded about their objects. */
 export class OutboxStore {
-  /** Takes the locks in ascending order, so that two transactions never deadlock. The transaction's end releases them. */
+  /**
+   * Takes the locks in ascending order, so that two transactions never deadlock. The end of the transaction releases
+   * them.
+   */
   lockLinks(tx: Transaction, locks: readonly number[]): void {
     const sql = `select pg_advisory_xact_lock(${linkLockClass}, lock) from unnest($1::int[]) as lock`;
     tx.send(sql, [locks], 'lock_event_links');

@@ -6,7 +6,7 @@ import type { ObjectKind, Shown } from './object-kind.ts';
 import type { OutboxStore } from './outbox-store.ts';
 import type { SubscriptionLinks } from './subscription-links.ts';
 
-/** Rows that are handled together: enough for any batch, few enough that their JSON is a few megabytes. */
+/** Rows that are handled together: enough for any batch, and their JSON is a few megabytes at most. */
 const rowsPerStep = 1_000;
 
 interface OutboxParts {
@@ -15,7 +15,7 @@ interface OutboxParts {
   readonly links: SubscriptionLinks;
 }
 
-/** An object that the transaction wrote, or that shows something of what was written. */
+/** An object that the transaction wrote, or that shows a value of a written row. */
 interface Affected {
   readonly kind: ObjectKind;
   readonly id: string;
@@ -25,8 +25,8 @@ interface Affected {
 }
 
 /**
- * Writes an event for every change of what the API shows, in the transaction of the change. The stores report every row
- * that they write, so that no other code has to know about events.
+ * Writes an event for every visible change of an object in the API, in the transaction of the change. The stores report
+ * every row that they write, so that no other code has to know about events.
  */
 export class Outbox {
   readonly #parts: OutboxParts;
@@ -51,7 +51,7 @@ export class Outbox {
     if (locks.length > 0) store.lockLinks(tx, locks);
     const isLocked = locks.length > 0;
     const dependents = isLocked ? links.findDependents(tx, rows) : Promise.resolve([]);
-    // If this read fails, so does every later statement of the transaction, and that failure is thrown.
+    // If this read fails, every later statement of the transaction fails too, and that error is thrown.
     dependents.catch(() => {});
     const written = rows.flatMap((one) => this.#toAffected(one, isLocked));
     for (let start = 0; start < written.length; start += rowsPerStep)
@@ -69,7 +69,7 @@ export class Outbox {
     const kind = this.#byTable.get(written.table);
     if (kind === undefined) return [];
     const { row, isStored } = written;
-    // A row that shows something of another is read again under the lock.
+    // A row that shows a value of another row is read again under the lock.
     const shown = isStored && !isLocked ? kind.show(row) : undefined;
     return [{ kind, id: row.id, written, shown }];
   }
@@ -87,14 +87,14 @@ export class Outbox {
     const following: string[] = [];
     const records: string[] = [];
     for (const { kind, id } of affected) {
-      const present = shown.get(id);
-      if (present === undefined) continue;
-      const candidate: Candidate = { kind, shown: present, recorded: recordedById.get(id) };
-      const data = JSON.stringify(present.view);
+      const current = shown.get(id);
+      if (current === undefined) continue;
+      const candidate: Candidate = { kind, shown: current, recorded: recordedById.get(id) };
+      const data = JSON.stringify(current.view);
       const description = describeChange(candidate, data);
       if (description.outcome === 'record') records.push(recordText(candidate, data));
       if (description.outcome !== 'event') continue;
-      const cause = currentCauseOf(present.ids) ?? unknownCause;
+      const cause = currentCauseOf(current.ids) ?? unknownCause;
       const { followedBy } = description;
       events.push(eventText(candidate, description, data, cause));
       if (followedBy !== undefined) following.push(eventText(candidate, followedBy, data, cause));
@@ -102,12 +102,12 @@ export class Outbox {
     if (records.length > 0) store.record(tx, records);
     if (events.length === 0) return;
     store.append(tx, events);
-    // A statement of its own, because one statement can record an object only once.
+    // A separate statement, because one statement can record an object only once.
     if (following.length > 0) store.append(tx, following);
     tx.afterCommit(() => this.#onAppended());
   }
 
-  /** What the API shows of the objects now. A row that was removed again shows nothing. */
+  /** What the API shows of the objects now. Rows that were removed again are left out. */
   async #read(tx: Transaction, affected: readonly Affected[]): Promise<ReadonlyMap<string, Shown>> {
     const known = affected.flatMap(({ shown }) => shown ?? []);
     const unread = affected.filter(({ shown }) => shown === undefined);
@@ -122,5 +122,5 @@ export class Outbox {
   }
 }
 
-/** Of work that runs without a cause of its own. */
+/** For work that runs without a cause of its own. */
 const unknownCause = causeOfKind('sweeper');

@@ -1,7 +1,7 @@
 /** What the API shows in place of the personal data of a deleted customer. */
 export const erasedCustomer = { email: '', name: null, phone: null, externalId: null, metadata: {} };
 
-/** The same for what belongs to the customer. */
+/** The same for objects that belong to the customer. */
 export const erasedBelonging = { metadata: {} };
 
 export const personalFields = Object.keys(erasedCustomer);

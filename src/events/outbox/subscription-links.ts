@@ -4,10 +4,10 @@ import type { Subscription } from '../../model/subscription.ts';
 import type { Transaction } from '../../platform/postgres.ts';
 import type { WrittenRow } from '../../platform/written-rows.ts';
 
-/** Few enough that a large batch does not fill the server's table of locks, many enough that batches rarely meet. */
+/** Few enough that a large batch does not fill the server's lock table, and enough that batches rarely collide. */
 const locksMax = 256;
 
-/** A row that shows something of another row of the same subscription, or is shown by one. */
+/** A row that shows a value of another row of the same subscription, or whose values another row shows. */
 interface LinkedRow {
   readonly id: string;
   readonly processorSubscriptionId?: string | null;
@@ -30,7 +30,7 @@ interface LinkReaders {
   };
 }
 
-/** A row that shows something else because another row was written. */
+/** A row that shows different values because another row was written. */
 interface DependentRow {
   readonly table: string;
   readonly row: { readonly id: string };
@@ -39,9 +39,9 @@ interface DependentRow {
 const linkedTables = ['subscriptions', 'invoices', 'payments'];
 
 /**
- * Subscriptions, their invoices and their payments show ids of each other, and a subscription also whether it is paid.
- * These values are looked up when a row is read, because either row may be written first, by transactions that do not
- * see each other. So a transaction that writes one of these rows locks the subscription before it reads them.
+ * Subscriptions, their invoices and their payments show ids of each other, and a subscription also shows whether it is
+ * paid. These values are looked up when a row is read, because any of them may be written first, by transactions that
+ * do not see each other. So a transaction that writes one of these rows locks the subscription before it reads them.
  */
 export class SubscriptionLinks {
   readonly #readers: LinkReaders;
@@ -57,7 +57,7 @@ export class SubscriptionLinks {
     return [...locks].toSorted((a, b) => a - b);
   }
 
-  /** Rows that show something else because of these writes. */
+  /** Rows that show different values because of these writes. */
   async findDependents(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly DependentRow[]> {
     const { subscriptions, invoices, payments } = this.#readers;
     const newSubscriptions = keysOf(rows.filter(({ table, isNew }) => table === 'subscriptions' && isNew));
@@ -94,15 +94,15 @@ function invoiceKeyOf({ row }: WrittenRow): string {
   return (row as Invoice).processorInvoiceId;
 }
 
-/** A subscription shows the id of its latest invoice, the discount that it has used, and until when invoices are paid. */
+/** A subscription shows its latest invoice, the discount that it has used, and until when its invoices are paid. */
 function isShownElsewhere({ row, before, isNew }: WrittenRow): boolean {
   if (isNew || before === undefined) return true;
-  const [old, present] = [before as Invoice, row as Invoice];
-  if (old.processorSubscriptionId !== present.processorSubscriptionId) return true;
-  if (isUnpaid(old) !== isUnpaid(present)) return true;
-  const isPaid = old.status === 'paid' || present.status === 'paid';
+  const [old, current] = [before as Invoice, row as Invoice];
+  if (old.processorSubscriptionId !== current.processorSubscriptionId) return true;
+  if (isUnpaid(old) !== isUnpaid(current)) return true;
+  const isPaid = old.status === 'paid' || current.status === 'paid';
   return (
-    isPaid && (old.status !== present.status || old.coversUntil?.getTime() !== present.coversUntil?.getTime())
+    isPaid && (old.status !== current.status || old.coversUntil?.getTime() !== current.coversUntil?.getTime())
   );
 }
 

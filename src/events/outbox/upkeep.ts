@@ -5,10 +5,10 @@ import type { OutboxStore } from './outbox-store.ts';
 
 /** Few enough that a transaction takes milliseconds and holds few locks. */
 const objectsPerBatch = 200;
-/** Twenty thousand per run: far more than expected, and every run ends. */
+/** Twenty thousand per run: far more than expected. The limit ensures that every run ends. */
 const dueBatchesMax = 100;
 
-interface Row {
+interface SubscriptionRow {
   readonly id: string;
 }
 
@@ -17,14 +17,14 @@ interface UpkeepParts {
   readonly store: OutboxStore;
   readonly clock: Clock;
   readonly subscriptions: {
-    find(tx: Transaction, ids: readonly string[]): Promise<readonly Row[]>;
-    listPastDueAfter(tx: Transaction, id: string | null, limit: number): Promise<readonly Row[]>;
+    find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
+    listPastDueAfter(tx: Transaction, id: string | null, limit: number): Promise<readonly SubscriptionRow[]>;
   };
 }
 
 /**
- * Passes subscriptions to the outbox that change by time alone, without being written. The outbox compares them with what
- * is recorded of them.
+ * Passes subscriptions to the outbox that change by time alone, without a write. The outbox compares them with what is
+ * recorded about them.
  */
 export class EventUpkeep {
   readonly #parts: UpkeepParts;
@@ -56,7 +56,7 @@ export class EventUpkeep {
     let last: string | null = null;
     for (;;) {
       if (signal?.aborted) return;
-      const rows: readonly Row[] = await database.transaction(async (tx) =>
+      const rows: readonly SubscriptionRow[] = await database.transaction(async (tx) =>
         passOn(tx, await subscriptions.listPastDueAfter(tx, last, objectsPerBatch)),
       );
       if (rows.length < objectsPerBatch) break;
@@ -66,7 +66,7 @@ export class EventUpkeep {
   }
 }
 
-function passOn(tx: Transaction, rows: readonly Row[]): readonly Row[] {
+function passOn(tx: Transaction, rows: readonly SubscriptionRow[]): readonly SubscriptionRow[] {
   tx.written.add(
     'subscriptions',
     rows.map((row) => ({ row })),

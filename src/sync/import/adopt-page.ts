@@ -18,10 +18,10 @@ export interface PageOutcome extends Finished {
   readonly counts: Counts;
 }
 
-/** Stores the outcome, in the transaction of the rows if they need nothing else. */
+/** Stores the outcome. If the rows need nothing else, this happens in their transaction. */
 type Save = (db: Queryable, outcome: PageOutcome) => Promise<void>;
 
-/** The objects of a page, by what is to be done with them. */
+/** The objects of a page, by what to do with them. */
 interface Sorted<Item> {
   readonly known: readonly Item[];
   readonly accepted: readonly Item[];
@@ -85,15 +85,15 @@ async function sortItems<Item>(
 
 interface PageResult {
   readonly changed: ReadonlySet<string>;
-  /** The keys of accepted objects that have a row now. */
+  /** The processor's ids of accepted objects that have a row now. */
   readonly rows: ReadonlySet<string>;
-  /** Why refreshes failed, by key. */
+  /** Why refreshes failed, by the processor's id. */
   readonly failures: ReadonlyMap<string, string>;
 }
 
 /**
- * Applies the page in one transaction. If nothing is left to do, the outcome is saved in it, so that a process that is
- * killed counts no object twice. A page that changes nothing leaves no trace in the rows.
+ * Applies the page in one transaction. If nothing is left to do, the outcome is saved in the same transaction, so that
+ * no object is counted twice after a crash. A page without changes does not touch the rows.
  */
 async function applyItems<Item>(
   { database }: PageParts,

@@ -9,9 +9,9 @@ import type { Pages } from '../../processor/port/pages.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 
 /**
- * The processor as an import sees it: every object carries a Till id. So the mirrors treat an object that Till did not
- * create like one whose row was lost, and create its row. The id derives from the processor's, so that an object that is
- * adopted again after the restore of a backup gets the same id. Nothing is written at the processor.
+ * The processor as an import sees it: every object has a Till id. So the mirrors treat an object that Till did not
+ * create like one whose row was lost, and create its row. The Till id derives from the processor's id, so that an
+ * object that is adopted again after the restore of a backup gets the same id. Nothing is written at the processor.
  */
 export function adoptingProcessor(processor: Processor): Processor {
   const { customers, plans, subscriptions, invoices, payments, refunds } = processor;
@@ -46,8 +46,8 @@ export function adoptingProcessor(processor: Processor): Processor {
     },
     payments: {
       ...payments,
-      // What pays an invoice belongs to the invoice's subscription, and gets its row from there. A list does not show
-      // which payments these are, so its items are adopted one by one.
+      // A payment of an invoice belongs to the invoice's subscription, and gets its row from there. A list does not
+      // show which payments these are, so its items are adopted one by one.
       read: async (id) => {
         const found = await payments.read(id);
         if (found === null || found.payment.localId !== null) return found;
@@ -62,21 +62,21 @@ export function adoptingProcessor(processor: Processor): Processor {
     },
     events: {
       ...processor.events,
-      // It would find the Till id of a deleted customer, which one that Till did not create does not have. Each search
-      // lists all deletions of a month.
+      // This would search for the Till id of a deleted customer. A customer that Till did not create has none, and each
+      // search lists all deletions of a month.
       findDeletedCustomer: async () => null,
     },
   };
 }
 
-/** A payment intent that pays no invoice. */
+/** A payment intent that does not pay an invoice. */
 export function adoptPayment<Facts extends OwnFacts & { readonly processorPaymentIntentId: string }>(
   facts: Facts,
 ): Facts {
   return withLocalId(facts, 'payment', facts.processorPaymentIntentId);
 }
 
-/** Whether Till did not create the subscription. Then it has no Till id, or the one that was given to it here. */
+/** Whether Till did not create the subscription: it has no Till id, or only the one that was added here. */
 export function isForeignSubscription(facts: SubscriptionFacts): boolean {
   const { localId, processorSubscriptionId, createdAt } = facts;
   return localId === null || localId === derivedId('subscription', processorSubscriptionId, createdAt);
@@ -86,13 +86,13 @@ function adoptCustomer(facts: CustomerFacts): CustomerFacts {
   return withLocalId(facts, 'customer', facts.processorCustomerId);
 }
 
-/** A price that cannot be a Till plan stays one of another application. */
+/** A price that cannot be a Till plan is left to other applications. */
 function adoptPlan({ product, price }: PlanFacts): PlanFacts {
   const isPlan = price.obstacle === undefined;
   return { product, price: isPlan ? withLocalId(price, 'plan', price.processorPriceId) : price };
 }
 
-/** One that bills several plans, or none, stays one of another application. */
+/** A subscription that bills several plans, or none, is left to other applications. */
 function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
   const { processorSubscriptionId, createdAt } = facts;
   const [first, ...others] = facts.items;
@@ -101,19 +101,19 @@ function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
   return countPlanPrices(facts) === 1 ? withLocalId(whole, 'subscription', processorSubscriptionId) : whole;
 }
 
-/** The number of items whose price is a Till plan, or can become one. */
+/** The number of items whose price is a Till plan or can become one. */
 export function countPlanPrices({ items }: Pick<SubscriptionFacts, 'items'>): number {
   return items.filter(({ obstacle }) => obstacle === undefined).length;
 }
 
-/** That a price has a Till id makes the mirror recover its plan. The plan itself has another id. */
+/** A price with a Till id makes the mirror recover its plan. The plan itself has another id. */
 function adoptItem(item: SubscriptionItemFacts, createdAt: Date): SubscriptionItemFacts {
   const { planLocalId, processorPriceId, obstacle } = item;
   if (obstacle !== undefined) return item;
   return { ...item, planLocalId: planLocalId ?? derivedId('plan', processorPriceId, createdAt) };
 }
 
-/** That it bills a subscription with a Till id makes the mirror recover its customer. */
+/** An invoice of a subscription with a Till id makes the mirror recover its customer. */
 function adoptInvoice(facts: InvoiceFacts): InvoiceFacts {
   const { subscriptionLocalId, processorInvoiceId, createdAt } = facts;
   return {

@@ -16,7 +16,7 @@ interface AdoptionParts {
 }
 
 interface AdoptionOptions {
-  /** The key of the metadata that has the external id. */
+  /** The metadata key that contains the external id. */
   readonly metadataKey: string;
   /** Identifies the import. Null in a dry run. */
   readonly importId: string | null;
@@ -27,12 +27,12 @@ interface Wanted {
   readonly externalId: string;
 }
 
-type Outcome = 'adopted' | 'unchanged' | { readonly reason: string };
+type AdoptionOutcome = 'adopted' | 'unchanged' | { readonly reason: string };
 
 /**
- * Takes the external ids of customers from their metadata. Each is set as the API sets one: reserved, written to the
- * customer at the processor, and recorded. The processor's copy is needed, because later events would clear a row's
- * external id that the processor does not have.
+ * Copies the external ids of customers from their metadata. Sets each one like the API does: reserves it, writes it to
+ * the customer at the processor, and records it. The processor needs its copy: later events would clear an external id
+ * in a row if the processor does not have it.
  */
 export class ExternalIdAdoption {
   readonly #parts: AdoptionParts;
@@ -51,7 +51,7 @@ export class ExternalIdAdoption {
       return externalId === undefined || facts.deleted ? [] : [{ facts, externalId }];
     });
     const rows = await this.#findRows(wanted);
-    const outcomes = new Map<Wanted, Outcome>();
+    const outcomes = new Map<Wanted, AdoptionOutcome>();
     const settle = async (one: Wanted) => {
       outcomes.set(one, await this.#settle(one, rows.get(one.facts.processorCustomerId)));
     };
@@ -71,17 +71,17 @@ export class ExternalIdAdoption {
     return new Map(rows.map((row) => [row.processorCustomerId, row]));
   }
 
-  async #settle({ facts, externalId }: Wanted, row: Customer | undefined): Promise<Outcome> {
-    const present = row === undefined ? facts.externalId : row.externalId;
-    if (present === externalId) return 'unchanged';
+  async #settle({ facts, externalId }: Wanted, row: Customer | undefined): Promise<AdoptionOutcome> {
+    const current = row === undefined ? facts.externalId : row.externalId;
+    if (current === externalId) return 'unchanged';
     if (!isExternalId(externalId)) return { reason: `${quote(externalId)} is not a valid external id.` };
-    if (present !== null) return { reason: `The customer has the external id ${quote(present)}.` };
+    if (current !== null) return { reason: `The customer has the external id ${quote(current)}.` };
     if (row?.deletedAt != null) return { reason: 'The customer is deleted.' };
     const { importId } = this.#options;
-    return importId === null ? this.#foresee(externalId) : this.#set(importId, row, externalId);
+    return importId === null ? this.#predict(externalId) : this.#set(importId, row, externalId);
   }
 
-  async #set(importId: string, row: Customer | undefined, externalId: string): Promise<Outcome> {
+  async #set(importId: string, row: Customer | undefined, externalId: string): Promise<AdoptionOutcome> {
     if (row === undefined) return { reason: 'The customer has no row.' };
     // A resumed import repeats the same request.
     const key = { keyName: unrepeatableName, key: `import-${importId}-${row.id}` };
@@ -94,7 +94,7 @@ export class ExternalIdAdoption {
     }
   }
 
-  async #foresee(externalId: string): Promise<Outcome> {
+  async #predict(externalId: string): Promise<AdoptionOutcome> {
     const digest = createHash('sha256').update(externalId).digest('base64url').slice(0, digestLength);
     const isTaken = this.#seen.has(digest) || (await this.#parts.mirrors.customers.hasTaken(externalId));
     this.#seen.add(digest);
@@ -102,7 +102,7 @@ export class ExternalIdAdoption {
   }
 }
 
-/** 72 bits: two of a billion external ids have the same digest with a chance of one in ten thousand. */
+/** 72 bits: among a billion external ids, two have the same digest with a probability of one in ten thousand. */
 const digestLength = 12;
 
 function taken(externalId: string): string {
@@ -116,15 +116,15 @@ function quote(value: string): string {
   return JSON.stringify(value.length > shownLengthMax ? `${value.slice(0, shownLengthMax)}…` : value);
 }
 
-function countOutcomes(outcomes: ReadonlyMap<Wanted, Outcome>): Counts {
+function countOutcomes(outcomes: ReadonlyMap<Wanted, AdoptionOutcome>): Counts {
   const all = [...outcomes.values()];
-  const count = (outcome: Outcome) => all.filter((one) => one === outcome).length;
+  const count = (outcome: AdoptionOutcome) => all.filter((one) => one === outcome).length;
   const [adopted, unchanged] = [count('adopted'), count('unchanged')];
   const found = all.length;
   return { ...noCounts, found, adopted, unchanged, skipped: found - adopted - unchanged };
 }
 
-function skipsOf(outcomes: ReadonlyMap<Wanted, Outcome>): readonly Skip[] {
+function skipsOf(outcomes: ReadonlyMap<Wanted, AdoptionOutcome>): readonly Skip[] {
   return [...outcomes].flatMap(([{ facts }, outcome]) =>
     typeof outcome === 'string'
       ? []

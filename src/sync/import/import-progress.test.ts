@@ -24,7 +24,7 @@ test('a charge that was adopted before the list of payments shows it counts as a
   ]);
 });
 
-test('what was adopted before its list shows it counts as found until then', () => {
+test('an object that was adopted before its list shows it counts as found until then', () => {
   const charges = { ...newStage('charge', now), counts: { ...noCounts, adopted: 9 } };
   const ahead = { kind: 'payment', found: 9, adopted: 9, updated: 0, unchanged: 0, skipped: 0 };
   assert.deepEqual(countsOfStage([charges], 'charge'), ahead);

@@ -22,7 +22,7 @@ export interface Counts {
   readonly found: number;
   /** Objects that had no row, and have one now. */
   readonly adopted: number;
-  /** Rows that differed, and were corrected. */
+  /** Rows that differed and were corrected. */
   readonly updated: number;
   /** Rows that did not differ. */
   readonly unchanged: number;
@@ -31,7 +31,7 @@ export interface Counts {
 
 export const noCounts: Counts = { found: 0, adopted: 0, updated: 0, unchanged: 0, skipped: 0 };
 
-/** How far an import is with one list. */
+/** The progress of an import in one list. */
 export interface StageProgress {
   readonly stage: StageName;
   /** Where the list continues. Null at its beginning, and at its end. */
@@ -42,7 +42,7 @@ export interface StageProgress {
   readonly counts: Counts;
   /** Objects that were adopted before the list that counts them shows them. */
   readonly adoptedBefore: number;
-  /** Only of the customers. */
+  /** Only for customers. */
   readonly externalIds: Counts;
   /** The number of invoices that had no customer when the list began. */
   readonly unattached: number;
@@ -63,12 +63,12 @@ export function newStage(stage: StageName, now: Date, unattached = 0): StageProg
 
 export type ImportProgress = readonly StageProgress[];
 
-/** The progress with that of one list replaced. */
+/** The progress with one list replaced. */
 export function withStage(progress: ImportProgress, latest: StageProgress): ImportProgress {
   return [...progress.filter(({ stage }) => stage !== latest.stage), latest];
 }
 
-/** The same list from its beginning. What was adopted stays adopted. */
+/** The same list from its beginning. Adopted objects stay adopted. */
 export function restarted(stage: StageProgress, now: Date): StageProgress {
   const { counts, adoptedBefore, unattached } = stage;
   return { ...newStage(stage.stage, now, unattached), adoptedBefore: adoptedBefore + counts.adopted };
@@ -85,7 +85,7 @@ export interface KindCounts extends Counts {
   readonly kind: ImportKind;
 }
 
-/** What people see of the progress: one entry for each kind of object that was reached. */
+/** The progress as people see it: one entry for each kind of object that was reached. */
 export function countsOf(progress: ImportProgress): readonly KindCounts[] {
   return stageNames.flatMap((name): readonly KindCounts[] => {
     const stage = progress.find((one) => one.stage === name);
@@ -96,13 +96,13 @@ export function countsOf(progress: ImportProgress): readonly KindCounts[] {
   });
 }
 
-/** The same for one list. That of the charges counts as the list of payments, which begins after it. */
+/** The same for one list. Charges count with the payments, whose list begins after theirs. */
 export function countsOfStage(progress: ImportProgress, name: StageName): KindCounts {
   const find = (wanted: StageName) => progress.find(({ stage }) => stage === wanted);
   const kind = name === 'charge' ? 'payment' : name;
   const { counts = noCounts, adoptedBefore = 0, isDone = false } = find(kind) ?? {};
   const charges = kind === 'payment' ? find('charge') : undefined;
-  // Customers that were adopted before got their invoices at the same time.
+  // Customers that were adopted earlier got their invoices at the same time.
   const unattached = kind === 'invoice' ? (find('plan')?.unattached ?? 0) - (find(kind)?.unattached ?? 0) : 0;
   const before =
     adoptedBefore + (charges ? charges.adoptedBefore + charges.counts.adopted : 0) + Math.max(unattached, 0);
@@ -110,8 +110,8 @@ export function countsOfStage(progress: ImportProgress, name: StageName): KindCo
 }
 
 /**
- * Adds objects that were adopted before their list shows them. Once it does, they have a row that does not differ. Until
- * then they count as found.
+ * Adds objects that were adopted before their list shows them. They count as found until then. Afterwards they have a
+ * row that does not differ.
  */
 function withAdoptedBefore(counts: Counts, before: number, isDone: boolean): Counts {
   const listed = Math.min(before, counts.unchanged);

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../platform/postgres.ts';
 import type { ImportProgress, Skip } from './import-progress.ts';
 
-/** The last ones are enough, because every import starts over or continues the one before. */
+/** The last ones are enough: every import starts over or continues the one before it. */
 const keptMax = 10;
 /** Skipped objects that are read at once. */
 const skipsPerPage = 500;
@@ -43,7 +43,7 @@ export class ImportStore {
     return rows[0];
   }
 
-  /** Continues the import in another process. False if a third one was faster. */
+  /** Continues the import in another process. False if a third process was faster. */
   async takeOver(db: Queryable, { id, ownerLock }: UnfinishedImport, newOwner: number): Promise<boolean> {
     const rows = await db.query(
       'update till.imports set owner_lock = $3 where id = $1 and owner_lock = $2 and ended_at is null returning id',
@@ -52,7 +52,7 @@ export class ImportStore {
     return rows.length > 0;
   }
 
-  /** False if another process runs the import by now. */
+  /** False if another process runs the import now. */
   async save(
     db: Queryable,
     { id, ownerLock }: Pick<UnfinishedImport, 'id' | 'ownerLock'>,

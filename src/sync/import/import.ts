@@ -53,19 +53,19 @@ interface ImportParts extends StageParts {
 export interface ImportOptions {
   /** Writes nothing. */
   readonly isDryRun?: boolean;
-  /** The key of the customers' metadata that has their external ids. */
+  /** The metadata key that contains the external ids of customers. */
   readonly externalIdFrom?: string | null;
   readonly signal?: AbortSignal;
 }
 
 export interface ImportObserver {
-  /** An import that was not finished is continued. */
+  /** Called when an unfinished import is continued. */
   readonly onResumed?: (startedAt: Date, counts: readonly KindCounts[]) => void;
-  /** An import that was not finished had other options, so this one starts over. */
+  /** Called when an unfinished import had other options, so that this one starts over. */
   readonly onReplaced?: (startedAt: Date) => void;
   /** Called after each page, with the counts of its kind so far. */
   readonly onProgress?: (counts: KindCounts) => void;
-  /** Called for every object that is left out, those of an interrupted import included. */
+  /** Called for every object that is left out, including those of an interrupted import. */
   readonly onSkipped?: (skip: Skip) => void;
 }
 
@@ -84,9 +84,9 @@ interface Run {
 }
 
 /**
- * Adopts what the processor's account has already: compares every object with its row as a resync does, and creates rows
- * also for objects that Till did not create. One import runs at a time. Its progress is stored after every page, so that
- * a run continues where the one before was interrupted.
+ * Adopts the existing objects of the processor's account: compares every object with its row as a resync does, and also
+ * creates rows for objects that Till did not create. One import runs at a time. Its progress is stored after every
+ * page, so that the next run continues where this one was interrupted.
  */
 export class Import {
   readonly #parts: ImportParts;
@@ -113,7 +113,7 @@ export class Import {
     const run: Run = { row: unfinished, options, observer, progress: unfinished?.progress ?? [] };
     if (unfinished !== null && run.progress.length > 0) await this.#resume(unfinished, observer);
     for (const name of stageNames) {
-      // A dry run stores no charges, and the list of payments counts them.
+      // A dry run stores no charges, so the list of payments counts them.
       const isLeftOut = isDryRun && name === 'charge';
       if (!isLeftOut && stageOf(run, name)?.isDone !== true) await this.#runStage(run, name);
     }
@@ -151,7 +151,7 @@ export class Import {
       for (const skip of page) observer.onSkipped?.(skip);
   }
 
-  /** Reads a list to its end. After an outage it continues after the last page that was stored. */
+  /** Reads a list to its end. After an outage it continues after the last stored page. */
   async #runStage(run: Run, name: StageName): Promise<void> {
     const { mirrors, clock, logger } = this.#parts;
     const { signal } = run.options;
@@ -249,7 +249,7 @@ function advanced(
   };
 }
 
-/** The object after which the list continues was deleted at the processor. */
+/** The object at which the list continues was deleted at the processor. */
 function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
   return (
     cursor !== null &&
@@ -259,7 +259,7 @@ function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
   );
 }
 
-/** An outage that waiting may end. */
+/** An outage that may end soon. */
 function isPassing(error: unknown): boolean {
   return isOutageOfAll(error) && !(error instanceof Failure && error.code === 'processor_misconfigured');
 }

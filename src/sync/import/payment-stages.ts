@@ -8,20 +8,20 @@ import { adoptPayment } from './adopting-processor.ts';
 import { callsAtOnce, type Stage } from './stage.ts';
 import { noCustomer, rowsOf, type StageParts } from './stages.ts';
 
-/** The clock skew to allow for. A payment that is looked up without need only costs a read. */
+/** The clock skew to allow for. An unneeded lookup of a payment only costs one read. */
 const clockSkewMsMax = 300_000;
 
 interface ListedPayment {
   readonly facts: PaymentFacts;
-  /** The invoice that it pays. Null if it pays none, undefined if that is not known. */
+  /** The invoice that it pays. Null if it pays none, undefined if this is unknown. */
   readonly processorInvoiceId?: string | null;
 }
 
 type PaymentStage = Stage<ListedPayment>;
 
 /**
- * What pays invoices. A list of payment intents does not show it, and a read for each of them would take hours. So these
- * are adopted first, from the list that shows it. The list of payments counts them.
+ * Payments of invoices. A list of payment intents does not show which ones pay an invoice, and reading each of them
+ * would take hours. So these are adopted first, from a list that shows it. The list of payments counts them.
  */
 export function chargeStage(parts: StageParts): PaymentStage {
   return {
@@ -68,9 +68,9 @@ export function paymentStage(parts: StageParts, chargesListedAt: Date | null): P
 }
 
 /**
- * Whether it is not known yet if a payment without a row pays an invoice. One that was charged before the list of charges
- * began pays none, because that list has all that do. An uncharged one is looked up, also in a dry run: if it pays an
- * invoice, it is not a payment yet.
+ * Whether a lookup must show if a payment without a row pays an invoice. A payment that was charged before the list of
+ * charges began pays none, because that list has all that do. An uncharged payment is looked up, even in a dry run: if
+ * it pays an invoice, it does not count as a payment yet.
  */
 export function needsLookUp(facts: PaymentFacts, chargesListedAt: Date | null): boolean {
   if (facts.localId !== null || facts.processorCustomerId === null) return false;
@@ -83,7 +83,7 @@ function sharedBy({
   mirrors,
 }: StageParts): Pick<PaymentStage, 'mirror' | 'idOf' | 'keyOf' | 'findRows' | 'refuse' | 'apply'> {
   const keyOf = ({ facts }: ListedPayment) => mirrors.payments.keyOf(facts);
-  /** What pays an invoice of a subscription; the rest are payments like those made through the API. */
+  /** Payments of subscription invoices. All others are like payments that were created through the API. */
   const split = async (tx: Transaction, items: readonly ListedPayment[]) => {
     const invoices = await mirrors.invoices.findByKeys(
       tx,

@@ -4,32 +4,32 @@ import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import type { Pages } from '../../processor/port/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
-/** Calls to the processor at the same time: enough to use the rate of an import, although each call takes a while. */
+/** Concurrent calls to the processor: enough to use the rate limit of an import, although each call takes a while. */
 export const callsAtOnce = 4;
 
 /** How the objects of one list are adopted. */
 export interface Stage<Item> {
   readonly name: StageName;
-  /** Refreshes objects by their keys. */
+  /** Refreshes objects by the processor's ids. */
   readonly mirror: Pick<Mirror<never>, 'resource' | 'refresh'>;
   list(after: string | null): Pages<Item>;
   /** The processor's id, as people know it. */
   idOf(item: Item): string;
-  /** The key of the object in its mirror. */
+  /** The processor's id that identifies the object in its mirror. */
   keyOf(item: Item): string;
-  /** Those of the keys that have a row. */
+  /** The ids among these that have a row. */
   findRows(db: Queryable, keys: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Looks up what the list does not show of objects that have no row. */
+  /** Looks up what the list does not show about objects without a row. */
   complete?(items: readonly Item[]): Promise<readonly Item[]>;
   /** Why an object without a row cannot get one. */
   refuse(item: Item): string | undefined;
   /** Applies the facts to the rows, and creates rows. */
   apply(tx: Transaction, items: readonly Item[]): Promise<Applied>;
-  /** Whether a new row lacks what only a read of the object shows. */
+  /** Whether a new row lacks values that only a read of the object shows. */
   isPartial?(item: Item): boolean;
   /** Another list counts and compares these objects. This one only adopts them earlier. */
   readonly isAhead?: boolean;
-  /** What is left to do once the rows of a page are stored. */
+  /** The work that remains after the rows of a page are stored. */
   finish?(items: readonly Item[]): Promise<Finished>;
 }
 

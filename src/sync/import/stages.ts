@@ -44,8 +44,8 @@ export function customerStage({ processor, mirrors }: StageParts): Stage<Custome
 }
 
 /**
- * A subscription shows one plan, so one of several plans has no row: see `SubscriptionMirror`. Prices that cannot be plans,
- * such as metered usage beside a plan, do not matter.
+ * A subscription shows one plan, so a subscription with several plans gets no row: see `SubscriptionMirror`. Prices
+ * that cannot be plans, such as metered usage next to a plan, do not matter.
  */
 export function subscriptionStage({ processor, mirrors }: StageParts): Stage<SubscriptionFacts> {
   const { subscription } = mirroredLists(processor, mirrors);
@@ -53,7 +53,7 @@ export function subscriptionStage({ processor, mirrors }: StageParts): Stage<Sub
     ...stageOf('subscription', subscription, rowsOf(mirrors.subscriptions, 'processorSubscriptionId')),
     refuse: (facts) => {
       if (facts.processorCustomerId === null) return noCustomer;
-      // One that Till created was lost, and is recovered whatever was changed at the processor since.
+      // Till created this one and lost its row. It is recovered, whatever was changed at the processor since.
       if (!isForeignSubscription(facts)) return undefined;
       const plans = countPlanPrices(facts);
       if (plans > 1) return `It bills ${plans} plans, and a subscription has one.`;
@@ -64,11 +64,11 @@ export function subscriptionStage({ processor, mirrors }: StageParts): Stage<Sub
 }
 
 /**
- * Invoices without a customer have a row too. The processor's lists of customers and subscriptions leave out those of
- * test clocks, which their invoices bring here, and those that were made since.
+ * Invoices without a customer also have a row. The processor's lists leave out the customers and subscriptions of test
+ * clocks. Their invoices bring them here, as well as those that were created since the lists were read.
  */
 export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceFacts> {
-  // Webhooks store the invoices of all customers. One whose customer is not here yet is still to be adopted.
+  // Webhooks store the invoices of all customers. An invoice whose customer has no row yet must still be adopted.
   const findRows: Stage<InvoiceFacts>['findRows'] = async (db, keys) => {
     const rows = await mirrors.invoices.findByKeys(db, keys);
     const whole = rows.filter((row) => row.customerId !== null || row.processorCustomerId === null);
@@ -86,7 +86,7 @@ export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceF
         return applied;
       },
     },
-    // A list shows the first lines of an invoice.
+    // A list shows only the first lines of an invoice.
     isPartial: ({ coversUntil, status, processorSubscriptionId }) =>
       coversUntil === undefined && status === 'paid' && processorSubscriptionId !== null,
   };
@@ -148,7 +148,7 @@ function refreshIgnored(applied: Applied): Applied {
   return { ...applied, unsettled: [...applied.unsettled, ...applied.ignored] };
 }
 
-/** Which of the keys have a row, by the field that holds the processor's id. */
+/** The ids that have a row, by the field that contains the processor's id. */
 export function rowsOf<Field extends string>(
   mirror: {
     findByKeys(

@@ -26,10 +26,11 @@ interface ChangeOptions {
 }
 
 /**
- * Makes a planned change, with other changes of the same request, and collects what it bills at once. If that is not
- * paid, `behavior` decides: the subscription is past due, or the change is refused, or it waits for the payment.
+ * Applies a planned change, together with other changes of the same request, and collects what it bills at once. If the
+ * payment fails, `behavior` decides: the subscription becomes past due, the change is refused, or it waits for the
+ * payment.
  */
-export function makeChange(
+export function applyChange(
   store: Store,
   before: Subscription,
   plan: PlannedChange,
@@ -57,7 +58,7 @@ export function makeChange(
   return store.subscriptions.get(before.id) ?? updated;
 }
 
-/** Collects the invoice first. The change waits as a pending update unless it is paid. */
+/** Collects the invoice first. Unless it is paid, the change waits as a pending update. */
 function makeOncePaid(
   store: Store,
   before: Subscription,
@@ -95,7 +96,7 @@ function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
   if (failure === null) awaitAction(store, invoice);
 }
 
-/** Finalizes the draft and tries to collect it. The processor refuses to try without a payment method. */
+/** Finalizes the draft and attempts to collect it. The processor refuses the attempt without a payment method. */
 function collect(
   store: Store,
   draft: Invoice,
