@@ -1,6 +1,6 @@
 /**
  * Every expected failure. A code is part of the API and never changes its meaning. Responses, the OpenAPI document,
- * docs/reference/errors.md and the client's list of codes are made from this catalogue.
+ * docs/reference/errors.md and the client's list of codes are generated from this catalogue.
  */
 export const errorCatalogue = {
   invalid_request: failure(400, 'Invalid request', {
@@ -68,7 +68,7 @@ export const errorCatalogue = {
     exampleFields: { customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90' },
   }),
   customer_deleted: failure(409, 'Customer deleted', {
-    when: 'The object belongs to a customer who is deleted, and takes no metadata any more.',
+    when: 'The object belongs to a deleted customer, so its metadata cannot change.',
     advice: 'Nothing. The data of the customer stays erased.',
     example: 'The customer is deleted, and so is the metadata of everything that belonged to it.',
   }),
@@ -86,18 +86,18 @@ export const errorCatalogue = {
     exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
   }),
   nothing_to_pay: failure(409, 'Nothing to pay', {
-    when: 'The latest invoice of the subscription, or the one of `invoiceId`, is not to be paid.',
+    when: 'No payment is due for the latest invoice of the subscription, or for the one of `invoiceId`.',
     advice:
-      'Nothing. Read the subscription to see its status. Older unpaid invoices are paid by `invoiceId`.',
-    example: 'The subscription is active, and its latest invoice is not to be paid.',
+      'Nothing. Read the subscription to see its status. To pay an older unpaid invoice, send its `invoiceId`.',
+    example: 'The subscription is active, and no payment is due for its latest invoice.',
   }),
   too_many_event_endpoints: failure(409, 'Too many event endpoints', {
-    when: 'There are as many event endpoints as allowed.',
+    when: 'The maximum number of event endpoints exists.',
     advice: 'Delete endpoints that are no longer used.',
     example: 'There are 50 event endpoints, which is the maximum. Delete one that is not needed.',
   }),
   too_many_event_secrets: failure(409, 'Too many valid secrets', {
-    when: 'The event endpoint has as many valid secrets as allowed, because it was rotated several times within a day.',
+    when: 'The event endpoint has the maximum number of valid secrets, because they were rotated several times within a day.',
     advice: 'Rotate again after the time that `detail` names.',
     example:
       'The endpoint has 5 valid secrets, which is the maximum. Each one stays valid for a day after it was ' +
@@ -141,7 +141,7 @@ export const errorCatalogue = {
       'Other requests are changing the subscription. This request did not change it. Repeat this request.',
   }),
   concurrent_change: failure(409, 'Changed elsewhere', {
-    when: 'The subscription was changed outside Till at the same time, again and again.',
+    when: 'The subscription was repeatedly changed outside Till at the same time.',
     advice: 'Repeat the request.',
     example: 'The subscription was changed outside Till at the same time. Repeat this request.',
   }),
@@ -178,17 +178,17 @@ export const errorCatalogue = {
       'A refund of 5.00 EUR is still pending. Retry later, or repeat this request with the same idempotency key.',
   }),
   refund_exceeds_remaining: failure(409, 'Refund exceeds the remaining amount', {
-    when: 'The amount is larger than what is left of the payment.',
-    advice: 'Send a smaller amount, or none to refund all that is left.',
+    when: 'The amount is larger than what remains of the payment.',
+    advice: 'Send a smaller amount, or no amount to refund all that remains.',
     example: 'Only 5.00 EUR of the payment remains. Send an amount of at most 500.',
   }),
   too_many_api_keys: failure(409, 'Too many API keys', {
-    when: 'There are as many valid API keys as allowed.',
+    when: 'The maximum number of valid API keys exists.',
     advice: 'Revoke API keys that are no longer used.',
     example: 'There are 1000 valid API keys. Revoke those that are no longer used.',
   }),
   resync_running: failure(409, 'Resync in progress', {
-    when: 'A comparison with the processor is running. There is one at a time.',
+    when: 'A resync is running. Only one runs at a time.',
     advice: 'Wait until it has ended: `GET /api/v1/resyncs` shows it.',
     example: 'A comparison with the processor is running. Wait until it has ended.',
   }),
@@ -229,8 +229,8 @@ export const errorCatalogue = {
   }),
   rate_limited: failure(429, 'Too many requests', {
     when:
-      'The application, or an address with wrong API keys, sends more requests a minute than allowed. Or ' +
-      'API keys of one name have more streams, waiting requests or exports open than allowed.',
+      'The application, or an address that sends invalid API keys, sends more requests per minute than allowed. ' +
+      'Or the API keys with one name have too many streams, waiting requests or exports open.',
     advice: 'Wait as long as `Retry-After` says.',
     example: 'More than 6000 requests in one minute. Retry in 12 s.',
   }),
@@ -257,14 +257,14 @@ export const errorCatalogue = {
       'belongs to the account and mode that created it.',
   }),
   processor_bad_answer: failure(502, 'Invalid response from the processor', {
-    when: 'The response of the processor makes no sense, such as the page of a proxy.',
+    when: 'The response of the processor is malformed, such as an error page of a proxy.',
     advice: 'Retry later, with the same idempotency key.',
     example:
       'The processor sent an invalid response: payment_intent.amount is missing. Retry later, with the ' +
       'same idempotency key if you sent one.',
   }),
   processor_unavailable: failure(503, 'Processor unavailable', {
-    when: 'The processor cannot be reached, fails, or limits its calls.',
+    when: 'The processor cannot be reached, fails, or rate-limits Till.',
     advice: 'Retry after `Retry-After`, with the same idempotency key.',
     example: 'The processor failed (status 500). Retry later, with the same idempotency key if you sent one.',
   }),
@@ -293,14 +293,14 @@ interface CatalogueEntry {
   readonly title: string;
   /** The condition, as a sentence. */
   readonly when: string;
-  /** What the caller does about it. */
+  /** What the caller should do. */
   readonly advice: string;
   /** The detail of one such problem, for the OpenAPI document. */
   readonly example: string;
   readonly exampleFields?: ProblemFields;
 }
 
-/** What problems of some codes have in addition. */
+/** Additional fields of some codes. */
 export interface ProblemFields {
   /** Every mistake of an invalid request. */
   readonly errors?: readonly Mistake[];

@@ -1,13 +1,16 @@
 import type { errorCatalogue, ProblemFields } from './error-catalogue.ts';
 
-/** The code of an expected failure. Any other error is a defect: the log has its cause, the caller a request id. */
+/**
+ * The code of an expected failure. Any other error is a defect: its cause is logged, and the caller sees only a request
+ * id.
+ */
 export type FailureCode = keyof typeof errorCatalogue;
 
 interface FailureExtras extends ProblemFields {
   readonly retryAfterSeconds?: number;
-  /** The allowed methods, for a method that is not. */
+  /** The allowed methods, for `method_not_allowed`. */
   readonly allow?: readonly string[];
-  /** An earlier request with the same idempotency key failed with this. */
+  /** Whether an earlier request with the same idempotency key had this failure. */
   readonly isReplay?: true;
   /** The parameter that the processor rejected, in its own spelling: `customer`, `items[0][price]`. */
   readonly processorParam?: string;
@@ -17,8 +20,8 @@ interface FailureExtras extends ProblemFields {
    */
   readonly effect?: 'none' | 'unknown';
   /**
-   * The processor has another response, or another request, stored under the call's idempotency key and repeats this
-   * failure for a day. Continuing requires a lookup first, then another key.
+   * The processor has stored a response, or a different request, under the call's idempotency key, so it repeats this
+   * failure for a day. To continue, look up the object first, then use another idempotency key.
    */
   readonly replayed?: boolean;
   readonly cause?: unknown;

@@ -109,7 +109,7 @@ test('the console uses the entry of the client, and of the service only constant
     );
   // The OpenAPI document leaves the controls of the sandbox out, so the client has no types of them.
   assert.deepEqual(types, [
-    'console/src/pages/sandbox/sandbox-api.ts imports a type of src/sandbox-control/sandbox-answers.ts',
+    'console/src/pages/sandbox/sandbox-api.ts imports a type of src/sandbox-control/sandbox-responses.ts',
   ]);
 });
 

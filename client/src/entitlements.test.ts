@@ -7,7 +7,7 @@ interface Sent {
   readonly known: string | null;
 }
 
-/** A service whose answer has the customer's id as its tag. */
+/** A service whose response has the customer's id as its tag. */
 function start() {
   const sent: Sent[] = [];
   const till = new Till({
@@ -25,7 +25,7 @@ function start() {
   return { till, sent };
 }
 
-test('the second question about a customer has the tag of the first answer, by either id', async () => {
+test('the second request for a customer sends the tag of the first response, by either id', async () => {
   const { till, sent } = start();
   for (let times = 0; times < 2; times += 1) {
     assert.equal(await till.isEntitled({ externalId: 'a' }, 'seats'), true);
@@ -40,7 +40,7 @@ test('the second question about a customer has the tag of the first answer, by e
   ]);
 });
 
-test('only the answers of the 1,000 most recent customers are kept', async () => {
+test('only the responses for the 1,000 most recent customers are kept', async () => {
   const { till, sent } = start();
   const ask = (externalId: string) => till.entitlements({ externalId });
   await ask('old');

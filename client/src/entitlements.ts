@@ -1,12 +1,12 @@
 import { isTillError } from './errors.ts';
 import type { RequestOptions } from './options.ts';
 import type { Call, Connection } from './requests/connection.ts';
-import { readAnswer } from './requests/read-answer.ts';
+import { readResponse } from './requests/read-response.ts';
 import type { paths } from './schema.ts';
 import type { Entitlements } from './types.ts';
 
 /** A few hundred bytes to a few kilobytes each, so a few megabytes at most. */
-const answersMax = 1_000;
+const responsesMax = 1_000;
 
 /** A customer, by Till's id or by your own. */
 export type Who =
@@ -19,8 +19,8 @@ interface Known {
 }
 
 /**
- * What customers may use. Every call asks Till, so that the answer is never out of date; if nothing has changed, Till
- * answers without a body, and the last answer counts. The last answers of the most recent customers are kept.
+ * What customers may use. Every call asks Till, so the result is never stale. If nothing has changed, Till responds
+ * without a body, and the last response is used again. The last responses for the most recent customers are kept.
  */
 export class EntitlementReader {
   readonly #connection: Connection;
@@ -34,7 +34,7 @@ export class EntitlementReader {
   async get(who: Who, options?: RequestOptions): Promise<Entitlements> {
     const name = JSON.stringify([who.customerId, who.externalId]);
     const known = this.#known.get(name);
-    const { answer, facts } = await this.#connection.send(
+    const { response, facts } = await this.#connection.send(
       {
         ...placeOf(who),
         method: 'GET',
@@ -44,10 +44,10 @@ export class EntitlementReader {
     );
     // The OpenAPI document describes the body.
     const entitlements =
-      answer.status === 304 && known !== undefined
+      response.status === 304 && known !== undefined
         ? known.entitlements
-        : (readAnswer(answer, facts) as Entitlements);
-    const etag = answer.headers.get('etag') ?? known?.etag;
+        : (readResponse(response, facts) as Entitlements);
+    const etag = response.headers.get('etag') ?? known?.etag;
     if (etag !== undefined) this.#remember(name, { etag, entitlements });
     return entitlements;
   }
@@ -71,7 +71,7 @@ export class EntitlementReader {
   #remember(name: string, known: Known): void {
     this.#known.delete(name);
     this.#known.set(name, known);
-    if (this.#known.size <= answersMax) return;
+    if (this.#known.size <= responsesMax) return;
     for (const oldest of this.#known.keys()) {
       this.#known.delete(oldest);
       return;

@@ -7,7 +7,7 @@ export interface Mistake {
   readonly message: string;
 }
 
-/** What errors of some codes have in addition to what all errors have. */
+/** The additional fields of errors with some codes. */
 interface ErrorFields {
   readonly invalid_request: {
     /** Every mistake in the request. */
@@ -42,7 +42,7 @@ export interface Problem {
   readonly [field: string]: unknown;
 }
 
-/** What a problem says in addition. Nothing else is copied: a response must not replace other fields of an error. */
+/** The additional fields of a problem. Nothing else is copied: a response must not replace other fields of an error. */
 export function fieldsOf({ code, ...problem }: Problem): object {
   const { errors, declineCode, customerId, subscriptionId, processorCode } = problem;
   if (code === 'invalid_request') return { errors: Array.isArray(errors) ? errors : [] };

@@ -18,7 +18,7 @@ export interface CallFacts {
 /** A code that this version of the client does not know. */
 type LaterCode = string & Record<never, never>;
 
-/** Till refused the request, or could not carry it out. `code` says why; `isTillError` tells codes apart. */
+/** Till refused the request, or could not carry it out. `code` says why; `isTillError` checks for codes. */
 export class TillError<Code extends string = ErrorCode | LaterCode> extends Error implements CallFacts {
   override readonly name: string = 'TillError';
   readonly code: Code;
@@ -79,8 +79,7 @@ export function isTillError(error: unknown, ...codes: readonly string[]): boolea
 }
 
 /**
- * No response of Till: the connection failed, or something in between answered. It is unknown whether the request took
- * effect.
+ * No response from Till: the connection failed, or a proxy responded. It is unknown whether the request took effect.
  */
 export class TillConnectionError extends Error implements CallFacts {
   override readonly name: string = 'TillConnectionError';
@@ -115,7 +114,7 @@ export class TillConnectionError extends Error implements CallFacts {
   }
 }
 
-/** No response of Till in time. It is unknown whether the request took effect. */
+/** No response from Till in time. It is unknown whether the request took effect. */
 export class TillTimeoutError extends TillConnectionError {
   override readonly name = 'TillTimeoutError';
 }

@@ -23,12 +23,12 @@ export function cursorList<Item, P extends CursorPage<Item>, Query extends Curso
     read,
     walk: withLargestPages,
     next: ({ nextCursor }, { page: _page, ...filters }) =>
-      // The query is what the caller gave, with another place.
+      // The caller's query with another position.
       nextCursor === null ? undefined : ({ ...filters, cursor: nextCursor } as unknown as Query),
   });
 }
 
-/** A list that has only page numbers: objects that are added meanwhile move others to the next page. */
+/** A list that has only page numbers: an object that is added meanwhile moves another one to the next page. */
 export function numberedList<Item, P extends Page<Item>, Query extends Omit<CursorQuery, 'cursor'>>(
   query: Query,
   read: (query: Query) => Promise<P>,

@@ -38,7 +38,7 @@ export type BodyOf<P extends keyof paths, M extends Method> = paths[P][M] extend
   : undefined;
 
 /** The JSON of a successful response. */
-export type AnswerOf<P extends keyof paths, M extends Method> = paths[P][M] extends {
+export type ResponseOf<P extends keyof paths, M extends Method> = paths[P][M] extends {
   readonly responses: infer Responses;
 }
   ? JsonOf<Responses[keyof Responses & (200 | 201 | 202)]>

@@ -3,7 +3,7 @@ import type { TillConnectionError, TillError } from './errors.ts';
 export interface TillOptions {
   /** Where Till is: `https://till.example.com`. A path is kept, for a proxy that serves Till below one. */
   readonly url: string | undefined;
-  /** A key with the scopes that your calls need. */
+  /** An API key with the scopes that your calls need. */
   readonly apiKey: string | undefined;
   /** How long one attempt may take, in milliseconds. Default: 35,000, a little longer than Till takes at most. */
   readonly timeoutMs?: number | undefined;
@@ -38,8 +38,9 @@ export interface RequestOptions {
 /** The last argument of every method that sends a POST or PATCH. */
 export interface WriteOptions extends RequestOptions {
   /**
-   * Calls with the same key have an effect once. Use a key that survives your process, such as the id of an order, if you
-   * may repeat the call after a crash. Default: a random key for each call, which its retries share.
+   * Calls with the same idempotency key have an effect once. Use one that survives your process, such as the id of an
+   * order, if you may repeat the call after a crash. Default: a random idempotency key for each call, which its retries
+   * share.
    */
   readonly idempotencyKey?: string | undefined;
 }

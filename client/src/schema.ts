@@ -161,7 +161,7 @@ export interface paths {
         readonly get?: never;
         /**
          * Set the default payment method
-         * @description It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, `past_due` or `unpaid`, also after a change that is planned for the end of the period. If the request fails halfway, repeat it: it then does the rest. Needs the scope `write`.
+         * @description It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, `past_due` or `unpaid`, and stays so after a change that is planned for the end of the period. If the request fails halfway, repeat it to complete the rest. Needs the scope `write`.
          */
         readonly put: operations["setDefaultPaymentMethod"];
         readonly post?: never;
@@ -855,7 +855,7 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Get the key of this request
+         * Get the API key of this request
          * @description Needs the scope `read`.
          */
         readonly get: operations["getCurrentApiKey"];
@@ -920,7 +920,7 @@ export interface paths {
         };
         /**
          * Get the numbers of a range of days
-         * @description Payments and refunds count on the UTC day on which they were created, as they are now, so the numbers of past days can still change. Each number says which list shows its rows. Of a list, `createdAfter` is the beginning of the first day, and `createdBefore` that of the day after the last. Needs the scope `read`.
+         * @description Payments and refunds count on the UTC day on which they were created, as they are now, so the numbers of past days can still change. The description of each number names the list of its rows. In a list, set `createdAfter` to the start of the first day, and `createdBefore` to the start of the day after the last. Needs the scope `read`.
          */
         readonly get: operations["getOverview"];
         readonly put?: never;
@@ -960,7 +960,7 @@ export interface paths {
         };
         /**
          * List API keys, newest first
-         * @description Without revoked keys, and without those from the environment. Needs the scope `admin`.
+         * @description Without revoked API keys, and without those from the environment. Needs the scope `admin`.
          */
         readonly get: operations["listApiKeys"];
         readonly put?: never;
@@ -987,7 +987,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Revoke an API key
-         * @description All processes refuse the key within 5 seconds. Keys from the environment cannot be revoked here. Needs the scope `admin`.
+         * @description All processes refuse the API key within 5 seconds. API keys from the environment cannot be revoked here. Needs the scope `admin`.
          */
         readonly delete: operations["revokeApiKey"];
         readonly options?: never;
@@ -1026,7 +1026,7 @@ export interface components {
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly id: string;
-            /** @description The application that uses the key: 1 to 64 letters, digits, `_`, `-` and `.`. Several keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
+            /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
             /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
             readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
@@ -1067,7 +1067,7 @@ export interface components {
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly id: string;
-            /** @description The application that uses the key: 1 to 64 letters, digits, `_`, `-` and `.`. Several keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
+            /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
             /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
             readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
@@ -1083,7 +1083,7 @@ export interface components {
              * @description To the minute. Null if it was never used.
              */
             readonly lastUsedAt: string | null;
-            /** @description The key, for the x-api-key header. Only this response shows it: Till stores a digest. Null in the response to a repeated request. If the first response is lost, revoke the key and create another one. */
+            /** @description The API key, for the x-api-key header. Only this response shows it: Till stores a digest. Null in the response to a repeated request. If the first response is lost, revoke the API key and create another one. */
             readonly key: string | null;
         };
         /** CreatedPayment */
@@ -1109,11 +1109,11 @@ export interface components {
         readonly CurrentApiKey: {
             /**
              * Format: uuid
-             * @description Null for a key from the environment.
+             * @description Null for an API key from the environment.
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly id: string | null;
-            /** @description The name that logs and the causes of events show. A key without a name has that of its place. */
+            /** @description The name that logs and the causes of events show. An API key without a name is named after its setting, such as `API_KEYS[1]`. */
             readonly name: string;
             /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
             readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
@@ -1160,7 +1160,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string | null;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** CustomerList */
@@ -1351,7 +1351,7 @@ export interface components {
             readonly description?: string | null;
             /** @description An endpoint that is turned on again continues with the first event that it missed. */
             readonly enabled?: boolean;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** EventEndpointList */
@@ -1402,12 +1402,12 @@ export interface components {
         readonly EventReplay: {
             /** @description The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that has not reached this event yet skips nothing. */
             readonly after: string | null;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** EventSecretRotation */
         readonly EventSecretRotation: {
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** Health */
@@ -1518,7 +1518,7 @@ export interface components {
         };
         /** NewApiKey */
         readonly NewApiKey: {
-            /** @description The application that uses the key: 1 to 64 letters, digits, `_`, `-` and `.`. Several keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
+            /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
             /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
             readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
@@ -1527,14 +1527,14 @@ export interface components {
              * @description A time in the future (RFC 3339).
              */
             readonly expiresAt?: string | null;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewCapture */
         readonly NewCapture: {
             /** @description Default: the whole authorised amount. The processor releases the rest. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount?: number;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewCustomer */
@@ -1549,7 +1549,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewEventEndpoint */
@@ -1560,7 +1560,7 @@ export interface components {
             readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewPayment */
@@ -1597,12 +1597,12 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewPaymentMethod */
         readonly NewPaymentMethod: {
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewPlan */
@@ -1629,7 +1629,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewRefund */
@@ -1638,7 +1638,7 @@ export interface components {
             readonly amount?: number;
             /** @enum {unknown} */
             readonly reason?: "duplicate" | "fraudulent" | "requested_by_customer";
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** NewResync */
@@ -1679,7 +1679,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** Overview */
@@ -1770,7 +1770,7 @@ export interface components {
                 /** @description In the smallest unit of the currency. */
                 readonly amount: number;
             };
-            /** @description The subscriptions at the end of the day, or now if it is today. Null before `subscriptionsSince`, and for days to come. */
+            /** @description The subscriptions at the end of the day, or now if it is today. Null before `subscriptionsSince` and for future days. */
             readonly subscriptions: {
                 /** @description Subscriptions with the status `active`. Rows: `GET /api/v1/subscriptions?status=active`. */
                 readonly active: number;
@@ -2046,7 +2046,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string | null;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** PaymentList */
@@ -2131,7 +2131,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string | null;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** PreviewedSubscriptionChange */
@@ -2388,19 +2388,19 @@ export interface components {
             readonly objectId: string;
             /**
              * Format: uuid
-             * @description The customer that it belongs to, or that it is.
+             * @description The customer that it belongs to. For a customer: its own id.
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly customerId: string | null;
             /**
              * Format: uuid
-             * @description Of a refund: its payment.
+             * @description For a refund: its payment.
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly paymentId: string | null;
             /** @description What people call it: the name of a customer or of the plan of a subscription, the description of a payment, the number of an invoice, the type of an event. Otherwise an email or the processor's id. */
             readonly label: string;
-            /** @description More to tell it apart: the customer's email, the interval of a plan, the id of what an event is about. Null for what belongs to a deleted customer. */
+            /** @description More to identify it: the customer's email, the interval of a plan, the id of an event's object. Null for objects of a deleted customer. */
             readonly description: string | null;
             /** @description The status of the object. Of a plan: `active` or `archived`. Of a deleted customer: `deleted`. */
             readonly status: string | null;
@@ -2410,7 +2410,7 @@ export interface components {
             /** Format: date-time */
             readonly createdAt: string;
             /**
-             * @description Where the text was found: `processorId` is any id that the processor gave.
+             * @description Where the text was found: `processorId` is any id from the processor.
              * @enum {unknown}
              */
             readonly matched: "id" | "processorId" | "externalId" | "email" | "number";
@@ -2545,7 +2545,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string | null;
             };
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** SubscriptionChangePreview */
@@ -2593,7 +2593,7 @@ export interface components {
              * @description An open or draft invoice of this subscription. Default: the latest one, which decides the status.
              */
             readonly invoiceId?: string;
-            /** @description A request with a key that was used before has no effect of its own: it returns the object of the first request. You can send the key in the Idempotency-Key header instead. */
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
         /** WebhookEvent */
@@ -2770,7 +2770,7 @@ export interface operations {
             /** @description One page of customers. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3025,7 +3025,7 @@ export interface operations {
             /** @description All plans. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3197,7 +3197,7 @@ export interface operations {
             /** @description One page of payments. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3437,7 +3437,7 @@ export interface operations {
             /** @description One page of refunds. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3473,7 +3473,7 @@ export interface operations {
             /** @description One page of refunds. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3513,7 +3513,7 @@ export interface operations {
             /** @description One page of subscriptions. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -3809,7 +3809,7 @@ export interface operations {
             /** @description One page of invoices. */
             readonly 200: {
                 headers: {
-                    /** @description Of a CSV file that does not contain all objects: the `cursor` of the next file. */
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
                     readonly [name: string]: unknown;
                 };
@@ -4206,7 +4206,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The key that the request carries. */
+            /** @description The API key of the request. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -4326,7 +4326,7 @@ export interface operations {
         readonly parameters: {
             readonly query: {
                 /**
-                 * @description What to search for: 1 to 255 characters. Space around it does not count. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, the beginning of an email or of the number of an invoice.
+                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, the beginning of an email or of the number of an invoice.
                  * @example ada@example.com
                  */
                 readonly q: string;
@@ -4337,7 +4337,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description What was found. */
+            /** @description The objects that were found. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -4361,7 +4361,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description One page of keys. */
+            /** @description One page of API keys. */
             readonly 200: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -4394,7 +4394,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description The key, shown this once. */
+            /** @description The API key, shown only in this response. */
             readonly 201: {
                 headers: {
                     readonly [name: string]: unknown;
@@ -4417,7 +4417,7 @@ export interface operations {
         };
         readonly requestBody?: never;
         readonly responses: {
-            /** @description The key is revoked. */
+            /** @description The API key is revoked. */
             readonly 204: {
                 headers: {
                     readonly [name: string]: unknown;

@@ -61,7 +61,7 @@ function methodsOf(till: Till): readonly (() => unknown)[] {
   });
 }
 
-/** They lead to other methods, never end, or are for what has no method. */
+/** They lead to other methods, never end, or are for calls without a method of their own. */
 const withoutRequest = ['paymentMethods', 'follow', 'request'];
 
 const takesCustomer = ['entitlements', 'isEntitled'];

@@ -1,9 +1,9 @@
 import { EntitlementReader, type Who } from './entitlements.ts';
 import type { RequestOptions, TillOptions, WriteOptions } from './options.ts';
 import { Api } from './requests/api.ts';
-import type { Answer } from './requests/attempt.ts';
+import type { ReadResponse } from './requests/attempt.ts';
 import { type Call, Connection } from './requests/connection.ts';
-import { readBody, requireSuccess } from './requests/read-answer.ts';
+import { readBody, requireSuccess } from './requests/read-response.ts';
 import { readSettings } from './requests/settings.ts';
 import { Customers } from './resources/customers.ts';
 import { EventEndpoints } from './resources/event-endpoints.ts';
@@ -25,7 +25,7 @@ import type {
 
 /**
  * A client of one Till. It keeps no connection open, so it needs no closing. Create one for the whole process:
- * `isEntitled` remembers its last answers.
+ * `isEntitled` remembers its last responses.
  */
 export class Till {
   readonly customers: Customers;
@@ -107,22 +107,22 @@ export class Till {
   }
 
   /** Sends a call that has no method: a list as a CSV file, or a control of the sandbox. */
-  async request(call: Call, options?: WriteOptions): Promise<Answer> {
-    return (await this.#api.connection.send(call, options)).answer;
+  async request(call: Call, options?: WriteOptions): Promise<ReadResponse> {
+    return (await this.#api.connection.send(call, options)).response;
   }
 
   async #readState(path: '/health' | '/health/ready', options: RequestOptions | undefined): Promise<unknown> {
-    const { answer, facts } = await this.#api.connection.send(
+    const { response, facts } = await this.#api.connection.send(
       { method: 'GET', path, accepted: [503] },
       options,
     );
-    const body = readBody(answer, facts);
-    if (!isState(body)) requireSuccess(answer, facts);
+    const body = readBody(response, facts);
+    if (!isState(body)) requireSuccess(response, facts);
     return body;
   }
 }
 
-/** A proxy answers with a problem, or with anything, and the status of a service that is not healthy. */
+/** A proxy may respond with the status of an unhealthy service and any body. */
 function isState(body: unknown): boolean {
   return typeof body === 'object' && body !== null && 'status' in body && typeof body.status === 'string';
 }

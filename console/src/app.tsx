@@ -74,7 +74,7 @@ export function App() {
   );
 }
 
-/** After a reload of the tab: the key is known, and what it may do is not. */
+/** After a reload of the tab, the API key is known, but not its scopes. */
 function Resume() {
   const [failure, setFailure] = useState<Failure | undefined>(undefined);
   const ask = () => {

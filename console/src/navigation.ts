@@ -24,7 +24,7 @@ const entries: readonly Entry[] = [
   { label: 'Sandbox', path: `${home}/sandbox`, scope: 'operate', isForSandbox: true },
 ];
 
-/** The pages that the key of this session may see. */
+/** The pages that the API key of this session may see. */
 export function navigation(): readonly Entry[] {
   const isSandbox = currentKey.value?.processor.mode === 'sandbox';
   return entries.filter(({ scope, isForSandbox }) => can(scope) && (isForSandbox !== true || isSandbox));

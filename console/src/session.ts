@@ -3,12 +3,12 @@ import { type CurrentApiKey, Till, TillTimeoutError } from '../../client/src/ind
 
 export type Scope = CurrentApiKey['scopes'][number];
 
-/** Session storage ends with the tab. Only a tab that the browser makes as a copy of this one starts with its values. */
+/** Session storage ends with the tab. Only a duplicate of the tab starts with its values. */
 const storageName = 'till-api-key';
 
 const storedKey = sessionStorage.getItem(storageName);
 const client = signal(storedKey === null ? null : connect(storedKey));
-/** Undefined until the server has accepted the key. */
+/** Undefined until the server has accepted the API key. */
 const current = signal<CurrentApiKey | undefined>(undefined);
 
 /** Why the last session ended, for the sign-in page. */
@@ -18,19 +18,21 @@ export const isReachable = signal(true);
 export const isSignedIn = computed(() => client.value !== null);
 export const currentKey = computed(() => current.value);
 
-/** The API, with the key of this session. */
+/** The API, with the API key of this session. */
 export function till(): Till {
-  if (client.value === null) throw new Error('no one is signed in');
+  if (client.value === null) throw new Error('no user is signed in');
   return client.value;
 }
 
-/** Whether the API key may do what needs this scope. The server decides; this only hides what it would refuse. */
+/** Whether the API key has this scope. The server decides; this only hides actions that it would refuse. */
 export function can(scope: Scope): boolean {
   const held = current.value?.scopes ?? [];
   return held.includes(scope) || held.includes('admin') || (scope === 'read' && held.length > 0);
 }
 
-/** Asks the server about a key, and keeps it for this tab if it is valid. Throws a TypeError if it cannot be a key. */
+/**
+ * Asks the server about an API key, and keeps it for this tab if it is valid. Throws a TypeError if it is malformed.
+ */
 export async function signIn(key: string): Promise<void> {
   const next = connect(key);
   current.value = await next.apiKeys.current();
@@ -39,7 +41,7 @@ export async function signIn(key: string): Promise<void> {
   client.value = next;
 }
 
-/** After a reload of the tab: the key is known, and what it may do is not. */
+/** After a reload of the tab, the API key is known, but not its scopes. */
 export async function resume(): Promise<void> {
   current.value = await till().apiKeys.current();
 }
@@ -55,7 +57,7 @@ function connect(apiKey: string): Till {
   const own: Till = new Till({
     url: location.origin,
     apiKey,
-    // A person sees a failure at once and decides. What got no response is loaded again when there is one.
+    // The user sees a failure at once and decides. A load without a response is repeated once there is a connection.
     retries: 0,
     fetch: async (input, init) => {
       // Without `no-store`, a tab would wait for the same request of another tab.
@@ -66,7 +68,7 @@ function connect(apiKey: string): Till {
         throw error;
       });
       isReachable.value = true;
-      // A key that is no longer valid ends the session.
+      // An API key that is no longer valid ends the session.
       if (response.status === 401 && client.value === own) signOut('The API key is no longer valid.');
       return response;
     },

@@ -33,8 +33,8 @@ export interface BackupOptions {
 }
 
 /**
- * Copies the embedded database, also while the service runs, into a folder. The folder gets its name when all of it is on
- * disk, so an interrupted backup is never taken for a whole one.
+ * Copies the embedded database into a folder, even while the service runs. The folder gets its final name only when all
+ * of it is on disk, so an interrupted backup is never mistaken for a complete one.
  */
 export async function backUp(options: BackupOptions): Promise<Manifest> {
   const { target, signal } = options;
@@ -47,7 +47,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
 
   const unfinished = `${target}.unfinished`;
   await mode.start();
-  // Of an earlier backup that was interrupted: there is one backup at a time.
+  // Left by an interrupted backup: only one backup runs at a time.
   await rm(unfinished, { recursive: true, force: true });
   try {
     await mkdir(unfinished, { mode: 0o700 });
@@ -94,10 +94,10 @@ async function requireFreshTarget(target: string, dataDir: string): Promise<void
   if (await exists(target)) throw new BackupError(`${target} exists already. Choose another name.`);
   const place = relative(dataDir, resolve(folder, basename(target)));
   if (!place.startsWith('..'))
-    throw new BackupError(`Choose a place outside of the data directory ${dataDir} for the backup.`);
+    throw new BackupError(`Choose a folder outside the data directory ${dataDir} for the backup.`);
 }
 
-/** The server of the service, or one for the time of the backup if no service runs. */
+/** The server of the running service. Without one, a server that runs only during the backup. */
 async function openServer({ dataDir, logger }: BackupOptions) {
   const own = async () => {
     const server = await startEmbeddedPostgres({ dataDir, logger });
@@ -124,7 +124,7 @@ async function neededBytes(dataDir: string, dataPath: string): Promise<number> {
   return (database ?? 0) + (sandbox ?? 0);
 }
 
-/** Files that are copied into a folder. */
+/** Copies files into a folder, and lists them for the manifest. */
 class Copy {
   readonly folders: string[] = [];
   readonly files: CopiedFile[] = [];
@@ -136,12 +136,15 @@ class Copy {
     this.#signal = signal;
   }
 
-  async makeFolder(path: string): Promise<void> {
+  async createFolder(path: string): Promise<void> {
     await mkdir(join(this.#root, path), { mode: 0o700 });
     this.folders.push(path);
   }
 
-  /** Copies files of the folder `from` to the folder `to`. A file that is gone is left out: its rows are in the log. */
+  /**
+   * Copies files of the folder `from` to the folder `to`. Skips a file that was removed meanwhile: its rows are in the
+   * log.
+   */
   async copy(from: string, paths: readonly string[], to: string): Promise<void> {
     await forEach(paths, this.#signal, async (path) => {
       const copied = await copyFile(join(from, path), join(this.#root, to, path));
@@ -164,10 +167,10 @@ class Copy {
 async function copyCluster(copy: Copy, mode: BackupMode, dataPath: string): Promise<void> {
   const to = `${clusterFolder}/data`;
   const { folders, files } = await listFolder(dataPath);
-  await copy.makeFolder(clusterFolder);
+  await copy.createFolder(clusterFolder);
   await copy.copy(dirname(dataPath), ['password'], clusterFolder);
-  await copy.makeFolder(to);
-  for (const folder of folders.filter(isCopiedFolder)) await copy.makeFolder(`${to}/${folder}`);
+  await copy.createFolder(to);
+  for (const folder of folders.filter(isCopiedFolder)) await copy.createFolder(`${to}/${folder}`);
   await copy.copy(dataPath, files.filter(isCopied), to);
   await copy.write(`${to}/${controlFile()}`, await readControlFile(dataPath));
   const { label, walFiles } = await mode.end(dataPath);
@@ -180,15 +183,15 @@ async function copyCluster(copy: Copy, mode: BackupMode, dataPath: string): Prom
 }
 
 /**
- * Copies the journals of the sandbox as they are now. They are newer than the database, as a processor is after a
- * restore, so Till reads what it has missed.
+ * Copies the journals of the sandbox as they are now. They are newer than the copied database, so after a restore Till
+ * reads the events that it missed, as from any processor.
  */
 async function copySandbox(copy: Copy, dataDir: string): Promise<void> {
   const from = join(dataDir, sandboxFolder);
   if (!(await exists(from))) return;
   const { folders, files } = await listFolder(from);
-  await copy.makeFolder(sandboxFolder);
-  for (const folder of folders) await copy.makeFolder(`${sandboxFolder}/${folder}`);
+  await copy.createFolder(sandboxFolder);
+  for (const folder of folders) await copy.createFolder(`${sandboxFolder}/${folder}`);
   // A journal that is being rewritten replaces the old one when it is complete.
   await copy.copy(
     from,

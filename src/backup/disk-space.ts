@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { isMissing } from '../platform/embedded-postgres/copy-files.ts';
 import { BackupError } from './backup-error.ts';
 
-/** What a server writes while it is copied, and what the file system needs for many small files. */
+/** Room for what the server writes during the copy, and for the file system's overhead of many small files. */
 const spareBytes = 64 * 1_024 * 1_024;
 
 const inMegabytes = (bytes: number) => `${Math.ceil(bytes / 1_000_000)} MB`;
 
-/** Fails if the disk of a folder has no room for this many bytes and some spare. */
+/** Fails if the disk of a folder has no room for this many bytes plus `spareBytes`. */
 export async function requireSpace(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
@@ -18,7 +18,7 @@ export async function requireSpace(folder: string, bytes: number): Promise<void>
   );
 }
 
-/** The size of the files together. Files that are gone count as nothing. */
+/** The total size of the files. Files that no longer exist count as 0. */
 export async function sizeOf(root: string, paths: readonly string[]): Promise<number> {
   let bytes = 0;
   for (const path of paths) {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type CopiedFile, isMissing } from '../platform/embedded-postgres/copy-files.ts';
 import { BackupError } from './backup-error.ts';
 
-/** What a backup contains. It is written last. */
+/** What a backup contains. Written last. */
 export interface Manifest {
   readonly format: typeof formatVersion;
   /** Tells two backups apart. */
@@ -26,7 +26,7 @@ export const manifestName = 'manifest.json';
 export const clusterFolder = 'cluster';
 export const sandboxFolder = 'sandbox';
 
-/** Reads the manifest of a backup. Every path in it stays inside of the backup. */
+/** Reads the manifest of a backup. Every path in it is inside the backup. */
 export async function readManifest(backup: string): Promise<Manifest> {
   const text = await readFile(join(backup, manifestName), 'utf8').catch((cause: unknown) => {
     if (!isMissing(cause) && !isOtherKind(cause)) throw cause;
@@ -35,7 +35,7 @@ export async function readManifest(backup: string): Promise<Manifest> {
   return parseManifest(text, backup);
 }
 
-/** A file where a folder was expected, or a folder where a file was. */
+/** A file where a folder was expected, or the reverse. */
 function isOtherKind(error: unknown): boolean {
   return error instanceof Error && 'code' in error && ['ENOTDIR', 'EISDIR'].includes(String(error.code));
 }
@@ -48,7 +48,7 @@ export function parseManifest(text: string, backup: string): Manifest {
     throw new BackupError(`The ${manifestName} of ${backup} is damaged.`, { cause });
   }
   if (isObject(manifest) && typeof manifest['format'] === 'number' && manifest['format'] > formatVersion)
-    throw new BackupError(`${backup} was made by a newer release of till. Update till first.`);
+    throw new BackupError(`${backup} was created by a newer release of till. Update till first.`);
   if (!isManifest(manifest)) throw new BackupError(`The ${manifestName} of ${backup} is damaged.`);
   return manifest;
 }
@@ -77,7 +77,7 @@ function isFile(value: unknown): value is CopiedFile {
   );
 }
 
-/** Whether a path is below one of the two folders. A restore writes to it, so it must not lead anywhere else. */
+/** Whether a path is below one of the two folders. A restore writes to it, so it must not lead outside. */
 function isInside(path: unknown): boolean {
   if (typeof path !== 'string') return false;
   const [first = '', ...rest] = path.split('/');

@@ -17,7 +17,7 @@ export interface RestoreOptions {
   readonly backup: string;
   /** Whether an existing database may be moved aside. */
   readonly replace: boolean;
-  /** `missing`: the data of the sandbox is restored if there is none. `replace`: also if there is some. */
+  /** `missing`: restore the sandbox's data only if there is none. `replace`: replace existing data. */
   readonly sandbox: 'never' | 'missing' | 'replace';
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -25,23 +25,23 @@ export interface RestoreOptions {
 
 export interface Restored {
   readonly manifest: Manifest;
-  /** False if an earlier run, which was interrupted at its end, has restored this backup. */
+  /** False if an earlier run, interrupted at its end, already restored this backup. */
   readonly isNew: boolean;
   readonly hasSandbox: boolean;
-  /** Where the data that was there before is now. */
+  /** Where the previous data is now. */
   readonly aside: readonly string[];
 }
 
 const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.url));
 
-/** The file in a restored cluster that has the id of its backup, and whether the data of the sandbox came with it. */
+/** The file in a restored cluster that names its backup, and says whether the sandbox's data was restored too. */
 const originName = 'restored-from';
 
 const originOf = (id: string, hasSandbox: boolean) => (hasSandbox ? `${id} with the sandbox` : id);
 
 /**
- * Puts the database of a backup in place. Nothing that exists changes until the whole backup is copied and its checksums
- * are verified; then it moves aside, and is never deleted.
+ * Puts the database of a backup in place. Existing data changes only after the whole backup is copied and its checksums
+ * are verified. It is moved aside, never deleted.
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { dataDir, backup, logger, signal } = options;
@@ -52,7 +52,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     if (manifest.postgresMajorVersion !== held.majorVersion) {
       throw new BackupError(
         `The backup is of PostgreSQL ${manifest.postgresMajorVersion}, and this is PostgreSQL ${held.majorVersion}, ` +
-          `which cannot read it. Restore it with the release that made it (${manifest.tillVersion}).`,
+          `which cannot read it. Restore it with the release that created it (${manifest.tillVersion}).`,
       );
     }
     const home = join(held.path, 'postgres');
@@ -89,7 +89,7 @@ async function requireKnownSchema({ schemaVersion, tillVersion }: Manifest): Pro
   );
 }
 
-/** A start removes the label, and a service that runs since then has data of its own. */
+/** The first start after a restore removes the label. From then on the database has newer data than the backup. */
 async function isRestored(
   home: string,
   { id, hasSandbox }: Manifest,
@@ -114,7 +114,7 @@ function isOfCluster(path: string): boolean {
   return path.split('/')[0] === clusterFolder;
 }
 
-/** Of the random characters that `mkdtemp` adds. */
+/** The number of random characters that `mkdtemp` adds. */
 const suffixLength = 6;
 
 interface CopyOptions {
@@ -124,8 +124,8 @@ interface CopyOptions {
 }
 
 /**
- * Copies the backup next to the existing data, and returns how it gets in place. The copy is one folder, which contains
- * that of the sandbox. The next start removes it if this process dies.
+ * Copies the backup next to the existing data, and returns the moves that put it in place. The copy is one folder,
+ * which contains the sandbox's. If this process dies, the next start removes it.
  */
 async function copyBackup(
   { id, folders, files, hasSandbox }: Manifest,
@@ -140,7 +140,7 @@ async function copyBackup(
     await forEach(files, signal, async ({ path, size, sha256 }) => {
       const copied = await copyFile(join(backup, path), placeOf(path));
       if (copied?.size !== size || copied.sha256 !== sha256)
-        throw new BackupError(`The backup is damaged: ${path} is not what it was when the backup was made.`);
+        throw new BackupError(`The backup is damaged: ${path} has changed since the backup was created.`);
     });
     await writePrivateFile(join(unfinished, originName), originOf(id, hasSandbox));
     for (const folder of wanted) await syncDir(placeOf(folder));
@@ -153,7 +153,7 @@ async function copyBackup(
   }
   const from = relative(dataDir, unfinished);
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
-  // Also two restores within a second have different names.
+  // The suffix keeps two restores within one second apart.
   const name = `${time}-${from.slice(-suffixLength)}`;
   const move = (path: string, to: string): Move => ({ from: path, to, aside: `${to}.replaced-${name}` });
   return [
@@ -163,6 +163,6 @@ async function copyBackup(
 }
 
 async function asidesOf(dataDir: string, moves: readonly Move[]): Promise<readonly string[]> {
-  const present = await Promise.all(moves.map(({ to }) => exists(join(dataDir, to))));
-  return moves.flatMap(({ aside }, index) => (present[index] ? [join(dataDir, aside)] : []));
+  const replaced = await Promise.all(moves.map(({ to }) => exists(join(dataDir, to))));
+  return moves.flatMap(({ aside }, index) => (replaced[index] ? [join(dataDir, aside)] : []));
 }

@@ -23,9 +23,9 @@ async function main(): Promise<void> {
       return signal;
     },
   });
-  // A write that failed is reported only in the next turn of the event loop.
+  // A failed write is reported only in the next turn of the event loop.
   await setImmediate();
-  // Work that an interrupted command has left must not keep the process running.
+  // Unfinished work of an interrupted command must not keep the process running.
   process.exit(code);
 }
 

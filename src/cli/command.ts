@@ -3,7 +3,7 @@ import type { Output } from './output.ts';
 
 /** An argument without a name, such as the ID of `events show ID`. */
 export interface Positional {
-  /** In capitals, as the usage shows it. */
+  /** In capitals, as in the usage. */
   readonly name: string;
   readonly about: string;
   readonly isOptional?: true;
@@ -37,15 +37,15 @@ type ValueOf<O extends Option> = O extends StringOption
 export type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[Name]> };
 
 /** One run of a command. */
-export interface Call<O extends Options = Options> {
+export interface CommandCall<O extends Options = Options> {
   readonly values: Values<O>;
   readonly positionals: readonly string[];
   /**
-   * Reads the settings, or throws a ConfigError with every mistake. `unneeded` are values for variables that need not
-   * be set for this command.
+   * Reads the settings, or throws a ConfigError with every mistake. `unneeded` has values for variables that this
+   * command does not need.
    */
   readonly config: (unneeded?: Readonly<Record<string, string>>) => Config;
-  /** The settings with every mistake, for a command that works with some. */
+  /** The settings with every mistake, for a command that also works with invalid settings. */
   readonly inspectConfig: () => ReturnType<typeof inspectConfig>;
   readonly environment: Record<string, string | undefined>;
   readonly output: Output;
@@ -65,8 +65,8 @@ interface Declaration<O extends Options> {
   readonly options?: O;
   /** More lines for `till COMMAND --help`. */
   readonly details?: string;
-  /** Resolves when the command has ended. A Failure or an Error is one line on standard error, and exit code 1. */
-  run(call: Call<O>): Promise<void>;
+  /** Resolves when the command has ended. A Failure or an Error becomes one line on standard error, and exit code 1. */
+  run(call: CommandCall<O>): Promise<void>;
 }
 
 export interface Command extends Declaration<Options> {
@@ -85,8 +85,8 @@ export function defineCommand<const O extends Options = Record<never, never>>(
     positionals: declaration.positionals ?? [],
     options: declaration.options ?? {},
     ...(details === undefined ? {} : { details }),
-    // The parser has checked that the values are those that these options declare.
-    run: (call) => declaration.run(call as Call<O>),
+    // The parser has checked the values against these options.
+    run: (call) => declaration.run(call as CommandCall<O>),
   };
 }
 

@@ -1,8 +1,8 @@
 import { type Command, commonOptions, type Option, type Options } from './command.ts';
 
-/** Where the right column of a table begins at most. */
+/** The rightmost start of a table's second column. */
 const leftWidthMax = 30;
-/** Lines of tables are broken at this width, which fits any terminal that shows logs. */
+/** Table lines wrap at this width, which fits a common terminal. */
 const lineWidth = 110;
 
 /** All commands, or those of one group such as `keys`. */
@@ -27,7 +27,7 @@ export function helpOf(command: Command): string {
   return [usageOf(command), `${capitalised(summary)}.`, '', ...more].join('\n');
 }
 
-/** The synopsis with the options: what is printed after a mistake. */
+/** The synopsis with the options, printed after a mistake. */
 export function usageOf(command: Command): string {
   const arguments_ = command.positionals.map(({ name, about }): Line => [name, about]);
   return [

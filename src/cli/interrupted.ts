@@ -3,7 +3,7 @@ import { constants } from 'node:os';
 /** A signal ended the command. It can be repeated. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';
-  /** What shells show for a process that a signal ended. */
+  /** The exit code that shells report for a process that a signal ended. */
   readonly exitCode: number;
 
   constructor(signal: 'SIGINT' | 'SIGTERM') {
@@ -12,7 +12,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** Rejects with the reason of the signal as soon as it is aborted. The work itself may still be ending. */
+/** Rejects with the signal's reason as soon as it is aborted, even if the work has not ended yet. */
 export async function untilInterrupted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const onAbort = () => reject(signal.reason);

@@ -1,7 +1,7 @@
-/** More changes than this per three characters make another word, not a mistyped one. */
+/** With more changes than this per three characters, it is another word, not a typing error. */
 const changesPerThreeCharsMax = 1;
 
-/** The candidate that `word` was probably meant to be. */
+/** The candidate that `word` probably means. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((candidate) => ({ candidate, changes: changesBetween(word, candidate) }))

@@ -24,7 +24,7 @@ export class Output {
     this.#stdout = stdout;
   }
 
-  /** The one result of a command: a JSON document, or the text. Without a text, nothing is printed for people. */
+  /** The one result of a command: a JSON document, or the text. Without a text, it is printed only with `--json`. */
   result(value: object, text?: string): void {
     if (this.isJson) this.#stdout.write(`${JSON.stringify(value)}\n`);
     else if (text !== undefined) this.#stdout.write(`${text}\n`);
@@ -45,7 +45,7 @@ export class Output {
     this.stderr.write(`${text}\n`);
   }
 
-  /** What the command ends with if it does not throw. */
+  /** The exit code of a command that does not throw. */
   setExitCode(code: number): void {
     this.#exitCode = code;
   }

@@ -74,7 +74,7 @@ describe('a command line', () => {
     assert.deepEqual(parse('--version'), { kind: 'version' });
   });
 
-  test('that is wrong is explained, with the command whose usage helps', () => {
+  test('that is invalid is explained, with the usage of its command', () => {
     for (const [line, message, subject] of [
       ['friut', 'Unknown command "friut". Did you mean "till fruit"?', ''],
       ['vegetable', 'Unknown command "vegetable". Use one of the commands below.', ''],

@@ -7,7 +7,7 @@ import { UsageError } from './usage-error.ts';
 /** What the command line asks for. */
 export type Request =
   | { readonly kind: 'version' }
-  /** Of all commands, or of a group of them. */
+  /** The help of all commands, or of one group. */
   | { readonly kind: 'list'; readonly group: string }
   | { readonly kind: 'help'; readonly command: Command }
   | ({ readonly kind: 'run'; readonly command: Command } & Arguments);
@@ -18,7 +18,7 @@ interface Arguments {
   readonly isJson: boolean;
 }
 
-/** A mistake, and the command or the group of commands whose usage explains it. */
+/** A mistake, with the command or the group whose usage explains it. */
 export class CommandLineError extends UsageError {
   readonly subject: Command | string;
 
@@ -142,7 +142,7 @@ function readOption(
     if (value !== undefined) throw new CommandLineError(`--${name} takes no value.`, command);
     return true;
   }
-  // The value of `--state --json` was forgotten. One that begins with a dash is given as `--state=-x`.
+  // In `--state --json` the value is missing. A value that begins with a dash is written as `--state=-x`.
   if (value === undefined || value === '' || (!isInline && value.startsWith('-')))
     throw new CommandLineError(`--${name} needs a value: --${name} ${option.value}.`, command);
   const { choices } = option;
@@ -154,7 +154,7 @@ function readOption(
 function checkPositionals(command: Command, given: readonly string[]): void {
   for (const [index, { name, isOptional, choices }] of command.positionals.entries()) {
     const value = given[index];
-    // An empty one comes from a variable of the shell that is not set.
+    // An empty argument comes from an unset shell variable.
     if (value === '' || (value === undefined && isOptional !== true))
       throw new CommandLineError(`"till ${command.name}" needs ${name}.`, command);
     if (value !== undefined && choices?.includes(value) === false)

@@ -11,7 +11,7 @@ import { UsageError } from './usage-error.ts';
 
 /** The process that a command runs in, or a replacement in tests. */
 export interface Surroundings {
-  /** Secrets are removed from it once they are read: child processes inherit it. */
+  /** Child processes inherit it, so secrets are removed once they are read. */
   readonly environment: Record<string, string | undefined>;
   readonly workingDir: string;
   readonly stdout: Pick<Terminal, 'write'>;
@@ -30,7 +30,7 @@ export async function runCommandLine(args: readonly string[], around: Surroundin
     around.stdout.write(textOf(request));
     return exitCodes.done;
   } catch (error) {
-    // The terminal sends its signal to child processes too, so one of them may have failed first.
+    // The terminal also signals child processes, so one of them may have failed first.
     const cause: unknown = around.signal.aborted ? around.signal.reason : error;
     if (cause instanceof Interrupted) return cause.exitCode;
     const subject = request?.kind === 'run' ? request.command : '';

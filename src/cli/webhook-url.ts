@@ -1,7 +1,7 @@
 import { isSameUrl, webhookPath } from '../processor/endpoint/endpoint-state.ts';
 import { UsageError } from './usage-error.ts';
 
-/** The address of `--url` as it was given, because the processor stores it like that. Throws a UsageError. */
+/** Checks `--url`, and returns it unchanged, because the processor stores it unchanged. Throws a UsageError. */
 export function checkWebhookUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol))
@@ -10,7 +10,7 @@ export function checkWebhookUrl(text: string): string {
     throw new UsageError('--url must contain no user name, no password and no fragment.');
   if (isSameUrl(text, url.origin))
     throw new UsageError(`--url must contain the path: ${url.origin}${webhookPath}.`);
-  // Till has no such path, so the endpoint would be a second one, which never works.
+  // Till does not serve such a path, so this would create a second endpoint that never works.
   if (url.pathname.endsWith('/')) throw new UsageError('--url must not end with a slash.');
   return text;
 }

@@ -5,18 +5,18 @@ import { compareAccount } from '../processor/account/compare-account.ts';
 import type { BeforeCall } from '../processor/port/processor.ts';
 import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
-import type { Call } from './command.ts';
+import type { CommandCall } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
 
-/** Work that was interrupted ends with its next statement or call. A command waits no longer for it. */
+/** How long a command waits for interrupted work, which ends with its next statement or call. */
 const interruptedWorkMsMax = 5_000;
 
-/** The adapter needs one, and no command verifies a webhook: only the service does. */
+/** The adapter requires a value. Only the service verifies webhooks. */
 const withoutWebhooks = { PROCESSOR_WEBHOOK_SECRET: 'unset' };
 
-type CallParts = Pick<Call, 'config' | 'environment' | 'output' | 'signal'>;
+type CallParts = Pick<CommandCall, 'config' | 'environment' | 'output' | 'signal'>;
 
-/** Throws if the key belongs to another account than the database. */
+/** Throws if the processor key belongs to another account than the database. */
 type RequireAccount = (options?: { readonly remembers: boolean }) => Promise<void>;
 
 /**
@@ -58,8 +58,8 @@ export async function joinProcessor(start: Start, beforeCall?: BeforeCall) {
 }
 
 /**
- * Runs `work`, and then stops what it started, also after a signal. Logs go to standard error, and only errors unless
- * LOG_LEVEL is not `info`.
+ * Runs `work`, and then stops what it started, even after a signal. Logs go to standard error: only errors, unless
+ * LOG_LEVEL is set to another level than `info`.
  */
 export async function withShutdown<T>(
   { config: readConfig, environment, output, signal }: CallParts,
@@ -78,7 +78,7 @@ export async function withShutdown<T>(
     return await untilInterrupted(signal, working);
   } finally {
     await shutdown.run();
-    // Interrupted work fails once its parts are closed. What it has opened meanwhile is closed after it.
+    // Interrupted work fails once its parts are closed. Parts that it opened meanwhile are closed after it.
     await withDeadline(working, interruptedWorkMsMax, 'interrupted work').catch(() => undefined);
     await shutdown.run();
   }

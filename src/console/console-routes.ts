@@ -32,7 +32,7 @@ const types = {
   'licences.txt': 'text/plain; charset=utf-8',
 } as const;
 
-/** Serves the console: one page for every address below /console, and the files that it loads. */
+/** Serves the console: the same page for every path below /console, and the files that it loads. */
 export function registerConsoleRoutes(app: FastifyInstance): void {
   const page = readAsset('index.html', 'text/html; charset=utf-8');
   const schema = { hide: true };

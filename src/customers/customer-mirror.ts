@@ -99,7 +99,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       await onErased(tx, [customer.id]);
       return true;
     });
-    // Also if another process has deleted it, which may not have come this far yet.
+    // Even if another process has deleted it: that process may not have reached this step yet.
     await this.eraseOwned(key);
     return isErased;
   }

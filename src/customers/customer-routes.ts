@@ -2,16 +2,16 @@ import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
-  answer,
   body,
   ChangedMetadata,
   DateTime,
   ExternalId,
   Id,
   IdempotencyKey,
-  MetadataAnswer,
+  MetadataResponse,
   NewMetadata,
   nullable,
+  response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { registerListRoute } from '../http/read-routes.ts';
@@ -29,7 +29,7 @@ const CustomerSchema = component('Customer', {
   name: nullable(Type.String()),
   phone: nullable(Type.String()),
   externalId: nullable(Type.String()),
-  metadata: MetadataAnswer,
+  metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
 });
@@ -102,13 +102,13 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
       email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
     },
     list: (request) => parts.customers.list(request),
-    toAnswer: customerView,
+    toResponse: customerView,
   });
   routes.add(`GET ${path}/:id`, {
     scope: 'read',
     operationId: 'getCustomer',
     summary: 'Get a customer',
-    response: { 200: answer('The customer.', CustomerSchema, example) },
+    response: { 200: response('The customer.', CustomerSchema, example) },
     run: async ({ params }) => customerView(await parts.customers.read(params.id)),
   });
 }
@@ -128,14 +128,14 @@ function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: Custo
       metadata: example.metadata,
     }),
     response: {
-      200: answer('The existing customer with this externalId.', CustomerSchema, example),
-      201: answer('The new customer.', CustomerSchema, example),
+      200: response('The existing customer with this externalId.', CustomerSchema, example),
+      201: response('The new customer.', CustomerSchema, example),
     },
     failures: ['external_id_taken'],
     callsProcessor: true,
     run: ({ body: { idempotencyKey: _, name = null, phone = null, ...values } }, key) =>
       customers.create({ ...values, name, phone }, key),
-    toAnswer: ({ customer, isExisting }, _replayed, reply) => {
+    toResponse: ({ customer, isExisting }, _replayed, reply) => {
       reply.code(isExisting ? 200 : 201);
       return customerView(customer);
     },
@@ -145,12 +145,12 @@ function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: Custo
     operationId: 'updateCustomer',
     summary: 'Update a customer',
     body: body(UpdateBody, { name: 'Ada King', phone: null }),
-    response: { 200: answer('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }) },
+    response: { 200: response('The updated customer.', CustomerSchema, { ...example, name: 'Ada King' }) },
     failures: ['external_id_taken'],
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>
       customers.update(params.id, change, key),
-    toAnswer: customerView,
+    toResponse: customerView,
   });
   routes.add(`DELETE ${path}/:id`, {
     scope: 'write',

@@ -27,7 +27,7 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'subscription.entitled':
     'A subscription begins to entitle its customer, even if it does so from its creation.',
   'subscription.unentitled':
-    'A subscription no longer entitles its customer, including when its grace period ends.',
+    'A subscription no longer entitles its customer, for example because its grace period ended.',
   'subscription.canceled': 'A subscription ended.',
   'invoice.created': 'An invoice was created. It may be paid already.',
   'invoice.updated': 'An invoice changed in another way, such as becoming open, void or uncollectible.',

@@ -9,7 +9,7 @@ import { emptyIfAbsent, optionalBody } from './input/validator.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose API key the request carries. Undefined before it is checked, and outside of /api/v1. */
+    /** The owner of the request's API key. Undefined before the key is checked, and outside /api/v1. */
     caller: Caller | undefined;
   }
   interface FastifyContextConfig {
@@ -29,15 +29,15 @@ interface Operation<Responses, Params, Query, Body> {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
-  /** Only if the path has other parameters than the `:id` of one of Till's objects. */
+  /** Only if the path has parameters other than the `:id` of an object. */
   readonly params?: Params;
   readonly query?: Query;
   readonly headers?: TSchema;
   /** With its example; see `body`. */
   readonly body?: Body;
-  /** The successful responses by status, with their examples; see `answer`. The lowest status is the default. */
+  /** The successful responses by status, with their examples; see `response`. The lowest status is the default. */
   readonly response: Responses;
-  /** Only those that do not follow from the other fields; see `failuresOf`. */
+  /** Only failures that do not follow from the other fields; see `failuresOf`. */
   readonly failures?: readonly FailureCode[];
   readonly callsProcessor?: true;
   readonly onSend?: RouteOptions['onSend'];
@@ -48,7 +48,7 @@ interface PlainOperation<Path, Responses, Params, Query, Body>
   readonly run: (
     request: FastifyRequest<Parts<Path, Params, Query, Body>>,
     reply: FastifyReply,
-  ) => Promise<AnswerOf<Responses> | FastifyReply>;
+  ) => Promise<ResponseOf<Responses> | FastifyReply>;
 }
 
 interface KeyedOperation<Path, Responses, Body, Result> extends Operation<Responses, unknown, unknown, Body> {
@@ -57,7 +57,7 @@ interface KeyedOperation<Path, Responses, Body, Result> extends Operation<Respon
     request: FastifyRequest<Parts<Path, unknown, unknown, Body>>,
     key: IdempotencyKey | undefined,
   ) => Promise<{ readonly result: Result; readonly replayed: boolean }>;
-  readonly toAnswer: (result: Result, replayed: boolean, reply: FastifyReply) => AnswerOf<Responses>;
+  readonly toResponse: (result: Result, replayed: boolean, reply: FastifyReply) => ResponseOf<Responses>;
 }
 
 /** Adds the operations of one tag. */
@@ -88,16 +88,16 @@ export class ApiRoutes {
     endpoint: Path,
     operation: KeyedOperation<Path, Responses, Body, Result>,
   ): void {
-    const { run, toAnswer, response } = operation;
+    const { run, toResponse, response } = operation;
     const status = defaultStatus(response);
     this.#app.route<Parts<Path, unknown, unknown, Body>>({
       ...optionsOf(endpoint, this.#tag, operation, keyFailures),
       handler: async (request, reply) => {
-        // As `KeyedBody` says. The schema has checked it.
+        // The schema has checked that the body has the type of `KeyedBody`.
         const { idempotencyKey } = request.body as { readonly idempotencyKey?: string };
         const { result, replayed } = await run(request, idempotencyKeyOf(request, idempotencyKey));
         if (replayed) reply.header('idempotent-replayed', 'true');
-        return toAnswer(result, replayed, reply.code(status));
+        return toResponse(result, replayed, reply.code(status));
       },
     });
   }
@@ -122,7 +122,7 @@ interface KeyedBody {
 type StaticOf<Schema> = Schema extends TSchema ? Static<Schema> : unknown;
 
 /** What one of the successful responses contains. */
-type AnswerOf<Responses> = {
+type ResponseOf<Responses> = {
   [Status in keyof Responses]: Responses[Status] extends {
     readonly content: { readonly 'application/json': { readonly schema: infer Schema } };
   }
@@ -137,7 +137,7 @@ function optionsOf(
   failures: readonly FailureCode[],
 ) {
   const { scope, operationId, summary, description, query, headers, body, response, onSend } = operation;
-  // Its type says that it has a method and a path.
+  // The type guarantees a method and a path.
   const [method, url] = endpoint.split(' ') as [HTTPMethods, string];
   const params = operation.params ?? (url.includes('/:id') ? IdParams : undefined);
   const isBodyOptional = Object(body)[optionalBody] === true;
@@ -196,7 +196,7 @@ function failuresOf(
     'invalid_request',
     'unauthorized',
     'rate_limited',
-    // Every key may read.
+    // Every API key may read.
     ...(scope === 'read' ? [] : (['forbidden'] as const)),
     ...(hasParams ? (['not_found'] as const) : []),
     ...failures,

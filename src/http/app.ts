@@ -13,7 +13,7 @@ import { registerKeyChecks } from './access/key-checks.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
-import { answerBrokenRequest, answerFailure } from './failures/answer-failure.ts';
+import { respondToBrokenRequest, respondToFailure } from './failures/respond-to-failure.ts';
 import { unclearHost } from './input/host-header.ts';
 import { registerJsonBody } from './input/json-body.ts';
 import { requestIdOf } from './input/request-id.ts';
@@ -80,12 +80,12 @@ export type ConnectionLimits = typeof connectionLimits;
 /** The HTTP side of the service: everything around the resources, in the order in which a request passes it. */
 export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const app = createServer(parts);
-  // An unknown `Expect` header is no reason to refuse a request; Node would, with a response that has no body.
+  // Ignores an unknown `Expect` header. Node would refuse the request, with a response that has no body.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   closeSilentConnections(app);
   const routes = new RouteIndex(app);
   app.setErrorHandler((error: Error & { code: string }, request, reply) =>
-    answerFailure(error, request, reply, parts.logger),
+    respondToFailure(error, request, reply, parts.logger),
   );
   app.setNotFoundHandler((request) => {
     throw routes.refusal(request);
@@ -128,8 +128,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('preValidation', (request, _reply, done) => {
     done(isApi(request) ? undeclaredInput(request) : undefined);
   });
-  // The last hook of the frame: events of the socket, such as those that deliver the body, run outside of a context that an
-  // earlier hook enters.
+  // The last of these hooks: socket events, such as those that deliver the body, run outside a context that an earlier
+  // hook enters.
   app.addHook('preHandler', (request, _reply, done) => {
     if (isApi(request)) runWithCause(causeOf(request), done, () => parts.guard.confirm(request));
     else done();
@@ -161,7 +161,7 @@ function createServer(parts: AppParts): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: headerBytesMax,
-      // `unclearHost` refuses it instead, with a problem.
+      // `unclearHost` refuses such a request with a problem.
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
@@ -172,9 +172,9 @@ function createServer(parts: AppParts): FastifyInstance {
     frameworkErrors: (error, request, reply) => {
       reply.header('x-request-id', request.id);
       setSecurityHeaders(reply);
-      answerFailure(error, request, reply, parts.logger);
+      respondToFailure(error, request, reply, parts.logger);
     },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: respondToBrokenRequest,
   });
   app.server.maxConnections = limits.connectionsMax;
   return app;
@@ -184,7 +184,9 @@ function causeOf({ id, caller }: FastifyRequest): Cause {
   return { kind: 'api', keyName: caller?.name ?? null, requestId: id, processorEventId: null };
 }
 
-/** Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the key. */
+/**
+ * Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the check of the API key.
+ */
 function isApi(request: FastifyRequest): boolean {
   return `${request.routeOptions.url ?? request.url}/`.startsWith('/api/v1/');
 }

@@ -4,11 +4,11 @@ import { Failure } from '../errors.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { ApiRoutes } from './api-routes.ts';
 import { columnsOf } from './csv/csv.ts';
-import { withCsv } from './csv/csv-answer.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
-import { describeAnswer, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
+import { withCsv } from './csv/csv-response.ts';
+import { describeResponse, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
 
-interface ListRoute<Row, Answer> {
+interface ListRoute<Row, View> {
   /** With an `:id`, the list belongs to that object. */
   readonly path: `/api/v1/${string}`;
   readonly tag: string;
@@ -16,15 +16,15 @@ interface ListRoute<Row, Answer> {
   readonly operationId: string;
   readonly summary: string;
   readonly schema: TSchema;
-  readonly example: Answer;
+  readonly example: View;
   /** The schemas of the list's own filters. The store declares each under the same name. */
   readonly filters: TProperties;
   readonly list: (request: ListRequest, id: string) => Promise<ListPage<Row>>;
-  readonly toAnswer: (row: Row) => Answer;
+  readonly toResponse: (row: Row) => View;
 }
 
-interface ReadRoutes<Row, Answer>
-  extends Pick<ListRoute<Row, Answer>, 'plural' | 'schema' | 'example' | 'filters' | 'list' | 'toAnswer'> {
+interface ReadRoutes<Row, View>
+  extends Pick<ListRoute<Row, View>, 'plural' | 'schema' | 'example' | 'filters' | 'list' | 'toResponse'> {
   /** The resource in singular, as in the spec: `payment`. */
   readonly noun: string;
   readonly read: (id: string) => Promise<Row>;
@@ -33,8 +33,8 @@ interface ReadRoutes<Row, Answer>
 /**
  * The two read routes of every resource that belongs to a customer: the list, newest first, and one object by its id.
  */
-export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: ReadRoutes<Row, Answer>): void {
-  const { noun, plural, schema, example, read, toAnswer } = routes;
+export function registerReadRoutes<Row, View>(app: FastifyInstance, routes: ReadRoutes<Row, View>): void {
+  const { noun, plural, schema, example, read, toResponse } = routes;
   const path = `/api/v1/${plural}` as const;
   registerListRoute(app, {
     ...routes,
@@ -47,14 +47,14 @@ export function registerReadRoutes<Row, Answer>(app: FastifyInstance, routes: Re
     scope: 'read',
     operationId: `get${capitalized(noun)}`,
     summary: `Get one of the ${plural}`,
-    response: { 200: describeAnswer(`The ${noun}.`, schema, example) },
-    run: async ({ params }) => toAnswer(await read(params.id)),
+    response: { 200: describeResponse(`The ${noun}.`, schema, example) },
+    run: async ({ params }) => toResponse(await read(params.id)),
   });
 }
 
 /** A list with cursors and filters, newest first. */
-export function registerListRoute<Row, Answer>(app: FastifyInstance, route: ListRoute<Row, Answer>): void {
-  const { path, tag, plural, operationId, summary, schema, filters, list, toAnswer } = route;
+export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRoute<Row, View>): void {
+  const { path, tag, plural, operationId, summary, schema, filters, list, toResponse } = route;
   const example = {
     data: [route.example],
     total: 1,
@@ -65,7 +65,7 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
   };
   const columns = columnsOf(schema);
   const query: TSchema = listQuery(filters);
-  const page = describeAnswer(`One page of ${plural}.`, listOf(schema), example);
+  const page = describeResponse(`One page of ${plural}.`, listOf(schema), example);
   new ApiRoutes(app, tag).add(`GET ${path}`, {
     scope: 'read',
     operationId,
@@ -73,16 +73,16 @@ export function registerListRoute<Row, Answer>(app: FastifyInstance, route: List
     query,
     response: { 200: withCsv(page, columns, route.example) },
     run: async (request, reply) => {
-      // The types of the path and of the filters are those of each list.
+      // Each list has its own types of path and filters.
       const { id = '' } = request.params as { readonly id?: string };
       const asked = toListRequest(request.query as ListQueryValues);
       if (wantsCsv(request)) {
         const read = (page: CsvPageRequest) => list({ ...withoutPage(asked), ...page }, id);
-        const source = { name: plural, columns, cursor: asked.cursor, read, toAnswer };
+        const source = { name: plural, columns, cursor: asked.cursor, read, toResponse };
         return request.server.csvExports.send(request, reply, source);
       }
       const { data, ...rest } = await list(asked, id);
-      return { ...rest, data: data.map(toAnswer) };
+      return { ...rest, data: data.map(toResponse) };
     },
   });
 }

@@ -10,12 +10,12 @@ export interface ReadyFile {
   readonly type: string;
   readonly etag: string;
   readonly plain: Buffer;
-  /** Compressed at the first request that takes it, in another thread: most processes serve no such file. */
+  /** Compressed at the first request that accepts it, in another thread: most processes never serve this file. */
   readonly gzip: () => Promise<Buffer>;
   readonly br: () => Promise<Buffer>;
 }
 
-/** A tenth of the time of the best quality, and files that are a few per cent larger. */
+/** Takes a tenth of the time of the best quality, for files that are a few per cent larger. */
 const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } };
 const compressGzip = promisify(gzip);
 const compressBrotli = promisify<Buffer, typeof quality, Buffer>(brotliCompress);
@@ -40,7 +40,7 @@ export function once<T>(compute: () => T): () => T {
   };
 }
 
-/** Callers ask each time whether a file has changed: after an upgrade, no page runs with scripts of the old release. */
+/** Callers revalidate the file each time, so that after an upgrade no page runs scripts of the old release. */
 export async function sendReadyFile(
   request: FastifyRequest,
   reply: FastifyReply,

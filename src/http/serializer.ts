@@ -4,13 +4,10 @@ type Serialize = (data: unknown) => string;
 
 /** No schema refers to another one. */
 const compile = SerializerSelector()();
-/** Services in one process, and routes with one schema, share what was compiled. */
+/** Services in one process, and routes with the same schema, share the compiled serialiser. */
 const compiled = new WeakMap<object, Serialize>();
 
-/**
- * Compiles at the first response, for the reason that validators are compiled at the first request: a start would wait
- * most of its time for the compiler.
- */
+/** Compiles at the first response: otherwise a start would spend most of its time in the compiler. */
 export function compileSerializer(schema: object): Serialize {
   let serialize: Serialize | undefined;
   return (data) => {

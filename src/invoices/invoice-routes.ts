@@ -70,6 +70,6 @@ export function registerInvoiceRoutes(app: FastifyInstance, invoices: InvoiceSer
     },
     list: (request) => invoices.list(request),
     read: (id) => invoices.read(id),
-    toAnswer: invoiceView,
+    toResponse: invoiceView,
   });
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, Id, nullable } from '../http/docs/api-schema.ts';
+import { Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { ApiKeySchema } from './key-routes.ts';
@@ -9,10 +9,10 @@ import { ApiKeySchema } from './key-routes.ts';
 const { scopes, expiresAt } = ApiKeySchema.properties;
 
 const CurrentApiKeySchema = component('CurrentApiKey', {
-  id: nullable({ ...Id, description: 'Null for a key from the environment.' }),
+  id: nullable({ ...Id, description: 'Null for an API key from the environment.' }),
   name: Type.String({
     description:
-      'The name that logs and the causes of events show. A key without a name has that of its place.',
+      'The name that logs and the causes of events show. An API key without a name is named after its setting, such as `API_KEYS[1]`.',
   }),
   scopes,
   expiresAt,
@@ -39,7 +39,7 @@ const example: Static<typeof CurrentApiKeySchema> = {
   processor: { mode: 'test', dashboardUrl: 'https://dashboard.processor.example/test' },
 };
 
-/** Tells an application, such as the console, what its key may do and whose objects it sees. */
+/** Tells an application, such as the console, what its API key may do and which account it sees. */
 export function registerCurrentKeyRoutes(
   app: FastifyInstance,
   { mode, dashboardUrl }: Pick<Processor, 'mode' | 'dashboardUrl'>,
@@ -47,10 +47,10 @@ export function registerCurrentKeyRoutes(
   new ApiRoutes(app, 'api keys').add('GET /api/v1/api-keys/current', {
     scope: 'read',
     operationId: 'getCurrentApiKey',
-    summary: 'Get the key of this request',
-    response: { 200: answer('The key that the request carries.', CurrentApiKeySchema, example) },
+    summary: 'Get the API key of this request',
+    response: { 200: response('The API key of the request.', CurrentApiKeySchema, example) },
     run: async ({ caller }) => {
-      if (caller === undefined) throw new Error('a request reached the API without a key');
+      if (caller === undefined) throw new Error('a request reached the API without an API key');
       const { id, name, scopes, expiresAt } = caller;
       return {
         id,

@@ -52,7 +52,7 @@ function setUp(...rows: readonly ValidKey[]) {
   return { table, time, cache };
 }
 
-test('a known key needs no query, and a wrong secret neither', async () => {
+test('neither a known API key nor a wrong secret needs a query', async () => {
   const { key, row } = createKey();
   const { table, cache } = setUp(row);
   assert.equal((await cache.find(key))?.name, 'shop');
@@ -63,7 +63,7 @@ test('a known key needs no query, and a wrong secret neither', async () => {
   assert.equal(table.reads, 1);
 });
 
-test('requests with unknown keys share their queries, and a new key works at once', async () => {
+test('requests with unknown API keys share their queries, and a new key works at once', async () => {
   const { table, time, cache } = setUp();
   await cache.refresh();
   const { key, row } = createKey();
@@ -80,7 +80,7 @@ test('requests with unknown keys share their queries, and a new key works at onc
   assert.equal(table.reads, 2);
 });
 
-test('without the database, a key counts for four seconds, and then requests fail', async () => {
+test('without the database, an API key is trusted for four seconds, and then requests fail', async () => {
   const { key, row } = createKey();
   const { table, time, cache } = setUp(row);
   await cache.refresh();
@@ -96,7 +96,7 @@ test('without the database, a key counts for four seconds, and then requests fai
   assert.equal(await cache.find(key), undefined);
 });
 
-test('what a slow query returns is not trusted', async () => {
+test('the result of a slow query is not trusted', async () => {
   const { key, row } = createKey();
   const { table, time, cache } = setUp(row);
   table.beforeAnswer = async () => {
@@ -105,7 +105,7 @@ test('what a slow query returns is not trusted', async () => {
   await assert.rejects(async () => cache.find(key), { code: 'database_unavailable' });
 });
 
-test('a revoked key is refused at once, also if a query that began before still returns it', async () => {
+test('a revoked API key is refused at once, even if a query that began before still returns it', async () => {
   const { key, row } = createKey();
   const { table, time, cache } = setUp(row);
   await cache.refresh();
@@ -130,7 +130,7 @@ test('a revoked key is refused at once, also if a query that began before still 
   assert.equal(await cache.find(key), undefined);
 });
 
-test('a key expires at its time, without another query', async () => {
+test('an API key expires at its time, without another query', async () => {
   const { key, row } = createKey({ expiresAt: new Date(startMs + 1_000) });
   const { table, time, cache } = setUp(row);
   await cache.refresh();

@@ -7,13 +7,13 @@ import type { Database } from '../platform/postgres.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
 
 /**
- * A revoked key is refused everywhere within 5 s. A key counts as valid for this long after the database was asked. The
- * rest is for the statement of the revocation, and for requests that are being admitted.
+ * A revoked API key is refused everywhere within 5 s. A key is trusted for this long after it was read. The remaining
+ * second is for the statement that revokes it, and for requests that are being admitted.
  */
 const trustMs = 4_000;
-/** Two chances to refresh before the keys are no longer trusted. */
+/** Leaves two chances to refresh before the API keys are no longer trusted. */
 export const refreshDelayMs = 2_000;
-/** However many unknown keys arrive, the database is asked at most four times a second. */
+/** The database is asked at most four times a second, however many unknown API keys arrive. */
 const loadDelayMs = 250;
 /** More than there can be; see `validKeysMax` in key-creation.ts. About 300 bytes each. */
 const cachedKeysMax = 2_000;
@@ -28,17 +28,17 @@ interface CacheParts {
 }
 
 /**
- * The valid keys, so that a request needs no query. They are read again every few seconds, and at once if a request
- * carries a key that is not known yet. Without the database, no key outlives its revocation: requests fail instead.
+ * Caches the valid API keys, so that a request needs no query. They are read again every few seconds, and at once if a
+ * request carries an unknown key. While the database is unavailable, requests fail: no key outlives its revocation.
  */
 export class KeyCache {
   readonly #parts: CacheParts;
   readonly #elapsedMs: () => number;
   #keys: ReadonlyMap<string, ValidKey> = new Map();
-  /** When the statement began that read the keys. */
+  /** When the statement that read the keys began. */
   #readAtMs = Number.NEGATIVE_INFINITY;
   /** When the last attempt to read them began. */
-  #triedAtMs = Number.NEGATIVE_INFINITY;
+  #attemptedAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> = Promise.resolve();
   #next: Promise<void> | undefined;
   /** Keys that this process has revoked, and when: a statement that began before may still return them. */
@@ -52,7 +52,7 @@ export class KeyCache {
     this.#elapsedMs = parts.elapsedMs ?? (() => performance.now());
   }
 
-  /** Whose key it is. A promise only if the database must be asked. Undefined if the key is not valid. */
+  /** The owner of an API key. A promise only if the database must be asked. Undefined if the key is not valid. */
   find(presented: string): Caller | undefined | Promise<Caller | undefined> {
     const id = idInKey(presented);
     if (id === undefined) return undefined;
@@ -90,7 +90,7 @@ export class KeyCache {
 
   async #readSoon(): Promise<void> {
     await this.#reading.catch(() => {});
-    const waitMs = this.#triedAtMs + loadDelayMs - this.#elapsedMs();
+    const waitMs = this.#attemptedAtMs + loadDelayMs - this.#elapsedMs();
     if (waitMs > 0) await setTimeout(waitMs);
     // From here on, callers need another statement.
     this.#next = undefined;
@@ -101,7 +101,7 @@ export class KeyCache {
   async #read(): Promise<void> {
     const { database, store } = this.#parts;
     const startedAtMs = this.#elapsedMs();
-    this.#triedAtMs = startedAtMs;
+    this.#attemptedAtMs = startedAtMs;
     const rows = await store.listValid(database, cachedKeysMax);
     for (const [id, droppedAtMs] of this.#dropped) if (droppedAtMs < startedAtMs) this.#dropped.delete(id);
     this.#keys = new Map(rows.filter(({ id }) => !this.#dropped.has(id)).map((key) => [key.id, key]));

@@ -20,7 +20,7 @@ export interface KeyParts {
 
 export interface CreatedKey {
   readonly row: StoredKey;
-  /** Null for a repeated request: the key is not stored, so only the first response can show it. */
+  /** Null for a repeated request: the API key is not stored, so only the first response can show it. */
   readonly key: string | null;
 }
 
@@ -29,7 +29,10 @@ interface MadeKey {
   readonly key: string;
 }
 
-/** The steps of creating a key. Nothing is called: the key is made here, and only its digest is written. */
+/**
+ * The steps of creating an API key. They call no other system: the key is generated here, and only its digest is
+ * stored.
+ */
 export class KeyCreation implements CheckedOperation<KeyValues, undefined, MadeKey, CreatedKey> {
   readonly name = 'api_keys.create';
   readonly #parts: KeyParts;
@@ -62,7 +65,7 @@ export class KeyCreation implements CheckedOperation<KeyValues, undefined, MadeK
   async record(tx: Transaction, id: string, { key, row }: MadeKey): Promise<Recorded<CreatedKey>> {
     const { store } = this.#parts;
     const isInserted = await store.insert(tx, row);
-    // If another process was faster, its key is the valid one.
+    // If another process was faster, its API key is the valid one.
     return { result: { row: foundKey(await store.find(tx, id)), key: isInserted ? key : null } };
   }
 

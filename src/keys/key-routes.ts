@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
-  answer,
   body,
   CursorQuery,
   DateTime,
@@ -10,6 +9,7 @@ import {
   IdempotencyKey,
   NextCursor,
   nullable,
+  response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { keyNamePattern, type StoredKey, scopes } from '../model/api-key.ts';
@@ -19,7 +19,7 @@ import type { KeyService } from './key-service.ts';
 const Name = Type.String({
   pattern: keyNamePattern,
   description:
-    'The application that uses the key: 1 to 64 letters, digits, `_`, `-` and `.`. Several keys can have the same ' +
+    'The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same ' +
     'name, so that you can replace one. They share their idempotency keys and their rate limit.',
 });
 const Scopes = Type.Array(Type.Enum([...scopes]), {
@@ -46,8 +46,8 @@ const CreatedApiKeySchema = component('CreatedApiKey', {
   key: nullable(
     Type.String({
       description:
-        'The key, for the x-api-key header. Only this response shows it: Till stores a digest. Null in the response to a ' +
-        'repeated request. If the first response is lost, revoke the key and create another one.',
+        'The API key, for the x-api-key header. Only this response shows it: Till stores a digest. Null in the response to a ' +
+        'repeated request. If the first response is lost, revoke the API key and create another one.',
     }),
   ),
 });
@@ -85,7 +85,7 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
     summary: 'Create an API key',
     body: body(CreateBody, { name: 'shop', scopes: ['write', 'refund'] }),
     response: {
-      201: answer('The key, shown this once.', CreatedApiKeySchema, {
+      201: response('The API key, shown only in this response.', CreatedApiKeySchema, {
         ...example,
         lastUsedAt: null,
         key: `till_${example.id.replaceAll('-', '')}_${'x'.repeat(43)}`,
@@ -94,18 +94,20 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
     failures: ['too_many_api_keys'],
     run: ({ body: { name, scopes: wanted, expiresAt = null } }, key) =>
       keys.create({ name, scopes: wanted, expiresAt: expiresAt === null ? null : toDate(expiresAt) }, key),
-    toAnswer: ({ row, key }) => ({ ...toAnswer(row), key }),
+    toResponse: ({ row, key }) => ({ ...toResponse(row), key }),
   });
   routes.add(`GET ${path}`, {
     scope: 'admin',
     operationId: 'listApiKeys',
     summary: 'List API keys, newest first',
-    description: 'Without revoked keys, and without those from the environment.',
+    description: 'Without revoked API keys, and without those from the environment.',
     query: CursorQuery,
-    response: { 200: answer('One page of keys.', ApiKeyListSchema, { data: [example], nextCursor: null }) },
+    response: {
+      200: response('One page of API keys.', ApiKeyListSchema, { data: [example], nextCursor: null }),
+    },
     run: async ({ query }) => {
       const { data, nextCursor } = await keys.list(query);
-      return { data: data.map(toAnswer), nextCursor };
+      return { data: data.map(toResponse), nextCursor };
     },
   });
   routes.add(`DELETE ${path}/:id`, {
@@ -113,8 +115,8 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
     operationId: 'revokeApiKey',
     summary: 'Revoke an API key',
     description:
-      'All processes refuse the key within 5 seconds. Keys from the environment cannot be revoked here.',
-    response: { 204: Type.Null({ description: 'The key is revoked.' }) },
+      'All processes refuse the API key within 5 seconds. API keys from the environment cannot be revoked here.',
+    response: { 204: Type.Null({ description: 'The API key is revoked.' }) },
     run: async ({ params }) => {
       await keys.revoke(params.id);
       return null;
@@ -122,12 +124,12 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
   });
 }
 
-/** The schema accepts only what `parseInstant` does. */
+/** The schema accepts only texts that `parseInstant` accepts. */
 function toDate(text: string): Date {
   return new Date(Number((parseInstant(text) ?? 0n) / 1_000n));
 }
 
-function toAnswer(key: StoredKey): Static<typeof ApiKeySchema> {
+function toResponse(key: StoredKey): Static<typeof ApiKeySchema> {
   return {
     id: key.id,
     name: key.name,

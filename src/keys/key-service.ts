@@ -10,7 +10,7 @@ interface KeyServiceParts extends KeyParts {
   readonly idempotency: IdempotencyService;
 }
 
-/** API keys that are created and revoked while Till runs. Keys from the environment are not among them. */
+/** API keys that are created and revoked while Till runs, without those from the environment. */
 export class KeyService {
   readonly creation: KeyCreation;
   readonly #parts: KeyServiceParts;
@@ -23,26 +23,26 @@ export class KeyService {
   }
 
   create(values: KeyValues, key: IdempotencyKey | undefined): Promise<OperationResult<CreatedKey>> {
-    // The order of the scopes means nothing.
+    // The order of the scopes has no meaning.
     const sorted = scopes.filter((scope) => values.scopes.includes(scope));
     return this.#parts.idempotency.run(this.creation, { ...values, scopes: sorted }, key);
   }
 
-  /** Keys that are not revoked, newest first. */
+  /** API keys that are not revoked, newest first. */
   async list(page: { readonly limit: number; readonly cursor?: string }): Promise<IdCursorPage<StoredKey>> {
     const { store, database } = this.#parts;
     await this.#cache.writeUses();
     return pageById('api-keys', page, (before, count) => store.list(database, before, count));
   }
 
-  /** This process refuses the key at once, the others within five seconds. Revoking it again changes nothing. */
+  /** This process refuses the API key at once, the others within five seconds. Revoking it again changes nothing. */
   async revoke(id: string): Promise<void> {
     const { store, database } = this.#parts;
     if (!(await store.revoke(database, id))) throw keyNotFound();
     this.#cache.drop(id);
   }
 
-  /** Whose key a request carries. A promise only if the database must be asked. */
+  /** The owner of a request's API key. A promise only if the database must be asked. */
   find(presented: string): Caller | undefined | Promise<Caller | undefined> {
     return this.#cache.find(presented);
   }

@@ -1,7 +1,7 @@
 import type { StoredKey } from '../model/api-key.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
-/** A key that requests may carry. */
+/** An API key that requests may carry. */
 export interface ValidKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'expiresAt'> {
   readonly digest: Buffer;
 }
@@ -10,9 +10,9 @@ export interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'crea
   readonly digest: Buffer;
 }
 
-/** All SQL for the keys that were created through the API or the till command. */
+/** All SQL for the API keys that were created through the API or the command line. */
 export class KeyStore {
-  /** False if the key exists: another process has finished the same request. */
+  /** False if the API key exists: another process has finished the same request. */
   async insert(tx: Queryable, key: NewKey): Promise<boolean> {
     const rows = await tx.query(
       `insert into till.api_keys (id, name, scopes, digest, created_at, expires_at)
@@ -27,7 +27,7 @@ export class KeyStore {
     return rows[0];
   }
 
-  /** Keys that are not revoked, newest first, from the one before `before` on. */
+  /** API keys that are not revoked, newest first, starting after `before`. */
   list(db: Queryable, before: string | null, limit: number): Promise<readonly StoredKey[]> {
     return db.query(
       `select ${columns} from till.api_keys
@@ -43,7 +43,7 @@ export class KeyStore {
     return rows[0]?.count ?? 0;
   }
 
-  /** Those that were created first come first, so that a limit leaves out the same ones every time. */
+  /** Oldest first, so that the limit always excludes the same ones. */
   listValid(db: Queryable, limit: number): Promise<readonly ValidKey[]> {
     return db.query(
       `select id, name, scopes, digest, expires_at as "expiresAt" from till.api_keys where ${isValid}
@@ -53,7 +53,7 @@ export class KeyStore {
     );
   }
 
-  /** False if there is no such key. A key that is revoked already stays so. */
+  /** False if there is no such API key. A key that is already revoked stays revoked. */
   async revoke(db: Queryable, id: string): Promise<boolean> {
     const rows = await db.query(
       `update till.api_keys set revoked_at = coalesce(revoked_at, now()) where id = $1 returning 1 as revoked`,
@@ -62,7 +62,7 @@ export class KeyStore {
     return rows.length > 0;
   }
 
-  /** Locks the rows in one order, because every process does this. */
+  /** Locks the rows in a fixed order, because every process does this. */
   async recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<void> {
     await db.query(
       `with used as (

@@ -1,6 +1,6 @@
 import type { Scope } from '../model/api-key.ts';
 
-/** What a key with each scope may do: docs/reference/scopes.md is written from this list. */
+/** What an API key with each scope may do: docs/reference/scopes.md is written from this list. */
 export const scopeMeanings: Readonly<Record<Scope, string>> = {
   read: 'reading customers, plans, payments, subscriptions, invoices, events and the overview; previews of changes',
   write:

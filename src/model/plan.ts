@@ -197,7 +197,7 @@ export function activePlan(plan: Plan | undefined): Plan {
   return found;
 }
 
-/** False also if there is no such plan. */
+/** False if there is no such plan. */
 export function isGrouped(plan: Plan | undefined): boolean {
   return plan !== undefined && plan.groupName !== null;
 }

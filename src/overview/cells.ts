@@ -18,10 +18,10 @@ export interface Cell {
   readonly amount: bigint;
 }
 
-/** The metrics that are about now; all others are about days. */
+/** The metrics with a current value; all others are per day. */
 export const subscriptionMetrics = /^(subscriptions|recurring)\./;
 
-/** The day of a cell that is about now. PostgreSQL sorts it after every other day. */
+/** The day of a cell with a current value. PostgreSQL sorts it after every other day. */
 export const now = 'infinity';
 
 /** An event as far as the overview needs it. */
@@ -59,7 +59,7 @@ export function changeOf({
   if (type.endsWith('.created'))
     return { createdAtMs, before: null, after: { type: objectType, view: JSON.parse(data) } };
   const old: Readonly<Record<string, unknown>> = JSON.parse(previous);
-  // Most changes are of other fields. Then the object, which is longer, need not be parsed.
+  // Most changes are of other fields. Then the object, which is longer, is not parsed.
   if (!countedFields[objectType].some((field) => Object.hasOwn(old, field))) return undefined;
   const view: Readonly<Record<string, unknown>> = JSON.parse(data);
   return {
@@ -80,7 +80,7 @@ export function planIdsOf(changes: readonly Change[]): readonly string[] {
   return [...new Set(subscriptions.map(({ view }) => String(view['planId'])))];
 }
 
-/** Adds up cells. Cells that end up at zero stay, and change nothing. */
+/** Adds up cells. Cells that become zero stay, and change nothing. */
 export class CellSum {
   readonly #cells = new Map<string, Cell>();
 
@@ -111,12 +111,12 @@ export class CellSum {
     return [...this.#cells.values()].filter(({ count, amount }) => count !== 0 || amount !== 0n);
   }
 
-  /** The cells that differ from zero and that rows alone determine: not the changes of days. */
+  /** The cells that differ from zero and that rows alone determine, without the daily changes. */
   computable(): readonly Cell[] {
     return this.all().filter(({ day, metric }) => day === now || !subscriptionMetrics.test(metric));
   }
 
-  /** A number about now has a cell for now, and one for its change on this day. */
+  /** A current value has a cell for now, and one for its change on this day. */
   #contribute(contribution: Contribution, changedOn: string, sign: 1 | -1): void {
     const { day } = contribution;
     for (const each of day === null ? [now, changedOn] : [day])
@@ -126,7 +126,7 @@ export class CellSum {
 
 export type Plans = ReadonlyMap<string, PricedPlan>;
 
-/** Events contain views, so a view that was parsed is one. */
+/** Events contain views, so a parsed object of an event is a view. */
 function priced({ type, view }: Draft, plans: Plans): CountedObject {
   if (type !== 'subscription') return { type, view } as unknown as CountedObject;
   const plan = plans.get(String(view['planId']));

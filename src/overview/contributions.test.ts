@@ -128,7 +128,7 @@ describe('a subscription', () => {
       assert.deepEqual(ofSubscription({ ...subscription, status }), [`now eur subscriptions.${status} 1 0`]);
   });
 
-  test('does not count before it began or after its end', () => {
+  test('does not count before its start or after its end', () => {
     for (const status of ['incomplete', 'incomplete_expired', 'canceled'] as const)
       assert.deepEqual(ofSubscription({ ...subscription, status }), []);
   });
@@ -164,7 +164,7 @@ describe('an event', () => {
       .map(({ day, currency, metric, count, amount }) => `${day} ${currency} ${metric} ${count} ${amount}`);
   };
 
-  test('adds the difference to what its object was before', () => {
+  test('adds the difference from the earlier state of its object', () => {
     const { status, amountReceived } = payment;
     const change = eventOf('payment.succeeded', paid, { status, amountReceived });
     assert.deepEqual(sumOf(change), [

@@ -16,7 +16,7 @@ export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'interv
 
 /** What an object adds to one number of the overview. */
 export interface Contribution {
-  /** The UTC day of the number. Null if it is about now, and not about a day. */
+  /** The UTC day of the number. Null for a current value. */
   readonly day: string | null;
   readonly currency: string;
   readonly metric: string;

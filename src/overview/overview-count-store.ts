@@ -64,8 +64,8 @@ const subscriptions = countedTable(
 );
 
 /**
- * Counts the rows themselves, for numbers that no event has counted. It says in SQL what `contributionsOf` says about one
- * object, and tests compare the two.
+ * Counts the rows themselves, for numbers that no event has counted. It is `contributionsOf` in SQL, for many rows;
+ * tests compare the two.
  */
 export const countedTables: readonly CountedTable[] = [payments, refunds, subscriptions];
 
@@ -81,7 +81,7 @@ function countedTable(select: string, from: string, count: string, id = 'id'): C
     select null, null, null, 0, '0', (select id from batch order by id desc limit 1)`;
   return {
     count: async (db, afterId, limit) => {
-      const rows = await db.query<Row>(text, [afterId ?? null, limit]);
+      const rows = await db.query<CountRow>(text, [afterId ?? null, limit]);
       const cells = rows.flatMap(({ day, currency, metric, count, amount }) =>
         day === null ? [] : [{ day, currency, metric, count, amount: BigInt(amount) }],
       );
@@ -90,7 +90,7 @@ function countedTable(select: string, from: string, count: string, id = 'id'): C
   };
 }
 
-type Row = { readonly count: number; readonly amount: string; readonly lastId: string | null } & (
+type CountRow = { readonly count: number; readonly amount: string; readonly lastId: string | null } & (
   | { readonly day: string; readonly currency: string; readonly metric: string }
   | { readonly day: null; readonly currency: null; readonly metric: null }
 );

@@ -26,8 +26,8 @@ const batchesPerRunMax = 2_000;
 const rowsPerBatch = 100_000;
 /** Another process holds the lock for the time of a batch, or counts all rows, which takes seconds. */
 const lockTimeoutMs = 500;
-/** Another process counts a batch of events within milliseconds, so one of these tries succeeds. */
-const correctionTriesMax = 50;
+/** Another process counts a batch of events within milliseconds, so one of these attempts succeeds. */
+const correctionAttemptsMax = 50;
 const correctionDelayMs = 20;
 /** Above every position. */
 const positionMax = Number.MAX_SAFE_INTEGER;
@@ -56,9 +56,9 @@ interface FollowerParts {
   readonly logger: Logger;
 }
 
-/** What counting some events came to. */
-interface Batch {
-  /** The number of events that were looked at. */
+/** The result of counting a batch of events. */
+interface CountedBatch {
+  /** The number of events that were read. */
   readonly size: number;
   /** Every event up to here is counted. */
   readonly reached: number;
@@ -91,8 +91,8 @@ export class OverviewFollower {
   }
 
   /**
-   * Counts what is committed now, so that a request sees its own writes. Gives up if there is very much, or if another
-   * process is counting all rows. False if there is more to count.
+   * Counts what is committed now, so that a request sees its own writes. Stops if there are very many changes, or if
+   * another process is counting all rows. False if there is more to count.
    */
   async catchUp(): Promise<boolean> {
     const { database, events } = this.#parts;
@@ -110,7 +110,7 @@ export class OverviewFollower {
 
   /** Counts all rows, and corrects the numbers where they differ. Returns how many differed. */
   async correct(): Promise<number> {
-    for (let tries = 0; tries < correctionTriesMax; tries += 1) {
+    for (let attempts = 0; attempts < correctionAttemptsMax; attempts += 1) {
       const corrected = await this.#countRows();
       if (corrected !== undefined) return corrected;
       await setTimeout(correctionDelayMs);
@@ -163,7 +163,7 @@ export class OverviewFollower {
   }
 
   /** Counts the next events. Undefined if another process changes the numbers, or the first count is missing. */
-  async #countNext({ waits }: { readonly waits: boolean }): Promise<Batch | undefined> {
+  async #countNext({ waits }: { readonly waits: boolean }): Promise<CountedBatch | undefined> {
     const { database, store, events } = this.#parts;
     try {
       return await database.transaction(async (tx) => {
@@ -205,7 +205,7 @@ export class OverviewFollower {
   }
 }
 
-/** The refusal of a request while the numbers are not known yet. */
+/** The failure of a request while the first count is not finished. */
 export function overviewPending(): Failure {
   return new Failure('database_unavailable', 'The overview is being computed. Retry later.', {
     retryAfterSeconds,

@@ -35,7 +35,7 @@ test('it is rounded once, half up, after everything was added exactly', () => {
   );
 });
 
-test('the value of a day is the value now without all later changes', () => {
+test('the value of a day is the current value minus all later changes', () => {
   const cell = (day: string, metric: string, count: number, amount = 0n): Cell => ({
     ...{ day, currency: 'eur', metric, count, amount },
   });

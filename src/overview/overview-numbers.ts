@@ -9,7 +9,7 @@ interface Amount {
   readonly amount: number;
 }
 
-/** The numbers of the payments and refunds that were created in some days. */
+/** The numbers of the payments and refunds that were created in a range of days. */
 interface Activity {
   readonly volume: number;
   readonly payments: number;
@@ -68,7 +68,7 @@ export function numbersOf(cells: readonly Cell[], request: NumbersRequest): read
     .filter((numbers) => request.currency !== undefined || hasAny(numbers));
 }
 
-/** Numbers of subscriptions can be added, whatever their currencies. */
+/** Numbers of subscriptions can be added across currencies. */
 export function addCounts(currencies: readonly CurrencyNumbers[]): SubscriptionCounts {
   const sum = (name: keyof SubscriptionCounts) =>
     currencies.reduce((total, { subscriptions }) => total + subscriptions[name], 0);
@@ -84,7 +84,7 @@ function ofCurrency(
   const days = daysOf(range);
   const current = new Sums(byDay.get(now) ?? []);
   const total = new Sums(days.flatMap((day) => byDay.get(day) ?? []));
-  // Back from now: at the end of a day, subscriptions were what they are now without the changes after that day.
+  // Counts back from now: the number at the end of a day is the current number minus the changes after that day.
   const standing = new Sums(byDay.get(now) ?? []);
   standing.subtract(byDay.get(later) ?? []);
   const shown = days.toReversed().map((date) => {

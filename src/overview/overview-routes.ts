@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer } from '../http/docs/api-schema.ts';
+import { response } from '../http/docs/api-schema.ts';
 import type { Clock } from '../platform/clock.ts';
 import { rangeOf } from './overview-range.ts';
-import { type OverviewAnswer, OverviewQuery, OverviewSchema, overviewExample } from './overview-schema.ts';
+import { OverviewQuery, type OverviewResponse, OverviewSchema, overviewExample } from './overview-schema.ts';
 import type { Overview, OverviewService } from './overview-service.ts';
 
 export function registerOverviewRoutes(
@@ -16,18 +16,18 @@ export function registerOverviewRoutes(
     summary: 'Get the numbers of a range of days',
     description:
       'Payments and refunds count on the UTC day on which they were created, as they are now, so the numbers of ' +
-      'past days can still change. Each number says which list shows its rows. Of a list, `createdAfter` is the ' +
-      'beginning of the first day, and `createdBefore` that of the day after the last.',
+      'past days can still change. The description of each number names the list of its rows. In a list, set `createdAfter` to the ' +
+      'start of the first day, and `createdBefore` to the start of the day after the last.',
     query: OverviewQuery,
-    response: { 200: answer('The numbers.', OverviewSchema, overviewExample) },
+    response: { 200: response('The numbers.', OverviewSchema, overviewExample) },
     run: async ({ query: { currency, ...days } }) => {
       const range = rangeOf(days, clock.now().getTime());
-      return toAnswer(await overview.read(range, currency));
+      return toResponse(await overview.read(range, currency));
     },
   });
 }
 
-function toAnswer({ asOf, currencies, ...overview }: Overview): OverviewAnswer {
+function toResponse({ asOf, currencies, ...overview }: Overview): OverviewResponse {
   return {
     ...overview,
     asOf: asOf.toISOString(),

@@ -95,8 +95,8 @@ export const OverviewSchema = component('Overview', {
           subscriptions: nullable({
             ...Type.Object(subscriptionNumbers),
             description:
-              'The subscriptions at the end of the day, or now if it is today. Null before `subscriptionsSince`, and ' +
-              'for days to come.',
+              'The subscriptions at the end of the day, or now if it is today. Null before `subscriptionsSince` and ' +
+              'for future days.',
           }),
         }),
         { description: 'Every day of the range, in order.' },
@@ -190,4 +190,4 @@ export const overviewExample: Static<typeof OverviewSchema> = {
   webhooks: { pending: 0, failed: 0, lagSeconds: null, oldestPendingSeconds: null },
 };
 
-export type OverviewAnswer = Static<typeof OverviewSchema>;
+export type OverviewResponse = Static<typeof OverviewSchema>;

@@ -16,7 +16,7 @@ export interface CellRange {
   readonly currency: string | undefined;
 }
 
-/** The name of the cells that have the changes of all days after the range, in `day`. */
+/** The value of `day` in cells with the sum of all changes after the range. */
 export const later = 'later';
 
 const progressColumns = `position, as_of as "asOf", since::text as since`;
@@ -24,17 +24,19 @@ const progressColumns = `position, as_of as "asOf", since::text as since`;
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
   async progress(db: Queryable): Promise<OverviewProgress> {
-    return found(await db.query<Row>(`select ${progressColumns} from till.overview_progress`));
+    return found(await db.query<ProgressRow>(`select ${progressColumns} from till.overview_progress`));
   }
 
   /** One process at a time changes the cells. */
   async lock(tx: Queryable): Promise<OverviewProgress> {
-    return found(await tx.query<Row>(`select ${progressColumns} from till.overview_progress for update`));
+    return found(
+      await tx.query<ProgressRow>(`select ${progressColumns} from till.overview_progress for update`),
+    );
   }
 
   /** The same, without waiting. Undefined if another process changes the cells. */
   async tryLock(tx: Queryable): Promise<OverviewProgress | undefined> {
-    const [row] = await tx.query<Row>(
+    const [row] = await tx.query<ProgressRow>(
       `select ${progressColumns} from till.overview_progress for update skip locked`,
     );
     return row;
@@ -47,7 +49,10 @@ export class OverviewStore {
     ]);
   }
 
-  /** The same after all rows were counted, as they are in this transaction. Without cells, changes are known from now on. */
+  /**
+   * The same after all rows were counted, as this transaction sees them. If there are no cells yet, changes are known
+   * from now on.
+   */
   async moveToSnapshot(tx: Queryable, position: number): Promise<void> {
     await tx.query(
       `update till.overview_progress set position = $1, as_of = case when position is null then now() else as_of end,
@@ -56,7 +61,7 @@ export class OverviewStore {
     );
   }
 
-  /** Says that all changes since an earlier day are counted. */
+  /** Records that all changes since an earlier day are counted. */
   async moveSince(db: Queryable, day: string): Promise<void> {
     await db.query('update till.overview_progress set since = least(since, $1::date)', [day]);
   }
@@ -79,7 +84,7 @@ export class OverviewStore {
     );
   }
 
-  /** What the rows say now: every cell but those that have the changes of a day. */
+  /** The cells that rows alone determine: all except the daily changes. */
   async readComputable(db: Queryable): Promise<readonly Cell[]> {
     return toCells(
       await db.query(
@@ -108,9 +113,9 @@ export class OverviewStore {
   }
 }
 
-type Row = { readonly [Field in keyof OverviewProgress]: OverviewProgress[Field] };
+type ProgressRow = { readonly [Field in keyof OverviewProgress]: OverviewProgress[Field] };
 
-function found(rows: readonly Row[]): OverviewProgress {
+function found(rows: readonly ProgressRow[]): OverviewProgress {
   const [row] = rows;
   if (row === undefined) throw new Error('the progress of the overview is missing');
   return row;

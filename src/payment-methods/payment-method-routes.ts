@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, body, DateTime, Id, IdempotencyKey, nullable } from '../http/docs/api-schema.ts';
+import { body, DateTime, Id, IdempotencyKey, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import type { PaymentMethodService, SavedPaymentMethod } from './payment-method-service.ts';
@@ -68,23 +68,23 @@ export function registerPaymentMethodRoutes(app: FastifyInstance, methods: Payme
       'if the bank requires it. The processor then saves the card for later charges.',
     body: body(CreateBody, {}),
     response: {
-      201: answer('The secret with which the frontend saves the payment method.', CreatedSchema, {
+      201: response('The secret with which the frontend saves the payment method.', CreatedSchema, {
         clientSecret: 'seti_1Mm8s8LkdIwHu7ix0OXBfTRG_secret_NXDICkPqPeiBTAFqWmkbff09lRmSVXe',
       }),
     },
     callsProcessor: true,
     run: ({ params }, key) => methods.create({ customerId: params.id }, key),
-    toAnswer: ({ clientSecret }) => ({ clientSecret }),
+    toResponse: ({ clientSecret }) => ({ clientSecret }),
   });
   routes.add(`GET ${path}`, {
     scope: 'read',
     operationId: 'listPaymentMethods',
     summary: 'List the saved payment methods of a customer, newest first',
     response: {
-      200: answer('All saved payment methods.', Type.Array(PaymentMethodSchema), [example]),
+      200: response('All saved payment methods.', Type.Array(PaymentMethodSchema), [example]),
     },
     callsProcessor: true,
-    run: async ({ params }) => (await methods.list(params.id)).map(toAnswer),
+    run: async ({ params }) => (await methods.list(params.id)).map(toResponse),
   });
   routes.add('PUT /api/v1/customers/:id/default-payment-method', {
     scope: 'write',
@@ -92,12 +92,13 @@ export function registerPaymentMethodRoutes(app: FastifyInstance, methods: Payme
     summary: 'Set the default payment method',
     description:
       'It becomes the default of the customer and of each of their subscriptions that is `active`, `trialing`, ' +
-      '`past_due` or `unpaid`, also after a change that is planned for the end of the period. If the request fails halfway, repeat it: it then does the rest.',
+      '`past_due` or `unpaid`, and stays so after a change that is planned for the end of the period. ' +
+      'If the request fails halfway, repeat it to complete the rest.',
     body: body(DefaultBody, { paymentMethodId: example.id }),
-    response: { 200: answer('The new default.', PaymentMethodSchema, example) },
+    response: { 200: response('The new default.', PaymentMethodSchema, example) },
     failures: ['subscription_busy'],
     callsProcessor: true,
-    run: async ({ params, body }) => toAnswer(await methods.setDefault(params.id, body.paymentMethodId)),
+    run: async ({ params, body }) => toResponse(await methods.setDefault(params.id, body.paymentMethodId)),
   });
   routes.add(`DELETE ${path}/:paymentMethodId`, {
     scope: 'write',
@@ -117,7 +118,7 @@ export function registerPaymentMethodRoutes(app: FastifyInstance, methods: Payme
 }
 
 /** Only the fields that the contract names. */
-function toAnswer(method: SavedPaymentMethod): Static<typeof PaymentMethodSchema> {
+function toResponse(method: SavedPaymentMethod): Static<typeof PaymentMethodSchema> {
   return {
     id: method.id,
     type: method.type,

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, body, IdempotencyKey } from '../http/docs/api-schema.ts';
+import { body, IdempotencyKey, response } from '../http/docs/api-schema.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
@@ -31,7 +31,7 @@ export function registerCaptureRoutes(app: FastifyInstance, payments: PaymentSer
     description: 'A payment created with `captureMethod` `manual` is captured once, before `captureBefore`.',
     body: body(CaptureBody, { amount: 1_500 }),
     response: {
-      200: answer('The captured payment.', PaymentSchema, {
+      200: response('The captured payment.', PaymentSchema, {
         ...paymentExample,
         amountReceived: 1_500,
         status: 'succeeded',
@@ -49,6 +49,6 @@ export function registerCaptureRoutes(app: FastifyInstance, payments: PaymentSer
     callsProcessor: true,
     run: ({ params, body: { amount = null } }, key) =>
       payments.capture({ paymentId: params.id, amount }, key),
-    toAnswer: paymentView,
+    toResponse: paymentView,
   });
 }

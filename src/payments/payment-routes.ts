@@ -3,7 +3,6 @@ import { type Static, Type } from 'typebox';
 import { Failure } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
-  answer,
   body,
   Currency,
   CurrencyFilter,
@@ -11,9 +10,10 @@ import {
   DateTime,
   Id,
   IdempotencyKey,
-  MetadataAnswer,
+  MetadataResponse,
   NewMetadata,
   nullable,
+  response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { inCurrency } from '../http/input/validator.ts';
@@ -48,7 +48,7 @@ export const PaymentSchema = component('Payment', {
     }),
   ),
   description: nullable(Type.String()),
-  metadata: MetadataAnswer,
+  metadata: MetadataResponse,
   failure: nullable(
     Type.Object(
       {
@@ -191,7 +191,7 @@ export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentSer
     },
     list: (request) => payments.list(request),
     read: (id) => payments.read(id),
-    toAnswer: paymentView,
+    toResponse: paymentView,
   });
 }
 
@@ -210,7 +210,7 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
       metadata: { orderId: '1234' },
     }),
     response: {
-      201: answer('The new payment and its client secret.', CreatedSchema, {
+      201: response('The new payment and its client secret.', CreatedSchema, {
         payment: paymentExample,
         clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
       }),
@@ -218,14 +218,14 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
     failures: ['not_found'],
     callsProcessor: true,
     run: (request, key) => payments.create(newPaymentOf(request.body), key),
-    toAnswer: ({ payment, clientSecret }) => ({ payment: paymentView(payment), clientSecret }),
+    toResponse: ({ payment, clientSecret }) => ({ payment: paymentView(payment), clientSecret }),
   });
   routes.add(`POST ${path}/:id/cancel`, {
     scope: 'write',
     operationId: 'cancelPayment',
     summary: 'Cancel a payment that has not succeeded',
     response: {
-      200: answer('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
+      200: response('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
     },
     failures: ['payment_not_cancelable'],
     callsProcessor: true,

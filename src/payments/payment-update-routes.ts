@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
-  answer,
   body,
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
   IdempotencyKey,
+  response,
 } from '../http/docs/api-schema.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import type { PaymentService } from './payment-service.ts';
@@ -33,7 +33,7 @@ export function registerPaymentUpdateRoutes(app: FastifyInstance, payments: Paym
     description: 'You can change the metadata of a payment in every status.',
     body: body(UpdateBody, { metadata: { invoiceNumber: '2026-0815' } }),
     response: {
-      200: answer('The updated payment.', PaymentSchema, {
+      200: response('The updated payment.', PaymentSchema, {
         ...paymentExample,
         metadata: { ...paymentExample.metadata, invoiceNumber: '2026-0815' },
       }),
@@ -41,7 +41,7 @@ export function registerPaymentUpdateRoutes(app: FastifyInstance, payments: Paym
     failures: ['customer_deleted'],
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) => payments.update(params.id, change, key),
-    toAnswer: paymentView,
+    toResponse: paymentView,
   });
   routes.add(`POST ${path}/client-secret`, {
     scope: 'write',
@@ -49,7 +49,7 @@ export function registerPaymentUpdateRoutes(app: FastifyInstance, payments: Paym
     summary: 'Get the client secret of a payment again',
     description: 'Reads it from the processor, because Till never stores it. This changes nothing.',
     response: {
-      200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
+      200: response('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
     callsProcessor: true,
     run: async ({ params }) => ({ clientSecret: await payments.readClientSecret(params.id) }),

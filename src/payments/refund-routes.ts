@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, body, CurrencyFilter, DateTime, Id, IdempotencyKey } from '../http/docs/api-schema.ts';
+import { body, CurrencyFilter, DateTime, Id, IdempotencyKey, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
@@ -62,7 +62,7 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     description: 'The payment becomes `refunded` once the whole amount received is refunded.',
     body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),
     response: {
-      200: answer('The payment and its refund.', RefundedSchema, {
+      200: response('The payment and its refund.', RefundedSchema, {
         ...paymentExample,
         status: 'refunded',
         refund: example,
@@ -72,7 +72,7 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     callsProcessor: true,
     run: ({ params, body: { amount = null, reason = null } }, key) =>
       refunds.create({ paymentId: params.id, amount, reason }, key),
-    toAnswer: ({ payment, refund }) => ({ ...paymentView(payment), refund: refundView(refund) }),
+    toResponse: ({ payment, refund }) => ({ ...paymentView(payment), refund: refundView(refund) }),
   });
   registerListRoute(app, {
     path: '/api/v1/refunds',
@@ -84,7 +84,7 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     example,
     filters: { status: Type.Optional(Type.Enum([...refundStatuses])), currency: CurrencyFilter },
     list: (request) => refunds.listAll(request),
-    toAnswer: refundView,
+    toResponse: refundView,
   });
   registerListRoute(app, {
     path: '/api/v1/payments/:id/refunds',
@@ -96,6 +96,6 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     example,
     filters: {},
     list: (request, paymentId) => refunds.list(paymentId, request),
-    toAnswer: refundView,
+    toResponse: refundView,
   });
 }

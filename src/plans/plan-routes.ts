@@ -2,16 +2,16 @@ import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { columnsOf } from '../http/csv/csv.ts';
-import { withCsv } from '../http/csv/csv-answer.ts';
 import { wantsCsv } from '../http/csv/csv-exports.ts';
+import { withCsv } from '../http/csv/csv-response.ts';
 import {
-  answer,
   body,
   ChangedMetadata,
   Currency,
   IdempotencyKey,
   NewMetadata,
   nullable,
+  response,
 } from '../http/docs/api-schema.ts';
 import { inCurrency } from '../http/input/validator.ts';
 import { intervalCountMax, planIntervals, refuseLongPeriod } from '../model/plan.ts';
@@ -126,27 +126,27 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     description:
       'Creates a product and its price. A price cannot change: archive the plan and create another one instead.',
     body: body(CreateBody, exampleOfNew),
-    response: { 201: answer('The new plan.', PlanSchema, example) },
+    response: { 201: response('The new plan.', PlanSchema, example) },
     callsProcessor: true,
     run: (request, key) => plans.create(newPlanOf(request.body), key),
-    toAnswer: planView,
+    toResponse: planView,
   });
   routes.addKeyed(`PATCH ${path}/:id`, {
     scope: 'write',
     operationId: 'updatePlan',
     summary: 'Update a plan',
     body: body(UpdateBody, exampleOfChange),
-    response: { 200: answer('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }) },
+    response: { 200: response('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }) },
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) => plans.update(params.id, change, key),
-    toAnswer: planView,
+    toResponse: planView,
   });
   routes.add(`POST ${path}/:id/archive`, {
     scope: 'write',
     operationId: 'archivePlan',
     summary: 'Archive a plan',
     description: 'An archived plan accepts no new subscriptions. Existing subscriptions continue.',
-    response: { 200: answer('The archived plan.', PlanSchema, { ...example, active: false }) },
+    response: { 200: response('The archived plan.', PlanSchema, { ...example, active: false }) },
     callsProcessor: true,
     run: async ({ params }) => planView(await plans.archive(params.id)),
   });
@@ -155,7 +155,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     operationId: 'listPlans',
     summary: 'List plans, newest first',
     query: ListQuery,
-    response: { 200: withCsv(answer('All plans.', Type.Array(PlanSchema), [example]), columns, example) },
+    response: { 200: withCsv(response('All plans.', Type.Array(PlanSchema), [example]), columns, example) },
     run: async (request, reply) => {
       const rows = () => plans.list(request.query.activeOnly === 'true');
       if (!wantsCsv(request)) return (await rows()).map(planView);
@@ -163,7 +163,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
         name: 'plans',
         columns,
         rows,
-        toAnswer: planView,
+        toResponse: planView,
       });
     },
   });
@@ -171,7 +171,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     scope: 'read',
     operationId: 'getPlan',
     summary: 'Get a plan',
-    response: { 200: answer('The plan.', PlanSchema, example) },
+    response: { 200: response('The plan.', PlanSchema, example) },
     run: async ({ params }) => planView(await plans.read(params.id)),
   });
 }

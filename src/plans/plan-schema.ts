@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
+import { DateTime, Id, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { planIntervals } from '../model/plan.ts';
 import type { PlanFeatures } from '../model/plan-features.ts';
@@ -22,7 +22,7 @@ export const PlanSchema = component('Plan', {
   }),
   group: nullable(Type.String({ description: 'Null if the plan is in no group.' })),
   active: Type.Boolean({ description: 'False if the plan is archived.' }),
-  metadata: MetadataAnswer,
+  metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
 });

@@ -2,8 +2,8 @@
 const lastCharacter = 'chr(1114111)';
 
 /**
- * The SQL condition that a text begins with another one, both of them expressions. An index with `text_pattern_ops` finds
- * these rows, whatever the collation of the database is. Unlike `like`, it knows no wildcards.
+ * The SQL condition that one text begins with another. Both are SQL expressions. An index with `text_pattern_ops` finds
+ * these rows, whatever the collation of the database is. Unlike `like`, it has no wildcards.
  */
 export function beginsWith(text: string, beginning: string): string {
   return `${text} ~>=~ ${beginning} and ${text} ~<~ (${beginning} || ${lastCharacter})`;

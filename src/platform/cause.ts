@@ -9,7 +9,7 @@ export interface Cause {
   readonly processorEventId: string | null;
 }
 
-/** Finds the cause of one of several changes that are made together, by the ids that the changed row contains. */
+/** Finds the cause of one change among several in the same transaction, by the ids in the changed row. */
 type CauseOf = (ids: readonly string[]) => Cause | undefined;
 
 /** Work, and what it needs to know about the request that it is for. */
@@ -24,7 +24,7 @@ type Confirm = () => Promise<void> | undefined;
 /** Follows the work through every await, so that no function in between needs to pass it on. */
 const works = new AsyncLocalStorage<Work>();
 
-/** Everything that `work` starts has this cause, also after `work` has returned. Undefined: it has none. */
+/** Everything that `work` starts has this cause, even after `work` has returned. Undefined: no cause. */
 export function runWithCause<Result>(
   cause: Cause | undefined,
   work: () => Result,
@@ -60,8 +60,8 @@ export function currentCauseOf(ids: readonly string[]): Cause | undefined {
 }
 
 /**
- * Call it after a wait, before something is started for the request. Fails if the API key of the request has been revoked
- * or has expired since. Work that no request caused needs no key.
+ * Call it after a wait, before something is started for the request. Fails if the API key of the request has been
+ * revoked or has expired since. Work that no request caused needs no API key.
  */
 export function confirmCaller(): Promise<void> | undefined {
   return works.getStore()?.confirm?.();

@@ -60,14 +60,14 @@ export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptio
   return pool;
 }
 
-/** PostgreSQL takes the limits while it connects. A pooler refuses them there, or ignores them. */
+/** PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them. */
 function sessionOptions(poolMode: PoolMode): pg.PoolConfig {
   if (poolMode === 'none') return limits;
   if (poolMode === 'session') return { onConnect: (client) => setLimits(client) };
   return {};
 }
 
-/** The pool waits for it before it uses the connection, which its types do not say. */
+/** The pool waits for the promise before it uses the connection, although its types do not say so. */
 function setLimits(client: pg.ClientBase): Promise<unknown> {
   return client.query(settingLimits('set'));
 }

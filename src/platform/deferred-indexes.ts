@@ -87,7 +87,7 @@ async function findMissing(
   return [...(await findMissingParts(client)), ...(await findDeferred(client, deferred))];
 }
 
-/** Of these indexes, those that the database does not have yet. */
+/** Returns the indexes that the database does not have yet. */
 async function findDeferred(
   client: pg.Client,
   deferred: readonly DeferredIndex[],
@@ -130,6 +130,6 @@ async function cancelBackend(url: string, pid: number | undefined): Promise<void
     await client.query('select pg_cancel_backend($1)', [pid]);
     await client.end();
   } catch {
-    // The server is gone, and the build with it.
+    // The server has stopped, and the build with it.
   }
 }

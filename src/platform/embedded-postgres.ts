@@ -40,7 +40,7 @@ export interface EmbeddedPostgresOptions {
  * Runs a private PostgreSQL server in `dataDir/postgres`. It lives as long as this service, which is its only user:
  *
  *     postgres/lock               locked while a service lives
- *     postgres/lib/               links to the libraries, made at each start (on macOS they are in the package)
+ *     postgres/lib/               links to the libraries, created at each start (on macOS they are in the package)
  *     postgres/cluster/data/      PostgreSQL's data directory
  *     postgres/cluster/password   of the only database user
  *     postgres/run/               the socket; the server accepts no other connections
@@ -107,12 +107,12 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
 export interface HeldDataDir {
   /** The real path of `dataDir`. */
   readonly path: string;
-  /** Of the installed PostgreSQL. */
+  /** The major version of the installed PostgreSQL. */
   readonly majorVersion: string;
   release(): void;
 }
 
-/** Takes the data directory of a service that does not run, for commands that replace its files. */
+/** Locks the data directory of a stopped service, for commands that replace its files. */
 export async function holdDataDir({
   dataDir,
   logger,

@@ -77,8 +77,8 @@ export class EnvironmentReader {
 
   /**
    * The address of a server. Only its beginning is checked, because drivers accept more than valid URLs (a socket has
-   * no host). A mistake quotes only that beginning, because the rest may contain a password. `without` is the value that
-   * stands for no server.
+   * no host). A mistake quotes only that beginning, because the rest may contain a password. `without` is the value
+   * that means "no server".
    */
   address(name: string, protocols: readonly string[], without?: string): string | undefined {
     const text = this.text(name);

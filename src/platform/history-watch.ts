@@ -11,7 +11,7 @@ interface HistoryWatchParts {
 
 interface Sight {
   readonly history: number;
-  /** The last position of an event that was drawn. */
+  /** The highest event position that was assigned. */
   readonly drawn: number;
   readonly isStandby: boolean;
 }
@@ -28,7 +28,7 @@ export class HistoryWatch {
     this.#parts = parts;
   }
 
-  /** Compares the database with what it was at the last check. One check at a time. */
+  /** Compares the database with its state at the last check. One check at a time. */
   async check(): Promise<void> {
     const { database, logger, onChange } = this.#parts;
     let sight = await this.#look().catch((error: unknown) => {
@@ -38,7 +38,7 @@ export class HistoryWatch {
     const last = this.#last;
     if (sight === undefined) return;
     if (last?.history === sight.history && sight.drawn < last.drawn) {
-      // Data was put back into a server that went on running.
+      // A backup was restored into a server that kept running.
       await database.query('select till.break_history()');
       sight = (await this.#look()) ?? sight;
     }

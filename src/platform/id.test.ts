@@ -49,7 +49,7 @@ test('a derived id carries the given time, and is the same for the same object o
   assert.equal(new Set([id, ...others]).size, 3);
 });
 
-test('a Till id is told apart from other values in metadata', () => {
+test('a Till id is distinguished from other values in metadata', () => {
   assert.ok(isOurId('0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'));
   for (const text of [
     null,

@@ -4,7 +4,7 @@ import { inspectSchema, type SchemaState } from './migrate.ts';
 const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 5_000;
 
-/** What a person must know about the database that a service uses. */
+/** What an operator must know about the database of a service. */
 export interface DatabaseFacts {
   /** Such as `16.4`. */
   readonly version: string;

@@ -65,7 +65,7 @@ function findInstalledNode(bin) {
  * @param {string} root
  */
 function readInstalledTypeScript(root) {
-  // The first use prints a warning that the function is experimental, which means nothing to the caller.
+  // The first use prints a warning that the function is experimental, which does not help the user.
   const { emitWarning } = process;
   process.emitWarning = () => {};
   module.stripTypeScriptTypes('');

@@ -12,7 +12,7 @@ test('a counter adds up until it expires, then starts again', async () => {
   assert.equal(await cache.increment('a', 1, 1_000), 1);
 });
 
-test('callers who invent keys cannot fill the memory', async () => {
+test('callers who invent cache keys cannot fill the memory', async () => {
   const cache = new MemoryCache({ now: () => new Date(0) });
   await cache.increment('first', 1, 1_000);
   for (let i = 0; i < 100_000; i += 1) await cache.increment(`key-${i}`, 1, 1_000);

@@ -13,7 +13,7 @@ const connectTimeoutMs = 5_000;
 /** How a migration can collide with a running process: a deadlock, and a lock that the process holds for too long. */
 const collisionCodes = ['40P01', '55P03'];
 /** With up to five seconds of waiting for a lock per attempt, less than a minute. */
-const triesMax = 10;
+const attemptsMax = 10;
 const retryDelayMs = 200;
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
 
@@ -73,7 +73,7 @@ export interface SchemaState {
   readonly missing: readonly string[];
   /** Migrations of a newer release. */
   readonly newer: readonly string[];
-  /** Migrations of a release before the first one, which have become others since. */
+  /** Migrations of a pre-release, which the first release replaced. */
   readonly preRelease: readonly string[];
   /** Migrations whose file changed after they were applied. */
   readonly changed: readonly string[];
@@ -84,7 +84,10 @@ export async function inspectSchema(client: pg.Client, folder: string): Promise<
   return compare(await readMigrations(folder), await readApplied(client));
 }
 
-/** Migrations are only added, in order. So an unknown one that comes before the newest is not of a newer release. */
+/**
+ * Migrations are only added, in order. So an unknown migration that sorts before the newest known one is from a
+ * pre-release.
+ */
 function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, string>): SchemaState {
   const names = migrations.map(({ name }) => name);
   const newest = names.at(-1) ?? '';
@@ -139,12 +142,12 @@ async function readApplied(client: pg.Client): Promise<ReadonlyMap<string, strin
 
 /** Retries a migration that collided. It is one transaction, so the failed attempt left nothing behind. */
 async function applyWithRetries(client: pg.Client, migration: Migration, logger: Logger): Promise<void> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       return await apply(client, migration, logger);
     } catch (error) {
-      if (!isCollision(error) || tries >= triesMax) throw error;
-      logger.warn({ err: error, migration: migration.name, tries }, 'migration blocked; retry scheduled');
+      if (!isCollision(error) || attempts >= attemptsMax) throw error;
+      logger.warn({ err: error, migration: migration.name, attempts }, 'migration blocked; retry scheduled');
       await setTimeout(retryDelayMs);
     }
   }

@@ -9,7 +9,7 @@ export interface MissingIndex {
   readonly build: () => Promise<void>;
 }
 
-/** Builds an index while writes continue. Does nothing if it is there, and starts over after an interrupted build. */
+/** Builds an index while writes continue. Does nothing if the index exists. Starts over after an interrupted build. */
 export async function buildConcurrently(
   client: pg.Client,
   name: string,

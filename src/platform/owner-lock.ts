@@ -9,9 +9,9 @@ const reconnectDelayMs = 1_000;
 
 /**
  * Shows other processes that this one is alive: an advisory lock with its own number, on its own connection, which
- * PostgreSQL releases as soon as the process is gone. Others can then take over a dead process's unfinished work at
- * once instead of after a timeout. It is a hint, not a guarantee: a takeover uses the same idempotency key, so a wrong
- * guess does no harm.
+ * PostgreSQL releases as soon as the process ends. Others can then take over a dead process's unfinished work at once
+ * instead of after a timeout. It is a hint, not a guarantee: a takeover uses the same idempotency key, so a wrong guess
+ * does no harm.
  */
 export class OwnerLock {
   readonly owner = randomInt(1, 2 ** 31 - 1);

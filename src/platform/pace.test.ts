@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Pace } from './pace.ts';
 
-test('calls are spaced evenly, also after a late one, and time without calls is not saved up', async () => {
+test('calls are spaced evenly, even after a late one, and idle time is not saved up', async () => {
   let nowMs = 0;
   let lateMs = 0;
   const sleep = async (ms: number) => {

@@ -7,7 +7,7 @@ interface Time {
 
 const realTime: Time = { nowMs: () => performance.now(), sleep: (ms) => setTimeout(ms) };
 
-/** Spaces calls evenly. A call that starts late delays those after it, so that there are never too many in a second. */
+/** Spaces calls evenly. A call that starts late delays the calls after it, so that no second has too many. */
 export class Pace {
   readonly #intervalMs: number;
   readonly #time: Time;
@@ -19,7 +19,7 @@ export class Pace {
     this.#time = time;
   }
 
-  /** Resolves when the next call may be made. */
+  /** Resolves when the next call may start. */
   turn(): Promise<void> {
     this.#lastTurn = this.#lastTurn.then(() => this.#wait());
     return this.#lastTurn;

@@ -6,7 +6,7 @@ const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 5_000;
 /** The first half of every lock that compares two addresses ("tlpm" in ASCII). */
 const lockClass = 0x746c706d;
-/** In transaction mode nearly every round shows it. Each round is three short statements. */
+/** In transaction mode, nearly every round detects it. A round is three short statements. */
 const roundsMax = 10;
 
 /**
@@ -15,7 +15,7 @@ const roundsMax = 10;
  */
 export type PoolMode = 'none' | 'session' | 'transaction' | 'statement';
 
-/** Finds out without any right on the pooler, and without leaving anything behind in a shared session. */
+/** Needs no privilege on the pooler, and leaves nothing behind in a shared session. */
 export async function detectPoolMode(url: string): Promise<PoolMode> {
   return withClient(url, async (client) => {
     // A pooler gives its clients numbers of its own, because their sessions change.
@@ -26,8 +26,9 @@ export async function detectPoolMode(url: string): Promise<PoolMode> {
 }
 
 /**
- * Whether a session serves two connections, or a connection two sessions. Twice in a row by one client, then by another:
- * poolers that assign sessions in turn show it in the first two, and poolers that prefer the last one in the last two.
+ * Whether two connections share a session, or one connection uses two sessions. One client asks twice, then another one
+ * asks: the first two results detect poolers that assign sessions in turn, and the last two detect poolers that prefer
+ * the most recent session.
  */
 async function isShared(url: string, client: pg.Client): Promise<boolean> {
   return withClient(url, async (other) => {
@@ -41,7 +42,7 @@ async function isShared(url: string, client: pg.Client): Promise<boolean> {
   });
 }
 
-/** Uses up the connection if not: a pooler in statement mode ends it. */
+/** If not, the connection is lost: a pooler in statement mode closes it. */
 async function allowsTransactions(client: pg.Client): Promise<boolean> {
   try {
     await client.query('begin');
@@ -53,12 +54,12 @@ async function allowsTransactions(client: pg.Client): Promise<boolean> {
   }
 }
 
-/** Whether both lead to the same database of the same server: a lock that one takes is held for the other. */
+/** Whether both lead to the same database of the same server: a lock taken through one blocks the other. */
 async function isSameDatabase(url: string, otherUrl: string): Promise<boolean> {
   const lock = [lockClass, randomInt(2 ** 31 - 1)];
   return withClient(url, (client) =>
     withClient(otherUrl, async (other) => {
-      // A lock of the transaction: it cannot stay behind in a session that is shared.
+      // A transaction-level lock cannot stay behind in a shared session.
       await other.query('begin');
       await other.query('select pg_advisory_xact_lock($1, $2)', lock);
       const { rows } = await client.query<{ free: boolean }>(
@@ -73,7 +74,7 @@ async function isSameDatabase(url: string, otherUrl: string): Promise<boolean> {
 
 export interface PoolerFindings {
   readonly mode: PoolMode;
-  /** What keeps Till from working with these addresses, and what to change. */
+  /** Why Till cannot work with these addresses, and what to change. */
   readonly mistake?: string;
 }
 
@@ -136,7 +137,7 @@ async function readPid(client: pg.Client): Promise<number> {
   return rows[0]?.pid ?? 0;
 }
 
-/** The number of its session as the other side told it when it connected. The types do not know this property. */
+/** The session's process id, as reported when it connected. The types do not have this property. */
 function processIdOf(client: pg.Client): unknown {
   return 'processID' in client ? client.processID : undefined;
 }

@@ -62,7 +62,7 @@ interface TransactionOptions {
 export class Database implements Queryable {
   readonly #pool: pg.Pool;
   readonly #waitingMax: number;
-  /** Whether a session is Till's own only during a transaction. */
+  /** Whether sessions are shared, so that one belongs to Till only during a transaction. */
   readonly #isShared: boolean;
   #fullAtMs = Number.NEGATIVE_INFINITY;
   #beforeCommit: BeforeCommit = async () => {};
@@ -137,7 +137,7 @@ export class Database implements Queryable {
     try {
       if (!startsWithRead) await begun;
       const result = await work(tx);
-      // Last, after all locks on rows, so that what it locks never leads to a deadlock with them.
+      // Last, after all row locks, so that its own locks cannot cause a deadlock with them.
       if (tx.written.size > 0) await this.#beforeCommit(tx, tx.written.all());
       const { command } = await run({ text: 'commit' });
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
@@ -214,7 +214,7 @@ export class Database implements Queryable {
       client.query<Row>(query),
       client.query('commit'),
     ]);
-    // Once the end was answered, nothing is left of the transaction, also if the statement failed.
+    // Once the end is confirmed, nothing is left of the transaction, even if the statement failed.
     client.release(ended.status === 'rejected');
     if (begun.status === 'rejected') throw begun.reason;
     if (result.status === 'rejected') throw result.reason;

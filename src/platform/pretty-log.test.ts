@@ -35,10 +35,12 @@ test('a line is the time, the level, the message and the fields', () => {
 
 test('an error has its stack on lines of its own, with its code and causes', () => {
   const cause = Object.assign(new Error('connection refused'), { code: 'ECONNREFUSED' });
-  const text = logOf((logger) => logger.error({ err: new TypeError('no answer', { cause }) }, 'call failed'));
+  const text = logOf((logger) =>
+    logger.error({ err: new TypeError('no response', { cause }) }, 'call failed'),
+  );
   const [head, first, second] = text.split('\n');
   assert.match(head ?? '', /ERROR call failed$/);
-  assert.equal(first, '    TypeError: no answer');
+  assert.equal(first, '    TypeError: no response');
   assert.match(second ?? '', /^ {6}at .+pretty-log\.test\.ts/);
   assert.match(text, /\n {4}caused by Error: connection refused \(ECONNREFUSED\)\n {6}at /);
   assert.ok(text.endsWith('\n'));

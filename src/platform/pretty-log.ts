@@ -17,7 +17,7 @@ const levelColours: Readonly<Record<string, Colour>> = {
 const levelWidth = 5;
 /** Values that need no quotes. */
 const plainValue = /^[\w.:/@%+,~-]+$/;
-/** What a terminal could take as a command. Texts come from requests, too. */
+/** Characters that a terminal could execute as a command. Some texts come from requests. */
 const controlCharacters = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 interface LogChoice {
@@ -26,7 +26,7 @@ interface LogChoice {
   readonly production: boolean;
 }
 
-/** Lines for people or JSON for programs: what the settings say, else what the destination is. */
+/** Lines for people or JSON for programs: as the settings say, otherwise as the destination suggests. */
 export function formatLog(
   destination: DestinationStream,
   { logFormat, production }: LogChoice,

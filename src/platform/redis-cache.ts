@@ -11,7 +11,7 @@ const connectTimeoutMs = 2_000;
 const reconnectDelayMs = 100;
 /** However long Redis was down, its return is noticed within half a second, and /health shows it within two. */
 const reconnectDelayMsMax = 500;
-/** The health check writes this key, which expires. */
+/** The health check writes this cache key, which expires. */
 const checkKey = 'till:check';
 const checkTtlMs = 60_000;
 
@@ -38,8 +38,8 @@ export class RedisCache implements Cache {
       disableOfflineQueue: true,
       socket: {
         connectTimeout: connectTimeoutMs,
-        reconnectStrategy: (tries) =>
-          Math.min(reconnectDelayMs * 2 ** Math.min(tries, 10), reconnectDelayMsMax),
+        reconnectStrategy: (attempts) =>
+          Math.min(reconnectDelayMs * 2 ** Math.min(attempts, 10), reconnectDelayMsMax),
       },
     });
     this.#client.on('error', (error) => this.#report(error));
@@ -68,11 +68,11 @@ export class RedisCache implements Cache {
   async increment(key: string, by: number, ttlMs: number): Promise<number> {
     const replies = this.#client.multi().incrBy(key, by).pExpire(key, ttlMs, 'NX').exec();
     const [value] = await withDeadline(replies, this.#commandTimeoutMs, 'the cache');
-    if (typeof value !== 'number') throw new TypeError('the cache answered a counter with something else');
+    if (typeof value !== 'number') throw new TypeError('the cache returned a counter that is not a number');
     return value;
   }
 
-  /** Writes a key: a Redis that is full, or a replica, still responds to a plain ping. */
+  /** Writes a cache key: a full Redis or a replica would still respond to a plain ping. */
   async ping(): Promise<void> {
     const written = this.#client.set(checkKey, '', { expiration: { type: 'PX', value: checkTtlMs } });
     await withDeadline(written, pingTimeoutMs, 'the cache check');

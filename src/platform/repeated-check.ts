@@ -6,7 +6,10 @@ interface RepeatedCheckOptions {
   readonly delayMsMax: number;
 }
 
-/** Repeats a check with growing delays, one at a time, for changes that no signal announces. A signal makes it check at once. */
+/**
+ * Repeats a check with growing delays, one at a time, for changes that send no signal. A signal triggers a check at
+ * once.
+ */
 export class RepeatedCheck {
   readonly #options: RepeatedCheckOptions;
   #isChecking = false;
@@ -21,7 +24,7 @@ export class RepeatedCheck {
 
   now(): void {
     clearTimeout(this.#timer);
-    // A check in progress may have read what was there before the change that this check is for.
+    // A check in progress may have read the state before this change.
     if (this.#isChecking) this.#checksAgain = true;
     else void this.#check();
   }

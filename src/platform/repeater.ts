@@ -31,7 +31,7 @@ export class Repeater {
     this.#running = this.#run();
   }
 
-  /** Begins a new run now, once it was started. A run in progress is aborted, and the new one begins when it has ended. */
+  /** Begins a new run now, after aborting a run in progress. Does nothing before the start. */
   restart(): void {
     if (this.#stopping.signal.aborted) return;
     this.#unfinishedRuns = 0;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shareConcurrent } from './share-concurrent.ts';
 
-test('callers that come while the work is in progress share its result, and later ones start it again', async () => {
+test('concurrent callers share the result of the work, and later ones start it again', async () => {
   const works: PromiseWithResolvers<number>[] = [];
   const work = shareConcurrent(() => {
     const started = Promise.withResolvers<number>();

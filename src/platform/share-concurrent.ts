@@ -1,4 +1,4 @@
-/** Callers that come while the work is in progress share it, so that anyone may ask for it at any rate. */
+/** Concurrent callers share the work in progress, so that its cost does not depend on their number. */
 export function shareConcurrent<T>(work: () => Promise<T>): () => Promise<T> {
   let running: Promise<T> | undefined;
   return () => {

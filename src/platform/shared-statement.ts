@@ -6,7 +6,7 @@ import { isOutage } from './postgres.ts';
 const batchMax = 200;
 /** For reads: while one statement is at the database, the rows of another are turned into responses. */
 const readsRunningMax = 2;
-/** At a few thousand items a second this is about a second of waiting; later callers should retry. */
+/** At a few thousand items a second this is about a second of waiting; further callers should retry. */
 const waitingMax = 5_000;
 
 interface Waiting<Item, Result> {

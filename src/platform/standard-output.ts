@@ -69,7 +69,7 @@ export class StandardOutput {
     try {
       if (this.#waiting !== '') writeSync(this.#fd, this.#waiting);
     } catch {
-      // There is no place left to report it.
+      // It cannot be reported anywhere.
     }
   }
 }

@@ -7,7 +7,7 @@ export interface WeeklyTable {
   readonly makeWeeks: string;
   /** How old a new row can be: `makeWeeks` begins this long ago. */
   readonly weeksBack: string;
-  /** Takes a week out of the table, given its name as $1. False if the week must stay. */
+  /** Removes the week with the name $1 from the table. False if the week must stay. */
   readonly removeWeek: string;
   /** The condition of a week that may be removed, given the SQL of its name, and of a row that may be deleted. */
   readonly isWeekDone: (week: string) => string;
@@ -48,7 +48,7 @@ export class WeeksStore {
     return row?.done !== false;
   }
 
-  /** Deletes up to `limit` expired rows for which no week was made in time. Returns their number. */
+  /** Deletes up to `limit` expired rows that were written before their week existed. Returns their number. */
   async deleteExpiredOthers(db: Queryable, retentionDays: number, limit: number): Promise<number> {
     const { name, primaryKey, isRowDone } = this.#table;
     const rows = await db.query(

@@ -1,4 +1,4 @@
-/** A row that a transaction wrote, as far as the statement knows it. */
+/** A row that a transaction wrote, as far as its statement returned it. */
 export interface WrittenRow {
   readonly table: string;
   /** The row after the write, or a part of it. */
@@ -12,7 +12,7 @@ export interface WrittenRow {
   readonly isFirst: boolean;
 }
 
-type Write = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
+type RowWrite = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
 
 /** Collects the rows that a transaction writes, so that none of them can be missed before the commit. */
 export class WrittenRows {
@@ -22,7 +22,7 @@ export class WrittenRows {
     return this.#rows.size;
   }
 
-  add(table: string, writes: readonly Write[]): void {
+  add(table: string, writes: readonly RowWrite[]): void {
     for (const write of writes) {
       const key = `${table} ${write.row.id}`;
       const earlier = this.#rows.get(key);
@@ -45,6 +45,6 @@ export class WrittenRows {
 export interface LateRow {
   /** The processor's id of the object. */
   readonly key: string;
-  /** The earliest time at which the response was true, on the processor's clock. */
+  /** The earliest time at which the response was current, on the processor's clock. */
   readonly since: Date;
 }

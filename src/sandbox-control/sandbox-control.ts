@@ -8,7 +8,7 @@ interface SandboxAddress {
   readonly timeoutMs?: number;
 }
 
-export interface Question {
+export interface ControlRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below `/sandbox/`. */
   readonly path: string;
@@ -34,24 +34,24 @@ export class SandboxControl {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Returns the body of the answer. The tests of the routes keep its type and the sandbox's answers the same. */
-  async ask<Body>(question: Question): Promise<Body> {
-    const { status, body } = await this.#send(question);
+  /** Returns the body of the response. The tests of the routes verify that the sandbox's responses have its type. */
+  async request<Body>(request: ControlRequest): Promise<Body> {
+    const { status, body } = await this.#send(request);
     if (status === 200) return body as Body;
     const detail = messageIn(body);
     if (status === 400) throw new Failure('invalid_request', detail);
     if (status === 404) throw new Failure('not_found', detail);
-    throw new Failure('processor_bad_answer', `The sandbox answered with ${status}. ${detail}`);
+    throw new Failure('processor_bad_answer', `The sandbox responded with status ${status}. ${detail}`);
   }
 
   /** The same, for what the sandbox does as a processor. It refuses what a processor would refuse. */
-  async pay<Body>(question: Question): Promise<Body> {
-    const { status, body } = await this.#send(question);
+  async pay<Body>(request: ControlRequest): Promise<Body> {
+    const { status, body } = await this.#send(request);
     if (status === 200) return body as Body;
     throw new Failure('processor_rejected', messageIn(body));
   }
 
-  async #send({ method, path, body }: Question): Promise<{ status: number; body: unknown }> {
+  async #send({ method, path, body }: ControlRequest): Promise<{ status: number; body: unknown }> {
     try {
       const response = await fetch(`${this.url}/sandbox${path}`, {
         method,
@@ -88,12 +88,12 @@ function isTimeout(error: unknown): boolean {
 
 function timedOut(cause: unknown): Failure {
   const detail =
-    'The sandbox did not answer in time. It may still be working: read its state before you repeat this.';
+    'The sandbox did not respond in time. It may still be working: read its state before you repeat this request.';
   return new Failure('processor_timeout', detail, { cause });
 }
 
 function unavailable(cause: unknown): Failure {
-  return new Failure('processor_unavailable', 'The sandbox does not answer. Check that it is running.', {
+  return new Failure('processor_unavailable', 'The sandbox does not respond. Check that it is running.', {
     cause,
     retryAfterSeconds: 1,
   });

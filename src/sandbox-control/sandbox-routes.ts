@@ -2,14 +2,16 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
 import { IdParams } from '../http/docs/api-schema.ts';
+import type { ControlRequest, SandboxControl } from './sandbox-control.ts';
+import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 import {
   ClockSchema,
   ConfirmationSchema,
-  clockAnswer,
-  confirmationAnswer,
+  clockResponse,
+  confirmationResponse,
   DeliverySchema,
   FaultsSchema,
-  faultsAnswer,
+  faultsResponse,
   OperationsSchema,
   type SandboxCards,
   type SandboxClock,
@@ -17,13 +19,11 @@ import {
   type SandboxFaults,
   SandboxSchema,
   TestCardsSchema,
-  testCardsAnswer,
+  testCardsResponse,
   toTime,
-} from './sandbox-answers.ts';
-import type { Question, SandboxControl } from './sandbox-control.ts';
-import { deliveryModes, faultKinds } from './sandbox-modes.ts';
+} from './sandbox-responses.ts';
 
-/** A year: a test rarely needs more at a time, and so much is done well within the time of a request. */
+/** A year: a test rarely needs more at once, and the sandbox finishes it well within the time limit of a request. */
 const advanceSecondsMax = 366 * 86_400;
 /** The sandbox's own limits. */
 const timesMax = 1_000_000;
@@ -57,8 +57,8 @@ interface RouteParts {
 }
 
 /**
- * The controls of the sandbox, for the console. They exist only while the sandbox is the processor, so the document of
- * the API does not have them.
+ * The controls of the sandbox, for the console. They exist only while the sandbox is the processor, so the OpenAPI
+ * document does not contain them.
  */
 export function registerSandboxRoutes(fastify: FastifyInstance, parts: RouteParts): void {
   registerTime(fastify, parts);
@@ -70,7 +70,7 @@ export function registerSandboxRoutes(fastify: FastifyInstance, parts: RoutePart
 function registerTime(fastify: FastifyInstance, { sandbox }: RouteParts): void {
   const app = typed(fastify);
   app.get(path, { config, schema: hidden(SandboxSchema) }, async () => {
-    const { account, now, delivery } = await sandbox.ask<{
+    const { account, now, delivery } = await sandbox.request<{
       readonly account: string;
       readonly now: number;
       readonly delivery: (typeof deliveryModes)[number];
@@ -78,50 +78,50 @@ function registerTime(fastify: FastifyInstance, { sandbox }: RouteParts): void {
     return { url: sandbox.url, account, now: toTime(now), deliveryMode: delivery };
   });
   app.get(`${path}/clock`, { config, schema: hidden(ClockSchema) }, async () =>
-    clockAnswer(await sandbox.ask<SandboxClock>({ method: 'GET', path: '/clock' })),
+    clockResponse(await sandbox.request<SandboxClock>({ method: 'GET', path: '/clock' })),
   );
   app.post(
     `${path}/clock`,
     { config, schema: { ...hidden(ClockSchema), body: AdvanceBody } },
     async ({ body }) =>
-      clockAnswer(await sandbox.ask<SandboxClock>({ method: 'POST', path: '/clock', body })),
+      clockResponse(await sandbox.request<SandboxClock>({ method: 'POST', path: '/clock', body })),
   );
 }
 
 function registerDelivery(fastify: FastifyInstance, { sandbox }: RouteParts): void {
   const app = typed(fastify);
   const schema = hidden(DeliverySchema);
-  const ask = (question: Question) => sandbox.ask<Static<typeof DeliverySchema>>(question);
-  app.get(`${path}/delivery`, { config, schema }, () => ask({ method: 'GET', path: '/delivery' }));
+  const request = (call: ControlRequest) => sandbox.request<Static<typeof DeliverySchema>>(call);
+  app.get(`${path}/delivery`, { config, schema }, () => request({ method: 'GET', path: '/delivery' }));
   app.post(`${path}/delivery`, { config, schema: { ...schema, body: DeliveryBody } }, ({ body }) =>
-    ask({ method: 'POST', path: '/delivery', body }),
+    request({ method: 'POST', path: '/delivery', body }),
   );
   app.post(`${path}/delivery/flush`, { config, schema }, () =>
-    ask({ method: 'POST', path: '/delivery/flush' }),
+    request({ method: 'POST', path: '/delivery/flush' }),
   );
 }
 
 function registerFaults(fastify: FastifyInstance, { sandbox }: RouteParts): void {
   const app = typed(fastify);
   const schema = hidden(FaultsSchema);
-  const ask = async (question: Question) => faultsAnswer(await sandbox.ask<SandboxFaults>(question));
-  app.get(`${path}/faults`, { config, schema }, () => ask({ method: 'GET', path: '/faults' }));
+  const request = async (call: ControlRequest) => faultsResponse(await sandbox.request<SandboxFaults>(call));
+  app.get(`${path}/faults`, { config, schema }, () => request({ method: 'GET', path: '/faults' }));
   app.post(`${path}/faults`, { config, schema: { ...schema, body: FaultBody } }, ({ body }) =>
-    ask({ method: 'POST', path: '/faults', body }),
+    request({ method: 'POST', path: '/faults', body }),
   );
-  app.delete(`${path}/faults`, { config, schema }, () => ask({ method: 'DELETE', path: '/faults' }));
+  app.delete(`${path}/faults`, { config, schema }, () => request({ method: 'DELETE', path: '/faults' }));
   app.delete(`${path}/faults/:id`, { config, schema: { ...schema, params: FaultParams } }, ({ params }) =>
-    ask({ method: 'DELETE', path: `/faults/${params.id}` }),
+    request({ method: 'DELETE', path: `/faults/${params.id}` }),
   );
   app.get(`${path}/operations`, { config, schema: hidden(OperationsSchema) }, () =>
-    sandbox.ask<Static<typeof OperationsSchema>>({ method: 'GET', path: '/operations' }),
+    sandbox.request<Static<typeof OperationsSchema>>({ method: 'GET', path: '/operations' }),
   );
 }
 
 function registerCards(fastify: FastifyInstance, { sandbox, payments }: RouteParts): void {
   const app = typed(fastify);
   app.get(`${path}/test-cards`, { config, schema: hidden(TestCardsSchema) }, async () =>
-    testCardsAnswer(await sandbox.ask<SandboxCards>({ method: 'GET', path: '/test_cards' })),
+    testCardsResponse(await sandbox.request<SandboxCards>({ method: 'GET', path: '/test_cards' })),
   );
   app.post(
     `${path}/payments/:id/confirm`,
@@ -133,7 +133,7 @@ function registerCards(fastify: FastifyInstance, { sandbox, payments }: RoutePar
         path: `/payment_intents/${encodeURIComponent(id)}/confirm`,
         body: { payment_method: paymentMethodId, return_url: returnUrl },
       });
-      return confirmationAnswer(confirmed);
+      return confirmationResponse(confirmed);
     },
   );
 }
@@ -147,6 +147,6 @@ function strict<Properties extends Parameters<typeof Type.Object>[0]>(properties
   return Type.Object(properties, { additionalProperties: false });
 }
 
-function hidden<Answer extends TSchema>(answer: Answer) {
-  return { hide: true, response: { 200: answer } };
+function hidden<Schema extends TSchema>(schema: Schema) {
+  return { hide: true, response: { 200: schema } };
 }

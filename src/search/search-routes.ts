@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
+import { DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { grants } from '../model/api-key.ts';
 import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
@@ -15,7 +15,7 @@ const Query = Type.Object(
     q: Type.String({
       pattern: `^\\s*(?:[^\\s\\u0000]|[^\\s\\u0000][^\\u0000]{0,${textLengthMax - 2}}[^\\s\\u0000])\\s*$`,
       description:
-        `What to search for: 1 to ${textLengthMax} characters. Space around it does not count. An id of Till ` +
+        `What to search for: 1 to ${textLengthMax} characters. Surrounding spaces are ignored. An id of Till ` +
         '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, ' +
         'the beginning of an email or of the number of an invoice.',
       examples: ['ada@example.com'],
@@ -27,8 +27,11 @@ const Query = Type.Object(
 const SearchResultSchema = component('SearchResult', {
   objectType: Type.Enum([...foundTypes]),
   objectId: Type.String({ description: 'The `id` of the object.' }),
-  customerId: nullable({ ...Id, description: 'The customer that it belongs to, or that it is.' }),
-  paymentId: nullable({ ...Id, description: 'Of a refund: its payment.' }),
+  customerId: nullable({
+    ...Id,
+    description: 'The customer that it belongs to. For a customer: its own id.',
+  }),
+  paymentId: nullable({ ...Id, description: 'For a refund: its payment.' }),
   label: Type.String({
     description:
       'What people call it: the name of a customer or of the plan of a subscription, the description of a payment, ' +
@@ -37,8 +40,8 @@ const SearchResultSchema = component('SearchResult', {
   description: nullable(
     Type.String({
       description:
-        "More to tell it apart: the customer's email, the interval of a plan, the id of what an event is about. Null " +
-        'for what belongs to a deleted customer.',
+        "More to identify it: the customer's email, the interval of a plan, the id of an event's object. Null " +
+        'for objects of a deleted customer.',
     }),
   ),
   status: nullable(
@@ -53,7 +56,7 @@ const SearchResultSchema = component('SearchResult', {
   currency: nullable(Type.String()),
   createdAt: DateTime,
   matched: Type.Enum([...matchedFields], {
-    description: 'Where the text was found: `processorId` is any id that the processor gave.',
+    description: 'Where the text was found: `processorId` is any id from the processor.',
   }),
   exact: Type.Boolean({ description: 'False if the text is only the beginning of the value.' }),
 });
@@ -86,16 +89,16 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
       `Returns up to ${resultsMax} objects, exact matches first. A text that matches nothing returns none. Webhook ` +
       'events are only found with the scope `operate`.',
     query: Query,
-    response: { 200: answer('What was found.', SearchResultsSchema, { data: [example] }) },
+    response: { 200: response('The objects that were found.', SearchResultsSchema, { data: [example] }) },
     run: async ({ query, caller }) => {
       const withWebhookEvents = grants(caller?.scopes ?? [], 'operate');
       const matches = await search.search(query.q.trim(), { withWebhookEvents });
-      return { data: matches.map(toAnswer) };
+      return { data: matches.map(toResponse) };
     },
   });
 }
 
-function toAnswer({
+function toResponse({
   planId: _,
   personalLabel: __,
   createdAt,

@@ -7,7 +7,7 @@ interface SearchParts {
   readonly stores: SearchedStores;
 }
 
-/** Finds objects by what people have at hand: an id, an email, the number of an invoice. */
+/** Finds objects by an id, an email or the number of an invoice. */
 export class SearchService {
   readonly #parts: SearchParts;
 

@@ -11,7 +11,7 @@ import type { Queryable } from '../platform/postgres.ts';
 import { type Found, idRange, isVisible, type Match, type MatchedField, resultsMax } from './search.ts';
 
 /** Finds the rows of a table by their ids, and by the processor's. */
-interface Reader<Row> {
+interface RowFinder<Row> {
   findBetween(db: Queryable, from: string, to: string, limit: number): Promise<readonly Row[]>;
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]>;
 }
@@ -20,26 +20,26 @@ type Search<Row> = (db: Queryable, text: string, limit: number) => Promise<reado
 
 /** The stores of all objects, as far as a search needs them. */
 export interface SearchedStores {
-  readonly customers: Reader<Customer> & {
+  readonly customers: RowFinder<Customer> & {
     readonly searchEmails: Search<Customer>;
     readonly searchExternalIds: Search<Customer>;
     findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
   };
-  readonly plans: Reader<Plan> & {
+  readonly plans: RowFinder<Plan> & {
     find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
     findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
   };
-  readonly payments: Reader<Payment> & { readonly findByChargeId: Search<Payment> };
-  readonly refunds: Reader<Refund>;
-  readonly subscriptions: Reader<Subscription>;
-  readonly invoices: Reader<Invoice> & { readonly searchNumbers: Search<Invoice> };
+  readonly payments: RowFinder<Payment> & { readonly findByChargeId: Search<Payment> };
+  readonly refunds: RowFinder<Refund>;
+  readonly subscriptions: RowFinder<Subscription>;
+  readonly invoices: RowFinder<Invoice> & { readonly searchNumbers: Search<Invoice> };
   readonly webhookEvents: { find(db: Queryable, id: string): Promise<WebhookEvent | undefined> };
   readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
 }
 
 /**
- * Everything that a text matches. All statements are sent together, each is answered from an index, and each returns at
- * most as many rows as a search shows.
+ * Everything that a text matches. All statements are sent together. Each uses an index, and returns at most as many
+ * rows as a search shows.
  */
 export async function findMatches(
   db: Queryable,
@@ -89,7 +89,7 @@ export async function findMatches(
 async function ofMirror<Row>(
   db: Queryable,
   text: string,
-  reader: Reader<Row>,
+  reader: RowFinder<Row>,
   show: (row: Row) => Found | undefined,
 ): Promise<readonly Match[]> {
   const range = idRange(text);

@@ -60,11 +60,11 @@ export function rank(matches: readonly Match[]): readonly Match[] {
   return [...best.values()].slice(0, resultsMax);
 }
 
-/** Shorter beginnings are more likely meant as something else, and match what was created within hours. */
+/** A shorter prefix probably means something else, and matches all objects that were created within hours. */
 const idDigitsMin = 8;
 const idDigits = 32;
 
-/** The ids that a text can be, or can be the beginning of, with or without dashes. Undefined if it is neither. */
+/** The range of ids that begin with a text, with or without dashes. Undefined if the text is too short, or cannot begin an id. */
 export function idRange(
   text: string,
 ): { readonly from: string; readonly to: string; readonly exact: boolean } | undefined {

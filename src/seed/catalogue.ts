@@ -131,7 +131,7 @@ export const firstPlans: Readonly<Record<Currency, readonly (readonly [DemoPlan,
   ],
 };
 
-/** What a customer changes to who needs more. */
+/** The upgrade of each plan. */
 export const largerPlans: Readonly<Partial<Record<DemoPlan, DemoPlan>>> = {
   'starter eur': 'team eur',
   'team eur': 'business eur',

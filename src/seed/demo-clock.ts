@@ -1,6 +1,6 @@
 import type { Clock } from '../platform/clock.ts';
 
-/** A clock that is set to a time, and goes on from there as fast as the machine's. */
+/** A clock that can be set, and then runs at normal speed. */
 export class DemoClock implements Clock {
   #startMs = 0;
   #setAtMs = 0;

@@ -11,19 +11,19 @@ import type { Logger } from '../platform/logger.ts';
 
 const cluster = join('postgres', 'cluster');
 const journal = join('sandbox', 'journal.jsonl');
-/** The next start removes a folder with this prefix, if no process has finished it. */
+/** The next start removes unfinished folders with this prefix. */
 const name = join('postgres', `${unfinishedPrefix}demo`);
 
 interface FolderOptions {
-  /** The data directory, which the caller holds. */
+  /** The data directory. The caller holds its lock. */
   readonly dataDir: string;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }
 
 /**
- * A data directory inside of another one, in which demo data is made. It begins with a copy of the database, and takes its
- * place in one step when it is complete. Until then nothing has changed, so an interrupted run is simply repeated.
+ * A data directory inside another one, in which the demo data is created. It starts as a copy of the database, and
+ * replaces it in one step when it is complete. Until then nothing changes, so an interrupted run can be repeated.
  */
 export class DemoFolder {
   readonly path: string;
@@ -42,7 +42,9 @@ export class DemoFolder {
     return folder;
   }
 
-  /** Puts the database and the sandbox's data in place. Returns where the earlier database is now, if there was one. */
+  /**
+   * Puts the database and the sandbox's data in place. Returns where the previous database is now, if there was one.
+   */
   async finish(): Promise<string | undefined> {
     const { dataDir } = this.#options;
     await this.#addJournal();
@@ -52,13 +54,13 @@ export class DemoFolder {
     const move = (path: string): Move => ({ from: join(name, path), to: path, aside: `${path}.${suffix}` });
     const hadCluster = await exists(join(dataDir, cluster));
     await moveTogether(dataDir, [move(journal), move(cluster)]);
-    // What it had is in the new one.
+    // The new journal contains it.
     await rm(join(dataDir, `${journal}.${suffix}`), { force: true });
     await this.remove();
     return hadCluster ? join(dataDir, `${cluster}.${suffix}`) : undefined;
   }
 
-  /** Also ends a server that outlived an earlier run. */
+  /** Also stops a server that outlived an earlier run. */
   async remove(): Promise<void> {
     if (!(await exists(this.path))) return;
     const held = await holdDataDir({ dataDir: this.path, logger: this.#options.logger });
@@ -79,14 +81,14 @@ export class DemoFolder {
     });
   }
 
-  /** The objects of the demo are older than those that exist, so they come first. */
+  /** Demo objects are older than the existing ones, so they come first. */
   async #addJournal(): Promise<void> {
     const existing = join(this.#options.dataDir, journal);
     if (!(await exists(existing))) return;
     await pipeline(createReadStream(existing), createWriteStream(join(this.path, journal), { flags: 'a' }));
   }
 
-  /** The server wrote without syncing, because a run that is killed begins again. */
+  /** The server wrote without syncing, because a killed run starts over. */
   async #sync(): Promise<void> {
     const { folders, files } = await listFolder(this.path);
     await forEach(files, this.#options.signal, async (path) => {

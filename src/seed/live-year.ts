@@ -9,18 +9,18 @@ import type { Action } from './story.ts';
 const day = 86_400;
 const hour = 3_600;
 
-/** People look at the last weeks in detail. The time before may pass faster. */
+/** Users look at the last weeks in detail. Earlier time may pass in larger steps. */
 const recentDays = 45;
-/** Actions within `together` happen at the same time. Till reads the events of the sandbox after `eventsAfter`. */
+/** Actions within `together` happen at the same time. Till reads the sandbox's events every `eventsAfter`. */
 const olderPace = { together: day, eventsAfter: 7 * day };
 const recentPace = { together: 8 * hour, eventsAfter: day };
 
-/** By how many seconds the two clocks may differ: the time of a call. */
+/** How many seconds the two clocks may differ: the duration of a call. */
 const clockMargin = 2;
 
 /** The time that customers need to enter a card. */
 const cardEntry = 40;
-/** Batches of events after which a queue that does not empty is an error. */
+/** A queue that is not empty after this many batches of events is an error. */
 const batchesMax = 1_000;
 
 interface YearParts {
@@ -30,11 +30,11 @@ interface YearParts {
   readonly performer: Performer;
   readonly clock: DemoClock;
   readonly signal: AbortSignal;
-  /** Called after each day, with the part that is done. */
+  /** Called after each day with the fraction that is done. */
   readonly report: (done: number) => void;
 }
 
-/** Lets a story happen step by step, at the time of the sandbox. Till learns of it from the sandbox's events. */
+/** Performs a story step by step, at the time of the sandbox. Till learns about it from the sandbox's events. */
 export async function liveYear(
   parts: YearParts,
   story: readonly Action[],
@@ -56,7 +56,7 @@ export async function liveYear(
     readUntil = end;
     parts.report((end - from) / (to - from));
   }
-  // The time that all of this took.
+  // The duration of these actions.
   await moveClock(parts, Math.floor(Date.now() / 1_000));
   await takeEvents(parts, readUntil);
 }
@@ -65,7 +65,7 @@ export async function liveYear(
 async function happen(parts: YearParts, actions: readonly Action[]): Promise<void> {
   const at = actions[0]?.at ?? 0;
   await moveClock(parts, at);
-  // What is for everyone comes first: a customer may need a plan.
+  // Actions without a customer come first: a customer may need a plan.
   for (const action of actions) if (!('customer' in action)) await parts.performer.perform(action);
   const ofCustomers = actions.filter((action) => 'customer' in action);
   const byCustomer = Map.groupBy(ofCustomers, ({ customer }) => customer);
@@ -88,11 +88,11 @@ async function happen(parts: YearParts, actions: readonly Action[]): Promise<voi
   );
 }
 
-/** Moves both clocks to a time, or leaves them if they have passed it: they also go on by themselves. */
+/** Moves both clocks to a time. They also run by themselves, so they stay if they have already passed it. */
 async function moveClock({ control, clock }: YearParts, to: number): Promise<void> {
   // The sandbox's clock shows whole seconds, and was set a moment earlier.
   if (clock.now().getTime() / 1_000 + clockMargin > to) return;
-  await control.ask({ method: 'POST', path: '/clock', body: { to } });
+  await control.request({ method: 'POST', path: '/clock', body: { to } });
   clock.set(to);
 }
 

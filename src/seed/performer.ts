@@ -33,7 +33,7 @@ interface Customer {
   hasLeft: boolean;
 }
 
-/** Lets the actions of a story happen: through the services of the API, and through what customers do themselves. */
+/** Performs the actions of a story: through the services of the API, and as the customers themselves. */
 export class Performer {
   readonly #parts: PerformerParts;
   readonly #plans = new Map<DemoPlan, Plan>();
@@ -43,7 +43,7 @@ export class Performer {
     this.#parts = parts;
   }
 
-  /** Returns what the customer does a moment later, if anything. */
+  /** Returns what the customer does a moment later. Undefined if nothing. */
   async perform(action: Action): Promise<Afterwards> {
     const { plans } = this.#parts.services;
     if (action.do === 'create plan') {

@@ -1,7 +1,7 @@
 /** Numbers from 0 up to 1, the same ones for the same seed. */
 export type Random = () => number;
 
-/** Mulberry32: small, and even enough to shuffle with. */
+/** Mulberry32: small, and random enough for demo data. */
 export function createRandom(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -19,12 +19,12 @@ export class Dice {
     this.#random = random;
   }
 
-  /** From `from` up to `to`, which is not included. */
+  /** From `from` (inclusive) to `to` (exclusive). */
   between(from: number, to: number): number {
     return from + this.#random() * (to - from);
   }
 
-  /** A whole number from `from` to `to`, which is included. */
+  /** A whole number from `from` to `to`, both inclusive. */
   whole(from: number, to: number): number {
     return Math.floor(this.between(from, to + 1));
   }
@@ -33,7 +33,7 @@ export class Dice {
     return this.#random() < probability;
   }
 
-  /** One of the values, each as often as its weight says. */
+  /** One of the values, chosen by weight. */
   pick<Value>(weighted: readonly (readonly [Value, number])[]): Value {
     let left = this.#random() * weighted.reduce((sum, [, weight]) => sum + weight, 0);
     for (const [value, weight] of weighted) {

@@ -5,7 +5,7 @@ interface ShopperParts {
   readonly secretKey: string;
 }
 
-/** What customers do at the processor, without Till: in their browsers, and at their banks. */
+/** What customers do at the processor without Till: in their browser or at their bank. */
 export class Shopper {
   readonly #parts: ShopperParts;
 
@@ -13,7 +13,7 @@ export class Shopper {
     this.#parts = parts;
   }
 
-  /** Confirms a payment or the setup of a card. A declined card is no failure. */
+  /** Confirms a payment or the setup of a card. A declined card does not throw. */
   async confirm(clientSecret: string, card: string): Promise<void> {
     const [id = ''] = clientSecret.split('_secret_');
     const kind = id.startsWith('seti_') ? 'setup_intents' : 'payment_intents';
@@ -38,12 +38,12 @@ export class Shopper {
     path: string,
     body: Readonly<Record<string, string>>,
   ): Promise<Readonly<Record<string, unknown>>> {
-    const { status, error, ...answer } = await this.#post(path, body);
+    const { status, error, ...response } = await this.#post(path, body);
     if (status !== 200) throw refused(status, error);
-    return answer;
+    return response;
   }
 
-  async #post(path: string, body: Readonly<Record<string, string>>): Promise<Answer> {
+  async #post(path: string, body: Readonly<Record<string, string>>): Promise<SandboxReply> {
     const { sandboxUrl, secretKey } = this.#parts;
     const response = await fetch(`${sandboxUrl}/v1/${path}`, {
       method: 'POST',
@@ -54,10 +54,13 @@ export class Shopper {
   }
 }
 
-type Answer = Readonly<Record<string, unknown>> & { readonly status: number };
+type SandboxReply = Readonly<Record<string, unknown>> & { readonly status: number };
 
 const declined = 402;
 
 function refused(status: number, error: unknown): Failure {
-  return new Failure('processor_rejected', `The sandbox answered with ${status}. ${JSON.stringify(error)}`);
+  return new Failure(
+    'processor_rejected',
+    `The sandbox responded with status ${status}. ${JSON.stringify(error)}`,
+  );
 }

@@ -7,7 +7,7 @@ const options = { seed: 1, customers: 200, from: 1_700_000_000, to: 1_700_000_00
 const story = tellStory(options);
 const count = (what: Action['do']) => story.filter((action) => action.do === what).length;
 
-test('the same seed tells the same story, and another seed another one', () => {
+test('the same seed gives the same story, and another seed another one', () => {
   assert.deepEqual(tellStory(options), story);
   assert.notDeepEqual(tellStory({ ...options, seed: 2 }), story);
 });

@@ -13,7 +13,7 @@ import {
 } from './catalogue.ts';
 import { createRandom, Dice } from './random.ts';
 
-/** What happens at a time. `customer` is the number of the customer in the story. */
+/** An action at a time. `customer` is the customer's number in the story. */
 export type Action = { readonly at: number } & (
   | { readonly do: 'create plan'; readonly plan: DemoPlan }
   | { readonly do: 'archive plan'; readonly plan: DemoPlan }
@@ -69,11 +69,11 @@ interface StoryOptions {
 
 const day = 86_400;
 const hour = 3_600;
-/** This part of the customers comes in the first weeks, so that the first months are not empty. */
+/** This share of the customers signs up in the first weeks, so that the first months are not empty. */
 const launchShare = 0.25;
 const launchDays = 30;
 
-/** Everything that happens in the demo shop, in order of time. The same options tell the same story. */
+/** Everything that happens in the demo shop, in order of time. The same options always give the same story. */
 export function tellStory({ seed, customers, from, to }: StoryOptions): readonly Action[] {
   const dice = new Dice(createRandom(seed));
   const names = Object.keys(demoPlans) as DemoPlan[];
@@ -98,7 +98,7 @@ function signUpTime(
   return inWorkingHours(dice, at);
 }
 
-/** Most people are awake at these times of the day, somewhere. */
+/** Moves a time into the hours when most people are awake. */
 function inWorkingHours(dice: Dice, at: number): number {
   return Math.floor(at / day) * day + Math.floor(dice.between(6 * hour, 22 * hour));
 }
@@ -127,7 +127,7 @@ function customerStory(dice: Dice, life: Life): readonly Action[] {
       customer,
       name: `${first} ${last}`,
       email: `${first}.${last}.${number}@example.com`.toLowerCase(),
-      // These numbers belong to no one.
+      // These numbers are reserved for fiction.
       phone: dice.happens(0.3) ? `+120255501${String(customer % 100).padStart(2, '0')}` : null,
       externalId: externalIdOf(seed, customer),
     },
@@ -148,7 +148,7 @@ function subscriptionStory(
   const trialDays = dice.happens(0.35) ? 14 : 0;
   const begins = at + dice.whole(60, 1_800);
   const quantity = plan.startsWith('team') && dice.happens(0.4) ? dice.whole(2, 8) : 1;
-  // A trial without a card ends with its days.
+  // A trial without a card is not followed by a paid period.
   const card = trialDays > 0 && dice.happens(0.3) ? null : dice.pick(goodCards);
   const actions: Action[] = [{ at: begins, do: 'subscribe', customer, plan, quantity, trialDays, card }];
   if (card === null) return actions;
@@ -198,7 +198,7 @@ function purchases(dice: Dice, { customer, at, to }: Life, currency: Currency): 
     const boughtAt = inWorkingHours(dice, dice.between(at + day, to));
     const isDisputed = dice.happens(0.02);
     const last = isDisputed ? 'pm_card_createDispute' : dice.pick(goodCards);
-    const tries = dice.pick<readonly string[]>([
+    const cards = dice.pick<readonly string[]>([
       [[last], 88],
       [[dice.oneOf(declinedCards), last], 7],
       [[dice.oneOf(declinedCards)], 3],
@@ -209,7 +209,7 @@ function purchases(dice: Dice, { customer, at, to }: Life, currency: Currency): 
       currency,
       description: dice.oneOf(products),
     };
-    actions.push({ at: boughtAt, do: 'buy', customer, ...what, cards: tries });
+    actions.push({ at: boughtAt, do: 'buy', customer, ...what, cards });
     if (isDisputed && dice.happens(0.7)) {
       const evidence = dice.happens(0.5) ? 'winning_evidence' : 'losing_evidence';
       actions.push({ at: boughtAt + dice.whole(2, 8) * day, do: 'defend', customer, evidence });

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
-  answer,
   body,
   CurrencyFilter,
   CustomerIdFilter,
@@ -10,6 +9,7 @@ import {
   IdempotencyKey,
   NewMetadata,
   nullable,
+  response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
@@ -92,9 +92,9 @@ export function registerSubscriptionRoutes(
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
 ): void {
-  const toAnswer = (subscription: Subscription) =>
+  const toResponse = (subscription: Subscription) =>
     subscriptionView(subscription, entitlements.isEntitled(subscription));
-  addWrites(new ApiRoutes(app, 'subscriptions'), subscriptions, toAnswer);
+  addWrites(new ApiRoutes(app, 'subscriptions'), subscriptions, toResponse);
   registerReadRoutes(app, {
     noun: 'subscription',
     plural: 'subscriptions',
@@ -108,14 +108,14 @@ export function registerSubscriptionRoutes(
     },
     list: (request) => subscriptions.list(request),
     read: (id) => subscriptions.read(id),
-    toAnswer,
+    toResponse,
   });
 }
 
 function addWrites(
   routes: ApiRoutes,
   subscriptions: SubscriptionService,
-  toAnswer: (subscription: Subscription) => Static<typeof SubscriptionSchema>,
+  toResponse: (subscription: Subscription) => Static<typeof SubscriptionSchema>,
 ): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'write',
@@ -132,7 +132,7 @@ function addWrites(
       trialPeriodDays: 0,
     }),
     response: {
-      201: answer('The new subscription and the client secret of its first invoice.', CreatedSchema, {
+      201: response('The new subscription and the client secret of its first invoice.', CreatedSchema, {
         subscription: subscriptionExample,
         clientSecret: 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH',
         setupClientSecret: null,
@@ -141,14 +141,14 @@ function addWrites(
     failures: ['not_found', 'plan_archived', 'already_subscribed', 'promotion_code_invalid'],
     callsProcessor: true,
     run: (request, key) => subscriptions.create(newSubscriptionOf(request.body), key),
-    toAnswer: ({ subscription, ...secrets }) => ({ subscription: toAnswer(subscription), ...secrets }),
+    toResponse: ({ subscription, ...secrets }) => ({ subscription: toResponse(subscription), ...secrets }),
   });
   routes.add(`DELETE ${path}/:id`, {
     scope: 'write',
     operationId: 'cancelSubscription',
     summary: 'Cancel a subscription immediately',
     response: {
-      200: answer('The canceled subscription.', SubscriptionSchema, {
+      200: response('The canceled subscription.', SubscriptionSchema, {
         ...subscriptionExample,
         status: 'canceled',
         canceledAt: '2026-11-20T12:00:00.000Z',
@@ -157,7 +157,7 @@ function addWrites(
     },
     failures: ['subscription_busy'],
     callsProcessor: true,
-    run: async ({ params }) => toAnswer(await subscriptions.cancel(params.id)),
+    run: async ({ params }) => toResponse(await subscriptions.cancel(params.id)),
   });
 }
 

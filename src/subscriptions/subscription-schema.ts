@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, MetadataAnswer, nullable } from '../http/docs/api-schema.ts';
+import { DateTime, Id, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { subscriptionStatuses } from '../model/subscription.ts';
 
@@ -61,7 +61,7 @@ export const SubscriptionSchema = component('Subscription', {
   ),
   discount: nullable(DiscountSchema),
   pendingChange: nullable(PendingChangeSchema),
-  metadata: MetadataAnswer,
+  metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
 });

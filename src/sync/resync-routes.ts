@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, body, DateTime, Id, nullable } from '../http/docs/api-schema.ts';
+import { body, DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { resources } from '../model/facts.ts';
@@ -66,7 +66,7 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
       'Compares every object with the processor, or those of one customer, and corrects what differs. It runs after ' +
       'the response, one at a time: follow it with GET. Safe at any time, and safe to repeat.',
     body: body(CreateBody, { customerId: example.id }),
-    response: { 202: answer('The resync, running.', ResyncSchema, example) },
+    response: { 202: response('The resync, running.', ResyncSchema, example) },
     failures: ['not_found', 'resync_running'],
     run: async (request) => toResponse(await runs.start(request.body.customerId ?? null)),
   });
@@ -75,14 +75,14 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
     operationId: 'listResyncs',
     summary: 'List resyncs, newest first',
     description: 'The last 50.',
-    response: { 200: answer('The resyncs.', ResyncListSchema, { data: [example] }) },
+    response: { 200: response('The resyncs.', ResyncListSchema, { data: [example] }) },
     run: async () => ({ data: (await runs.list()).map(toResponse) }),
   });
   routes.add(`GET ${path}/:id`, {
     scope: 'operate',
     operationId: 'getResync',
     summary: 'Get a resync with its progress',
-    response: { 200: answer('The resync.', ResyncSchema, example) },
+    response: { 200: response('The resync.', ResyncSchema, example) },
     run: async ({ params }) => toResponse(await runs.read(params.id)),
   });
 }

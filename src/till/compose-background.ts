@@ -16,11 +16,13 @@ const retentionDelayMs = 3_600_000;
 const erasureDelayMs = 60_000;
 /** Indexes are missing only after an upgrade. */
 const indexDelayMs = 3_600_000;
-/** The end of a grace period has its event within half a minute. */
+/** The event for the end of a grace period is written within half a minute. */
 const dueEventsDelayMs = 20_000;
-/** Secrets need it only after EVENT_SECRET_KEYS changed. A process with the earlier keys may write some a little later. */
+/**
+ * Only needed after EVENT_SECRET_KEYS changed. A process with the previous keys may still write secrets a little later.
+ */
 const secretsDelayMs = 3_600_000;
-/** Requests count the newest events themselves. This keeps their number small. */
+/** Requests count the newest events themselves. This keeps the number of uncounted events small. */
 const overviewDelayMs = 10_000;
 
 interface BackgroundParts {

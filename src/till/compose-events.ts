@@ -51,9 +51,9 @@ export interface EventSettings {
   readonly allowPrivate: boolean;
   /** Whether endpoints may be on this machine, and use http. */
   readonly allowLoopback?: boolean | undefined;
-  /** Encrypt the secrets of endpoints in the database. The first is for new ones. */
+  /** These keys encrypt the secrets of endpoints in the database. The first encrypts new ones. */
   readonly secretKeys: readonly string[];
-  /** In place of DNS, for tests. */
+  /** Replaces DNS in tests. */
   readonly resolve?: Resolve | undefined;
   /** How long an attempt may take, for tests. */
   readonly attemptTimeoutMs?: number | undefined;

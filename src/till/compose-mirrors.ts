@@ -46,7 +46,7 @@ interface ComposedParts extends MirrorParts {
   readonly logger: Logger;
 }
 
-/** The mirrors of one processor. Any number of them can work on the same rows. */
+/** The mirrors of one processor. Several sets of mirrors can work on the same rows. */
 export function composeMirrors(parts: ComposedParts, stores: Stores) {
   const customers = new CustomerMirror({
     ...parts,
@@ -80,7 +80,7 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
   return { mirrors, lostCustomers };
 }
 
-/** An import works on the same rows, through mirrors that take every object for Till's own. */
+/** An import works on the same rows, through mirrors that adopt every object. */
 export function composeImport(
   parts: ComposedParts & { readonly ownerLock: OwnerLock },
   stores: Stores,

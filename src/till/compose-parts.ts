@@ -26,10 +26,10 @@ import type { Config } from './config.ts';
 export const closeTimeoutMs = 5_000;
 /** Metrics exist before the processor does. */
 export const metricLabels = { eventTypes: [...eventTypes, 'other'], mirrors: resources };
-/** The embedded server's own shutdown escalates, and ends within this time. */
+/** The embedded server's own shutdown escalates, and finishes within this time. */
 const postgresStopTimeoutMs = 30_000;
 /** Half a minute in total, the longest that a database container needs to start. */
-const databaseTriesMax = 30;
+const databaseAttemptsMax = 30;
 const databaseRetryDelayMs = 1_000;
 const webhookSecretBytes = 24;
 /** The sandbox accepts any test key. */
@@ -79,10 +79,10 @@ async function findRunningDatabase({ config, shutdown }: Start): Promise<Databas
   return embedded(postgres.url);
 }
 
-/** Ways to one database. */
+/** The addresses of one database. */
 interface DatabaseAddresses {
   readonly url: string;
-  /** For what needs a session of its own: locks that outlive a transaction, migrations, indexes. */
+  /** For work that needs its own session: locks that outlive a transaction, migrations, indexes. */
   readonly directUrl: string;
   readonly poolMode: PoolMode;
 }
@@ -129,19 +129,19 @@ function migrateWhenReachable({ directUrl: url }: DatabaseAddresses, start: Star
 
 /** A database that starts together with the service may need longer. */
 async function whenReachable<T>({ config, logger }: Start, work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempts = 1; ; attempts += 1) {
     try {
       return await work();
     } catch (error) {
       if (!isUnavailable(error)) throw error;
-      if (tries >= databaseTriesMax) throw explainUnavailable(error, config);
-      logger.warn({ err: error, tries }, 'database unavailable; retry scheduled');
+      if (attempts >= databaseAttemptsMax) throw explainUnavailable(error, config);
+      logger.warn({ err: error, attempts }, 'database unavailable; retry scheduled');
       await setTimeout(databaseRetryDelayMs);
     }
   }
 }
 
-/** Quotes the reason: for a pooler that is up, a database or user that it does not know is the same as an outage. */
+/** Quotes the reason: a pooler reports an unknown database or user in the same way as an outage. */
 function explainUnavailable(error: unknown, { databaseUrl, databaseDirectUrl }: Config): Error {
   const addresses = [databaseUrl, databaseDirectUrl].filter((url) => url !== undefined).map(describeAddress);
   const variables = databaseDirectUrl === undefined ? 'DATABASE_URL' : 'DATABASE_URL or DATABASE_DIRECT_URL';
@@ -169,7 +169,7 @@ interface OpenedProcessor {
   readonly sandbox?: SandboxControl | undefined;
 }
 
-/** The processor for the configured key; without a key, the sandbox, which sends its webhooks to `till`. */
+/** The processor for the configured processor key. Without one, the sandbox, which sends its webhooks to `till`. */
 export async function openProcessor(
   start: Start,
   metrics: Metrics,
@@ -187,7 +187,7 @@ export async function openProcessor(
     allowedHosts: config.processor.sandboxHosts,
     dataDir: config.dataDir,
     webhook: {
-      // Known only once the service listens, which happens after the processor has started.
+      // Known only once the service listens, after the processor has started.
       get url() {
         return `${till.url}/webhooks/processor`;
       },
@@ -227,7 +227,7 @@ export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: Befor
   return { processor, name: `sandbox at ${apiBase.origin}`, sandbox: control };
 }
 
-/** What is doubtful about the processor's key and address. */
+/** Warnings about the processor key and address. */
 export function processorKeyWarnings({ processor, production }: Config) {
   if (processor.secretKey === undefined) return [];
   return checkProcessorKeys({
@@ -273,7 +273,7 @@ function connectProcessor(
   return processor;
 }
 
-/** A URL without its credentials, neither those before the host nor those in the parameters. */
+/** A URL without credentials: neither before the host nor in the parameters. */
 export function describeAddress(text: string): string {
   return text.replace(/\?.*/s, '').replace(/\/\/.*@/s, '//');
 }

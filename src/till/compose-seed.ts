@@ -27,7 +27,9 @@ const yearSeconds = 365 * 86_400;
 const stopTimeoutMs = 30_000;
 /** Each run counts many events, and no other process writes any. */
 const overviewRunsMax = 1_000;
-/** Nothing is lost if the machine fails: the data is synced before it takes its place. A short log keeps it small. */
+/**
+ * No sync is needed while it is written: the data is synced before it is moved into place. A short log keeps it small.
+ */
 const fastSettings = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -44,7 +46,7 @@ export interface SeedOptions {
   readonly add: boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Called with the part that is done. */
+  /** Called with the fraction that is done. */
   readonly report: (done: number) => void;
 }
 
@@ -54,7 +56,7 @@ export interface Seeded {
   readonly counts: Readonly<
     Record<'customers' | 'plans' | 'subscriptions' | 'payments' | 'invoices', number>
   >;
-  /** Where the earlier database is. Undefined if there was none. */
+  /** Where the previous database is. Undefined if there was none. */
   readonly aside: string | undefined;
 }
 
@@ -66,11 +68,11 @@ export async function seedDemoData(options: SeedOptions): Promise<Seeded> {
     if (!options.add && (await exists(join(held.path, 'sandbox', 'journal.jsonl')))) throw otherData();
     const folder = await DemoFolder.create({ dataDir: held.path, logger, signal });
     try {
-      const made = await fillFolder(options, folder.path);
+      const created = await fillFolder(options, folder.path);
       const aside = await folder.finish();
-      // Without other data, there is nothing in it to return to.
+      // A database without other data is not worth keeping.
       if (aside !== undefined && !options.add) await rm(aside, { recursive: true, force: true });
-      return { ...made, aside: options.add ? aside : undefined };
+      return { ...created, aside: options.add ? aside : undefined };
     } catch (error) {
       await folder.remove();
       throw error;
@@ -100,13 +102,13 @@ async function fillFolder(options: SeedOptions, dataDir: string) {
     await refuseOtherData(services, options);
     const shopper = new Shopper({ sandboxUrl: sandbox.url, secretKey: sandboxKey });
     const performer = new Performer({ services, shopper });
-    const made = await makeYear(
+    const created = await createYear(
       { ...options, services, processor, control, clock, performer },
       opened.database,
     );
     await sandbox.save(dataDir);
     if (!(await shutdown.run())) throw new SeedError('The database or the sandbox did not stop. Try again.');
-    return made;
+    return created;
   } finally {
     await shutdown.run();
   }
@@ -118,7 +120,10 @@ function configOf(config: Config, databaseUrl: string, apiBase: string): Config 
   return { ...config, databaseUrl, processor };
 }
 
-/** Where the service will have its sandbox, so that the links in invoices work then. Unknown if it takes any free port. */
+/**
+ * The address at which the service will run its sandbox, so that links in invoices work. Unknown if it takes any free
+ * port.
+ */
 function sandboxUrlOf({ processor: { sandboxPort } }: Config): string | undefined {
   return sandboxPort === 0 ? undefined : `http://127.0.0.1:${sandboxPort}`;
 }
@@ -128,7 +133,7 @@ async function refuseOtherData(services: Services, { add, seed }: SeedOptions): 
   const one = { limit: 1, filters: {} };
   const known = await customers.list({ limit: 1, filters: { externalId: externalIdOf(seed, 0) } });
   if (known.data.length > 0)
-    throw new SeedError(`The demo data of seed ${seed} is there already. Choose another one with --seed.`);
+    throw new SeedError(`The demo data of seed ${seed} already exists. Choose another seed with --seed.`);
   if (add) return;
   const [someCustomers, somePlans, somePayments] = await Promise.all([
     customers.list(one),
@@ -140,13 +145,13 @@ async function refuseOtherData(services: Services, { add, seed }: SeedOptions): 
 
 function otherData(): SeedError {
   return new SeedError(
-    'DATA_DIR holds other data. With --add the demo data is added to it; or use another DATA_DIR.',
+    'DATA_DIR holds other data. Add the demo data to it with --add, or use another DATA_DIR.',
   );
 }
 
 type YearParts = SeedOptions & Parameters<typeof liveYear>[0] & { readonly services: Services };
 
-async function makeYear(parts: YearParts, database: Database): Promise<Omit<Seeded, 'aside'>> {
+async function createYear(parts: YearParts, database: Database): Promise<Omit<Seeded, 'aside'>> {
   const { services, control, clock, seed, customers } = parts;
   const to = Math.floor(Date.now() / 1_000);
   const from = to - yearSeconds;
@@ -154,7 +159,7 @@ async function makeYear(parts: YearParts, database: Database): Promise<Omit<Seed
   const isFirst = !(await backdating.hasEvents(database));
   // The numbers begin before the first event.
   await followEvents(services);
-  await control.ask({ method: 'POST', path: '/clock', body: { to: from } });
+  await control.request({ method: 'POST', path: '/clock', body: { to: from } });
   clock.set(from);
   await liveYear(parts, tellStory({ seed, customers, from, to }), { from, to });
   if (isFirst) {

@@ -71,9 +71,9 @@ interface ServiceParts {
   readonly config: Pick<Config, 'webhookRetentionDays' | 'entitlementGraceDays'> & {
     readonly events: EventSettings;
   };
-  /** Demo data is created at another time. */
+  /** Demo data uses another clock. */
   readonly clock?: Clock | undefined;
-  /** Tests stop at one. */
+  /** Tests stop the process at one of them. */
   readonly crashPoints?: CrashPoints | undefined;
   /** Tests set a shorter wait for the turn of a write. */
   readonly turnWaitMs?: number | undefined;
@@ -126,7 +126,7 @@ export function composeServices(given: ServiceParts) {
     parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
     await endpoints.measureDeliveries();
   };
-  /** Waits for the work that continues after responses: completing claims, and the worker if it was started. */
+  /** Waits for work that continues after responses were sent: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
     const parts = [idempotency, webhooks.worker, webhooks.resyncRuns, eventFeed, endpoints.dispatcher];
     await Promise.all(parts.map((part) => part.stop()));

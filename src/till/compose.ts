@@ -43,7 +43,7 @@ const drainTimeoutMs = 15_000;
 
 export interface Till {
   readonly facts: WelcomeFacts;
-  /** Reloads the key file; returns the number of valid keys. */
+  /** Reloads the file of API keys; returns the number of valid ones. */
   readonly reloadKeys: () => Promise<number>;
   /** Stops everything in order; true if every part stopped in time. */
   readonly stop: () => Promise<boolean>;
@@ -160,7 +160,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
   return app;
 }
 
-/** Starts before the first request, and ends after the last one. */
+/** Starts before the first request, and stops after the last one. */
 function refreshKeys({ logger, shutdown }: Omit<Start, 'config'>, { keys }: Services): void {
   const repeater = new Repeater({
     name: 'API keys',
@@ -181,12 +181,12 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
 }
 
 /**
- * Keeps serving for a while, so that load balancers stop sending requests and clients, told to close their connections,
+ * Keeps serving for a while, so that load balancers stop sending requests, and clients, whose connections are closed,
  * reconnect to another process. Then accepts nothing new, and waits for requests in progress, up to a limit.
  */
 async function closeApp(app: FastifyInstance, stopDelayMs: number): Promise<void> {
   await setTimeout(stopDelayMs);
-  // Runs just after the arrived data was read: a connection whose request has not been read yet would look idle.
+  // Runs just after incoming data was read: before that, a connection with an unread request would look idle.
   await setImmediate();
   const expired = new AbortController();
   const limit = setTimeout(drainTimeoutMs, undefined, { signal: expired.signal }).then(

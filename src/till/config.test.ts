@@ -153,7 +153,7 @@ test('secrets never appear in a mistake', () => {
   );
 });
 
-test('a direct address of the database is of no use without the other one', () => {
+test('a direct address of the database is refused without the other address', () => {
   const direct = { DATABASE_DIRECT_URL: 'postgres://till@db/till' };
   assert.match(mistakesOf(direct)[0] ?? '', /^DATABASE_URL is not set: .*unset DATABASE_DIRECT_URL/);
   assert.equal(
@@ -189,7 +189,7 @@ test('production names each missing variable and accepts a complete set', () => 
   }
 });
 
-test('production refuses keys shorter than 24 characters, without showing them', () => {
+test('production refuses API keys shorter than 24 characters, without showing them', () => {
   const short = '0123456789abcdef0123456';
   assert.deepEqual(mistakesOf({ ...production, API_KEYS: `shop:${short}`, API_KEY: `${short}7` }), [
     'API_KEYS, key shop (hidden, 23 characters); allowed when NODE_ENV=production: 24 characters or more',

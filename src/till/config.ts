@@ -10,12 +10,12 @@ export interface Config {
   readonly role: (typeof settings.ROLE.choices)[number];
   readonly host: string;
   readonly port: number;
-  /** Keys from the environment and from a file; both may be set. If neither is set, a key is generated. */
+  /** API keys from the environment and from a file; both may be set. If neither is set, an API key is generated. */
   readonly apiKeys: readonly ApiKey[];
   readonly apiKeysFile: string | undefined;
   /** Undefined: the embedded PostgreSQL. */
   readonly databaseUrl: string | undefined;
-  /** Set if `databaseUrl` leads to a pooler that shares sessions: the way to PostgreSQL itself. */
+  /** The address of PostgreSQL itself. Set if `databaseUrl` leads to a pooler that shares sessions. */
   readonly databaseDirectUrl: string | undefined;
   readonly databasePoolSize: number;
   /** Undefined: the in-process cache. */
@@ -45,9 +45,9 @@ interface EventConfig {
   readonly retentionDays: number;
   /** Whether event endpoints may be inside private networks, and use http. */
   readonly allowPrivate: boolean;
-  /** Whether event endpoints may be on this machine: where applications run while they are developed. */
+  /** Whether event endpoints may be on this machine, for development. */
   readonly allowLoopback: boolean;
-  /** Encrypt the secrets of event endpoints. Empty: they are stored as they are. */
+  /** These keys encrypt the secrets of event endpoints. Empty: the secrets are stored unencrypted. */
   readonly secretKeys: readonly string[];
 }
 
@@ -160,7 +160,7 @@ function readKeys(env: EnvironmentReader, name: string, production: boolean): re
   return keys;
 }
 
-/** A short key could be guessed by who has a copy of the database. */
+/** A person with a copy of the database could guess a short key. */
 const secretKeyLengthMin = 32;
 
 function readSecretKeys(env: EnvironmentReader): readonly string[] {
@@ -205,7 +205,7 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
 function refuseDefaults(env: EnvironmentReader): void {
   const why = 'required when NODE_ENV=production';
   if (!env.has('API_KEYS') && !env.has('API_KEY') && !env.has('API_KEYS_FILE')) {
-    env.missing('API_KEYS', `${why}, where no key is generated`);
+    env.missing('API_KEYS', `${why}, where no API key is generated`);
   }
   if (!env.has('DATABASE_URL')) env.missing('DATABASE_URL', `${why}, where there is no embedded PostgreSQL`);
   if (!env.has('REDIS_URL')) env.missing('REDIS_URL', `${why}; use memory:// for a single process`);

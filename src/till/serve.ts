@@ -6,7 +6,7 @@ import { startTill, type Till } from './compose.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import { welcome } from './welcome.ts';
 
-/** Runs the service until a signal stops it, and returns the exit code. The process must end with it. */
+/** Runs the service until a signal stops it. Returns the exit code, with which the process must end. */
 export async function serve(environment: Record<string, string | undefined>): Promise<number> {
   const config = readConfig(environment);
   if (config === undefined) return 1;
@@ -14,12 +14,12 @@ export async function serve(environment: Record<string, string | undefined>): Pr
   const terminal = { isTTY: process.stdout.isTTY, environment };
   const logger = createLogger(config.logLevel, formatLog(output, config, terminal));
   process.on('uncaughtException', (error) => {
-    // Not `fatal`: that level waits until everything is written, forever if nothing can be.
+    // Not `fatal`: that level waits until everything is written, which may be forever.
     logger.error({ err: error }, 'uncaught error');
     process.exit(1);
   });
 
-  // A closed terminal ends the service, unless SIGHUP reloads the key file.
+  // A closed terminal ends the service, unless SIGHUP reloads the file of API keys.
   const signals: readonly NodeJS.Signals[] =
     config.apiKeysFile === undefined ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : ['SIGTERM', 'SIGINT'];
   const stopRequested = onStopSignal(signals, logger);

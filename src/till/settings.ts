@@ -3,9 +3,9 @@ import { logFormats, logLevels } from '../platform/logger.ts';
 interface Declaration {
   /** What it means, in one line of Markdown for the tables of settings. */
   readonly about: string;
-  /** What happens without it, in words, where no value stands in its place. */
+  /** What happens without it, in words, if there is no default value. */
   readonly unset?: string;
-  /** The default with NODE_ENV=production, if it is another one. */
+  /** The default with NODE_ENV=production, if it differs. */
   readonly productionDefault?: number;
   /** Whether it contains a key or a password. */
   readonly isSecret?: true;
@@ -44,9 +44,9 @@ export const settings = {
     unset: 'generated, kept in `DATA_DIR/api-key`',
     isSecret: true,
     about:
-      'comma-separated keys for `x-api-key`, of 24 characters or more in production; an entry may be `name:key`; logs show the name',
+      'comma-separated API keys for `x-api-key`, of 24 characters or more in production; an entry may be `name:key`; logs show the name',
   },
-  API_KEY: { isSecret: true, about: 'one more key' },
+  API_KEY: { isSecret: true, about: 'one additional API key' },
   API_KEYS_FILE: { about: 'a file with one entry per line, reloaded on SIGHUP' },
   DATABASE_URL: {
     unset: 'embedded PostgreSQL in `DATA_DIR`',
@@ -62,7 +62,7 @@ export const settings = {
     default: 10,
     min: 1,
     max: 1_000,
-    about: 'connections per process, plus one that shows other processes that this one is running',
+    about: 'connections per process, plus one with which a process shows the others that it is running',
   },
   REDIS_URL: {
     unset: 'in-process cache (`memory://`)',
@@ -74,7 +74,7 @@ export const settings = {
     unset: 'embedded sandbox',
     isSecret: true,
     about:
-      "the processor's secret or restricted API key; it must belong to the account and mode that the database knows",
+      'the processor key, secret or restricted; it must belong to the account and mode that the database is bound to',
   },
   PROCESSOR_WEBHOOK_SECRET: {
     unset: 'with the sandbox: generated',
@@ -89,17 +89,17 @@ export const settings = {
     default: 200,
     min: 1,
     max: 10_000,
-    about: 'concurrent calls to the processor; beyond that requests get 503 at once',
+    about: 'concurrent calls to the processor; further requests get 503 at once',
   },
   SANDBOX_PORT: {
     default: 3001,
     min: 0,
     max: 65_535,
-    about: 'where the sandbox listens on 127.0.0.1, also with its pages',
+    about: 'the port on which the sandbox and its pages listen, on 127.0.0.1',
   },
   SANDBOX_ALLOWED_HOSTS: {
     about:
-      'comma-separated host names under which the controls of the sandbox may be called, besides `localhost`',
+      'comma-separated host names, besides `localhost`, under which the controls of the sandbox may be called',
   },
   LOG_LEVEL: { default: 'info', choices: logLevels, about: 'what is logged: this level and those above it' },
   LOG_FORMAT: {
@@ -112,7 +112,7 @@ export const settings = {
     min: 0,
     max: 100_000_000,
     about:
-      'requests to `/api/v1` per name of a key; `0` turns the limit off. Wrong keys: always 60 per address',
+      'requests to `/api/v1` for all API keys with the same name; `0` turns the limit off. Requests with invalid API keys: always 60 per address',
   },
   TRUST_PROXY: { about: 'trusted proxies for `X-Forwarded-For`: addresses, CIDR blocks, `loopback`' },
   WEBHOOK_RETENTION_DAYS: {
@@ -132,7 +132,7 @@ export const settings = {
   },
   EVENT_RETENTION_DAYS: {
     default: 90,
-    // Retries take three days, so a week is the least with which no event is lost while it is retried.
+    // Retries take three days, so with a week no event is deleted while it is retried.
     min: 7,
     max: 36_500,
     about: 'how long events and their deliveries are kept; at least 7',
@@ -146,7 +146,7 @@ export const settings = {
   EVENT_SECRET_KEYS: {
     isSecret: true,
     about:
-      'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database, also those that are stored already; the first encrypts, all decrypt',
+      'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database, including those already stored; the first encrypts, all decrypt',
   },
   CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
   STOP_DELAY_SECONDS: {

@@ -11,7 +11,7 @@ const facts = {
   hasConsole: true,
 };
 
-test('a new key is shown once, and later only its path', () => {
+test('a new API key is shown once, and later only its path', () => {
   const first = welcome({ ...facts, generatedKey: { path: '.till/api-key', newKey: 'till_secret' } });
   assert.ok(first.includes('till_secret') && first.includes('.till/api-key'));
   const second = welcome({ ...facts, generatedKey: { path: '.till/api-key', newKey: undefined } });

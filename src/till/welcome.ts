@@ -25,7 +25,7 @@ export function welcome(facts: WelcomeFacts): string {
   return lines.join('\n');
 }
 
-/** Works when pasted. It reads the key from its file, so that the key stays out of the shell's history. */
+/** A command to paste. It reads the API key from its file, so that the key stays out of the shell's history. */
 function curlLine({ url, servesApi, generatedKey }: WelcomeFacts): string {
   if (!servesApi || generatedKey === undefined) return `curl ${url}/health`;
   const path = `'${generatedKey.path.replaceAll("'", "'\\''")}'`;

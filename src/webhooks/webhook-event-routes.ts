@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { answer, DateTime, nullable, PageQuery, pageOf } from '../http/docs/api-schema.ts';
+import { DateTime, nullable, PageQuery, pageOf, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { type WebhookEvent, webhookEventStates } from '../model/webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
@@ -79,7 +79,7 @@ export function registerWebhookEventRoutes(app: FastifyInstance, events: Webhook
     summary: 'Process all failed webhook events again',
     description: 'At most 1,000, oldest first. Repeat the request while `hasMore` is true.',
     response: {
-      200: answer('How many are pending again.', ReplayedSchema, { replayed: 12, hasMore: false }),
+      200: response('How many are pending again.', ReplayedSchema, { replayed: 12, hasMore: false }),
     },
     run: () => events.replayFailed(),
   });
@@ -90,7 +90,7 @@ export function registerWebhookEventRoutes(app: FastifyInstance, events: Webhook
     description: 'Safe at any time: Till applies an event only if it contains something new.',
     params: Params,
     response: {
-      200: answer('The event, pending again.', EventSchema, { ...example, state: 'pending', attempts: 0 }),
+      200: response('The event, pending again.', EventSchema, { ...example, state: 'pending', attempts: 0 }),
     },
     run: async ({ params }) => toResponse(await events.replay(params.id)),
   });
@@ -103,7 +103,7 @@ function addReads(routes: ApiRoutes, events: WebhookEventService): void {
     summary: 'List webhook events, newest first',
     query: ListQuery,
     response: {
-      200: answer('One page of events.', EventPageSchema, {
+      200: response('One page of events.', EventPageSchema, {
         data: [example],
         total: 1,
         totalCapped: false,
@@ -122,7 +122,7 @@ function addReads(routes: ApiRoutes, events: WebhookEventService): void {
     summary: 'Get a webhook event with its payload',
     params: Params,
     response: {
-      200: answer('The event with its payload.', EventWithPayloadSchema, {
+      200: response('The event with its payload.', EventWithPayloadSchema, {
         ...example,
         apiVersion: '2026-10-28.endive',
         payload: { id: example.id, object: 'event', type: example.type },

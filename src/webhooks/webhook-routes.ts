@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../errors.ts';
 import { bodyFailures, commonFailures } from '../http/api-routes.ts';
-import { answer } from '../http/docs/api-schema.ts';
+import { response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -38,7 +38,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
             'API key.',
           security: [],
           response: {
-            200: answer('The event is stored durably.', ReceivedSchema, {
+            200: response('The event is stored durably.', ReceivedSchema, {
               received: true,
               duplicate: false,
             }),

@@ -58,12 +58,12 @@ test('a run that was killed has changed nothing, and can be repeated', async () 
 test('demo data is added to other data only on request, and the data of a seed once', async () => {
   const refused = await seed('--seed', '2');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /^till: DATA_DIR holds other data\. With --add/);
+  assert.match(refused.stderr, /^till: DATA_DIR holds other data\. Add/);
   const added = await seed('--seed', '2', '--customers', '3', '--add');
   assert.deepEqual([added.code, added.stderr], [0, '']);
   assert.ok(existsSync(JSON.parse(added.stdout).aside), 'the database without it is kept');
   const again = await seed('--seed', '2', '--add');
-  assert.match(again.stderr, /demo data of seed 2 is there already/);
+  assert.match(again.stderr, /demo data of seed 2 already exists/);
   assert.deepEqual(
     (await readdir(join(dataDir, 'postgres'))).filter((name) => name.includes('unfinished')),
     [],

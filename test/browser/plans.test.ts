@@ -81,7 +81,7 @@ browserTest('a plan can be edited and archived', async ({ page, till, open }) =>
     { name: 'Bronze 2027', features: { support: 'email' }, metadata: { edition: '2027' } },
   );
   await page.getByRole('button', { name: 'Archive' }).click();
-  await dialog.getByText(/Existing subscriptions go on: they renew at the same price/).waitFor();
+  await dialog.getByText(/Existing subscriptions continue: they renew at the same price/).waitFor();
   await dialog.getByRole('button', { name: 'Archive plan' }).click();
   await page.getByRole('button', { name: 'Archive' }).waitFor({ state: 'detached' });
   assert.equal((await read()).active, false);

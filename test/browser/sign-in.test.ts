@@ -19,7 +19,7 @@ browserTest('a wrong key is refused with a reason, and nothing is kept', async (
   await expectAccessible(page);
   await page.getByLabel('API key').fill('wrong');
   await page.getByLabel('API key').press('Enter');
-  const alert = page.getByRole('alert').getByText('This key is not valid');
+  const alert = page.getByRole('alert').getByText('This API key is not valid');
   await alert.waitFor();
   await expectAccessible(page);
   // A word processor turns quotes into characters that no header can carry.

@@ -98,7 +98,7 @@ browserTest('a charge that needs authentication leaves the change waiting', asyn
     /^A change to 2 × Gold waits: the customer has to authenticate its payment\.$/,
   ).waitFor();
   await page.getByRole('button', { name: 'Drop the pending change' }).click();
-  await page.getByText(/is not made\. Its invoice is voided\./).waitFor();
+  await page.getByText(/is dropped\. Its invoice is voided\./).waitFor();
   await page.getByRole('button', { name: 'Drop the change' }).click();
   await banner(page, /2 × Gold/).waitFor({ state: 'detached' });
 });

@@ -92,7 +92,7 @@ browserTest('a subscription can be canceled at its period’s end, kept, and can
   );
   await page.getByText(/^Ends on /).waitFor({ state: 'detached' });
   assert.equal((await read()).cancelAtPeriodEnd, false);
-  await act('Cancel now', /Nothing is refunded, also not for the rest of the period until /);
+  await act('Cancel now', /Nothing is refunded, not even for the rest of the period until /);
   await page.getByRole('button', { name: 'Cancel now' }).waitFor({ state: 'detached' });
   assert.equal((await read()).status, 'canceled');
   assert.deepEqual(writes, ['PATCH', 'PATCH', 'DELETE']);

@@ -109,7 +109,7 @@ test('secrets of event endpoints that are not encrypted with the first key are c
   assert.deepEqual(await textsOf(String(keys[1])), [`warning: ${yet}: 2.`]);
   assert.deepEqual(await textsOf(keys.join(',')), [`warning: ${yet}: 3.`]);
   assert.deepEqual(await textsOf(String(keys[0])), [
-    'problem: Secrets of event endpoints that no key of EVENT_SECRET_KEYS decrypts: 1.',
+    'problem: Secrets of event endpoints that no key in EVENT_SECRET_KEYS decrypts: 1.',
     `warning: ${yet}: 2.`,
   ]);
 });

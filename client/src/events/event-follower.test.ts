@@ -5,7 +5,7 @@ import type { FollowOptions } from './event-follower.ts';
 
 const stopped = new Error('stopped');
 
-/** A client without a delay of its own, whose reader is stopped by the third request. */
+/** A client without a delay. The third request stops its reader. */
 function startReader(respond: () => Promise<Response>, options: FollowOptions = {}) {
   const stop = new AbortController();
   const sentAtMs: number[] = [];
@@ -26,7 +26,7 @@ function startReader(respond: () => Promise<Response>, options: FollowOptions = 
   return { next: read(), sentAtMs };
 }
 
-test('a reader pauses between its requests, also if the client has no delay', async () => {
+test('a reader pauses between its requests, even if the client has no delay', async () => {
   const readers = [
     startReader(() => Promise.reject(new TypeError('fetch failed'))),
     // A service that is stopping does not wait for events.
@@ -35,7 +35,7 @@ test('a reader pauses between its requests, also if the client has no delay', as
   for (const { next, sentAtMs } of readers) {
     await assert.rejects(next, stopped);
     const [first = 0, , third = 0] = sentAtMs;
-    // Two pauses of 50 ms; a timer can end a millisecond early.
+    // Two pauses of 50 ms; a timer can fire a millisecond early.
     assert.ok(third - first >= 98, `${third - first} ms`);
   }
 });

@@ -7,9 +7,9 @@ import type { EventFilters, TillEvent } from './event-types.ts';
 
 /** Shorter than the minute after which proxies usually end a silent connection. */
 const waitSeconds = 25;
-/** What Till may take to answer after the wait. A connection that died silently is noticed after both. */
-const answerTimeoutMs = 15_000;
-/** Till waits before it answers without events. If it does so sooner than this, it is stopping. */
+/** How long Till may take to respond after the wait. A connection that died silently is noticed after both. */
+const responseTimeoutMs = 15_000;
+/** Till waits before it responds without events. If it responds sooner than this, it is stopping. */
 const quickMs = 1_000;
 /** Longer than Till ever asks to wait. A longer time is a mistake, and the next attempt harms nothing. */
 const delayMsMax = 300_000;
@@ -44,8 +44,8 @@ export type ReadEvents = (
 ) => Promise<{ readonly data: readonly TillEvent[]; readonly nextCursor: string | null }>;
 
 /**
- * All events, and then each new one when it happens: `for await` ends only with `break`, with an abort of the signal, or
- * with an error that waiting does not mend. It continues after its last event however often the connection breaks or
+ * All events, and then each new one when it happens: `for await` ends only with `break`, with an abort of the signal,
+ * or with an error that a retry cannot fix. It continues after its last event however often the connection breaks or
  * Till restarts, so that each event comes once, in order.
  */
 export class EventFollower implements AsyncIterable<TillEvent> {
@@ -62,8 +62,8 @@ export class EventFollower implements AsyncIterable<TillEvent> {
   }
 
   /**
-   * The place to continue after, for `after` of a later process: the id of the last event that the loop got, or of a later
-   * event that the filters did not select. Store it when you have handled that event.
+   * The cursor for `after` of a later process: the id of the last event that the loop got, or of a later event that the
+   * filters did not select. Store it when you have handled that event.
    */
   get cursor(): string | undefined {
     return this.#cursor;
@@ -91,7 +91,7 @@ export class EventFollower implements AsyncIterable<TillEvent> {
   async #readNext(): ReturnType<ReadEvents> {
     const { signal, types, objectId, customerId, onConnected } = this.#options;
     const query = { types, objectId, customerId, after: this.#cursor, limit };
-    const timeoutMs = waitSeconds * 1_000 + answerTimeoutMs;
+    const timeoutMs = waitSeconds * 1_000 + responseTimeoutMs;
     for (let attempts = 1; ; attempts += 1) {
       try {
         // After a failure, a response that comes at once shows that events arrive again.
@@ -102,7 +102,7 @@ export class EventFollower implements AsyncIterable<TillEvent> {
         if (attempts > 1) onConnected?.(true);
         return page;
       } catch (error) {
-        // A defect of Till, too, must not end a reader that runs for months.
+        // Even a defect of Till must not end a reader that runs for months.
         if (!isTemporary(error) && !isTillError(error, 'internal_error')) throw error;
         onConnected?.(false);
         const firstDelayMs = this.#connection.retryDelayMs;

@@ -8,7 +8,7 @@ const otherSecret = `whsec_${Buffer.from('another secret of 32 bytes .....').toS
 const body = JSON.stringify({ id: 'evt_1', type: 'payment.succeeded', data: { note: 'Zoë €' } });
 const now = new Date('2026-11-15T09:30:00Z');
 
-/** Headers as the reference implementation makes them. */
+/** Headers as the reference implementation creates them. */
 function sign(text: string, { at = now, by = [secret] }: { at?: Date; by?: readonly string[] } = {}) {
   return {
     'webhook-id': 'evt_1',
@@ -93,7 +93,7 @@ test('refuses a message that is older or newer than five minutes', async () => {
     );
 });
 
-test('names a header that is missing, and a signed body that is no event', async () => {
+test('names a header that is missing, and a signed body that is not an event', async () => {
   for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature'])
     assert.equal(await reasonOf({ headers: { ...sign(body), [name]: undefined } }), 'missing_header', name);
   for (const text of ['', 'null', '[]', '{"id":1}', '{"type":"x"}', '{'])

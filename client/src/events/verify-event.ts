@@ -21,7 +21,7 @@ export interface VerifyOptions {
   readonly now?: Date;
 }
 
-/** The request is not from Till, was changed on its way, or is too old. Answer it with 400. */
+/** The request is not from Till, was changed on its way, or is too old. Respond with 400. */
 export class TillVerificationError extends Error {
   override readonly name = 'TillVerificationError';
   readonly reason: 'missing_header' | 'invalid_timestamp' | 'invalid_signature' | 'invalid_body';
@@ -102,7 +102,7 @@ function findHeader(headers: Exclude<VerifyOptions['headers'], Headers>, name: s
   return Array.isArray(value) ? value[0] : value;
 }
 
-/** The signatures of version 1. Others are for other kinds of keys. */
+/** The signatures of version 1. Other versions use other kinds of keys. */
 function readSignatures(header: string): readonly Uint8Array<ArrayBuffer>[] {
   return header
     .split(' ')
@@ -120,7 +120,7 @@ function checkTime(
   throw new TillVerificationError(
     'invalid_timestamp',
     `The time of the message differs from the clock by more than ${toleranceSeconds} s. ` +
-      'It is a repetition of an old message, or the clock is wrong.',
+      'The message is an old one that was sent again, or the clock is wrong.',
   );
 }
 
@@ -135,7 +135,7 @@ function readEvent(body: Uint8Array): TillEvent {
   throw new TillVerificationError('invalid_body', 'The body is signed, but it is not an event of Till.');
 }
 
-/** Undefined if it is no base64. */
+/** Undefined if the text is not base64. */
 function fromBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   try {
     const binary = atob(text);

@@ -1,5 +1,5 @@
 import { isTillError } from '../errors.ts';
-import type { AnswerOf, BodyOf, ParamsPart, PathsWith, QueryOf } from '../operation-types.ts';
+import type { BodyOf, ParamsPart, PathsWith, QueryOf, ResponseOf } from '../operation-types.ts';
 import type { RequestOptions, WriteOptions } from '../options.ts';
 import type { Connection } from './connection.ts';
 
@@ -18,17 +18,17 @@ export class Api {
     path: P,
     { params, query }: ParamsPart<P> & { readonly query?: QueryOf<P> },
     options?: RequestOptions,
-  ): Promise<AnswerOf<P, 'get'>> {
+  ): Promise<ResponseOf<P, 'get'>> {
     const call = { method: 'GET', path, params: toRecord(params), query } as const;
     // The OpenAPI document, which the types come from, describes every response.
-    return (await this.connection.json(call, options)) as AnswerOf<P, 'get'>;
+    return (await this.connection.json(call, options)) as ResponseOf<P, 'get'>;
   }
 
   post<P extends PathsWith<'post'>>(
     path: P,
     call: ParamsPart<P> & { readonly body?: BodyOf<P, 'post'> },
     options?: WriteOptions,
-  ): Promise<AnswerOf<P, 'post'>> {
+  ): Promise<ResponseOf<P, 'post'>> {
     return this.#write('POST', path, call, options);
   }
 
@@ -36,7 +36,7 @@ export class Api {
     path: P,
     call: ParamsPart<P> & { readonly body: BodyOf<P, 'patch'> },
     options?: WriteOptions,
-  ): Promise<AnswerOf<P, 'patch'>> {
+  ): Promise<ResponseOf<P, 'patch'>> {
     return this.#write('PATCH', path, call, options);
   }
 
@@ -44,7 +44,7 @@ export class Api {
     path: P,
     call: ParamsPart<P> & { readonly body: BodyOf<P, 'put'> },
     options?: RequestOptions,
-  ): Promise<AnswerOf<P, 'put'>> {
+  ): Promise<ResponseOf<P, 'put'>> {
     return this.#write('PUT', path, call, options);
   }
 
@@ -52,7 +52,7 @@ export class Api {
     path: P,
     call: ParamsPart<P>,
     options?: RequestOptions,
-  ): Promise<AnswerOf<P, 'delete'>> {
+  ): Promise<ResponseOf<P, 'delete'>> {
     return this.#write('DELETE', path, call, options);
   }
 

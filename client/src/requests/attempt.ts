@@ -8,7 +8,7 @@ export interface Message {
 }
 
 /** A response that was read to its end. */
-export interface Answer {
+export interface ReadResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
@@ -16,13 +16,14 @@ export interface Answer {
 
 /**
  * Sends a request once. Throws a connection error, a timeout error, or the reason of the caller's signal. The timeout
- * includes reading the body. `AbortSignal.any` would be shorter, but a signal that lives long collects what it is given.
+ * includes reading the body. `AbortSignal.any` would be shorter, but a long-lived signal would keep every derived
+ * signal in memory.
  */
 export async function attempt(
   send: typeof fetch,
   { url, ...message }: Message,
   { timeoutMs, signal, call }: { timeoutMs: number; signal: AbortSignal | undefined; call: CallFacts },
-): Promise<Answer> {
+): Promise<ReadResponse> {
   signal?.throwIfAborted();
   const request = new AbortController();
   const end = () => request.abort(signal?.reason);
@@ -32,7 +33,7 @@ export async function attempt(
   );
   signal?.addEventListener('abort', end, { once: true });
   try {
-    // A redirect is not followed, so that the key goes only where the caller said.
+    // Follows no redirect, so that the API key is only sent to the configured address.
     const response = await send(url, { ...init(message), redirect: 'manual', signal: request.signal });
     return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {

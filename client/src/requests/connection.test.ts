@@ -15,7 +15,7 @@ const neverMs = 60_000;
 
 type Respond = (response: ServerResponse, count: number, request: IncomingMessage) => void;
 
-/** A server that answers as the test says, and a client of it. */
+/** A server that responds as the test says, and a client of it. */
 async function start(t: TestContext, respond: Respond, options: Partial<TillOptions> = {}) {
   const requests: IncomingMessage[] = [];
   const retries: Retry[] = [];
@@ -86,7 +86,7 @@ test('a POST or PATCH has one idempotency key for all its attempts, and other me
   for (const { headers } of requests) assert.equal(headers['x-api-key'], apiKey);
 });
 
-test('a key in the body, as the HTTP API allows it, is taken as the idempotency key', async (t) => {
+test('an idempotency key in the body, as the HTTP API allows it, is used', async (t) => {
   const { till, requests } = await start(t, ok);
   const withKey = { ...customer, idempotencyKey: 'order-2' };
   await till.customers.create(withKey);
@@ -149,7 +149,7 @@ test('Retry-After is obeyed, and a call whose time it exceeds fails at once', as
   assert.ok((retries[0]?.delayMs ?? 0) >= 1_000);
 });
 
-test('a server that does not answer meets the timeout of an attempt, and of the whole call', async (t) => {
+test('a server that does not respond meets the timeout of an attempt, and of the whole call', async (t) => {
   const { till } = await start(t, () => {});
   const one = await failureOf(
     till.customers.create(customer, { timeoutMs: 20, retries: 1, idempotencyKey: 'k' }),
@@ -180,7 +180,7 @@ test('an abort ends a call before it, during an attempt and during the wait for 
   assert.equal(await failureOf(busy.till.customers.get('cus', { signal: waiting.signal })), stopped);
 });
 
-test('a redirect is not followed, so that the key goes nowhere else', async (t) => {
+test('a redirect is not followed, so that the API key is sent nowhere else', async (t) => {
   const other = await start(t, ok);
   const { till } = await start(t, (response) => void response.writeHead(307, { location: other.url }).end());
   const error = await failureOf(till.customers.create(customer));
@@ -211,7 +211,7 @@ test('a problem cannot replace other fields of an error, and a field that is mis
   assert.notEqual(error.stack, 's');
 });
 
-test('health is an answer also if something is down, and a problem of the service is an error', async (t) => {
+test('health is a result even if something is down, and a problem of the service is an error', async (t) => {
   const down = { status: 'error', info: {}, error: {}, details: {} };
   const { till } = await start(t, (response, count) =>
     count === 1 ? answer(response, 503, down) : problem(response, 503, 'overloaded'),
@@ -231,7 +231,7 @@ test('a deletion whose first response was lost succeeds if the retry finds nothi
   assert.ok(isTillError(await failureOf(till.customers.delete('cus')), 'not_found'));
 });
 
-test('nothing listens: a connection error says so, and shows no key', async (t) => {
+test('nothing listens: a connection error says so, and shows no API key', async (t) => {
   const { till, server } = await start(t, ok);
   server.close();
   await once(server, 'close');

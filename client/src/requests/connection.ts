@@ -1,12 +1,12 @@
 import type { CallFacts } from '../errors.ts';
 import type { WriteOptions } from '../options.ts';
-import { type Answer, attempt } from './attempt.ts';
-import { readAnswer, requireSuccess } from './read-answer.ts';
+import { attempt, type ReadResponse } from './attempt.ts';
+import { readResponse, requireSuccess } from './read-response.ts';
 import { isTemporary, retryDelayMs } from './retry.ts';
 import { limitsOf, type Settings } from './settings.ts';
 import { wait } from './wait.ts';
 
-/** A timer can end this much early. An attempt needs more. */
+/** A timer can fire this much early. An attempt with less time left is pointless. */
 const leastTimeMs = 1;
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 /** More random bits than a UUID has. */
@@ -24,7 +24,7 @@ export interface Call {
   readonly accepted?: readonly number[] | undefined;
 }
 
-/** Sends calls to one Till: with its key, within its time, and again if they fail for a moment. */
+/** Sends calls to one Till, with its API key and time limits, and retries temporary failures. */
 export class Connection {
   readonly #settings: Settings;
 
@@ -42,12 +42,12 @@ export class Connection {
 
   /** The JSON of the response. */
   async json(call: Call, options: WriteOptions = {}): Promise<unknown> {
-    const { answer, facts } = await this.send(call, options);
-    return readAnswer(answer, facts);
+    const { response, facts } = await this.send(call, options);
+    return readResponse(response, facts);
   }
 
   /** The response, if it is a success or accepted by the call. */
-  async send(call: Call, options: WriteOptions = {}): Promise<{ answer: Answer; facts: CallFacts }> {
+  async send(call: Call, options: WriteOptions = {}): Promise<{ response: ReadResponse; facts: CallFacts }> {
     const { body, idempotencyKey } = toBody(call, options);
     const { apiKey, fetch } = this.#settings;
     const message = {
@@ -65,9 +65,9 @@ export class Connection {
     const { signal } = options;
     return this.#retry(options, async (attempts, timeoutMs) => {
       const facts = { method: call.method, path: call.path, idempotencyKey, attempts };
-      const answer = await attempt(fetch, message, { timeoutMs, signal, call: facts });
-      if (!call.accepted?.includes(answer.status)) requireSuccess(answer, facts);
-      return { answer, facts };
+      const response = await attempt(fetch, message, { timeoutMs, signal, call: facts });
+      if (!call.accepted?.includes(response.status)) requireSuccess(response, facts);
+      return { response, facts };
     });
   }
 
@@ -99,7 +99,7 @@ function toBody(
   const { idempotencyKey: inBody, ...fields } = { idempotencyKey: undefined, ...body };
   const json = body === undefined ? undefined : JSON.stringify(fields);
   if (method !== 'POST' && method !== 'PATCH') return { body: json, idempotencyKey: undefined };
-  // Every attempt has the same key, so that the call has its effect once.
+  // Every attempt has the same idempotency key, so that the call has its effect once.
   const idempotencyKey = options.idempotencyKey ?? inBody ?? newIdempotencyKey();
   if (typeof idempotencyKey !== 'string' || !keyPattern.test(idempotencyKey))
     throw new TypeError('`idempotencyKey` must be 1 to 255 visible ASCII characters');

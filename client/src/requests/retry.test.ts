@@ -28,7 +28,7 @@ test('only failures that can go away by themselves are retried', () => {
   ]);
 });
 
-test('without a response of Till, the status of a proxy decides', () => {
+test('without a response from Till, the status of a proxy decides', () => {
   const isRetried = (status: number | undefined) =>
     isTemporary(new TillConnectionError('no response', call, status === undefined ? {} : { status }));
   assert.equal(isRetried(undefined), true);

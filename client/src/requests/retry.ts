@@ -6,10 +6,10 @@ const doublingsMax = 6;
 /** Statuses that say nothing about the request itself: Till, or a proxy before it, cannot serve it now. */
 const temporaryStatuses: readonly number[] = [408, 429, 502, 503, 504];
 
-/** They have such a status, and only an operator can mend them. */
+/** These codes have such a status, but only an operator can fix the cause. */
 const lastingCodes = ['processor_misconfigured', 'processor_object_missing'] as const;
 
-/** They have another status, and go away by themselves. */
+/** These codes have another status, but the cause is temporary. */
 const temporaryCodes = ['idempotency_key_in_flight', 'subscription_busy', 'concurrent_change'] as const;
 
 /**
@@ -38,7 +38,7 @@ export function retryDelayMs(
   return askedMs + random() * longestMs;
 }
 
-/** Reads `Retry-After`: seconds, or a date. Undefined if it is absent or makes no sense. */
+/** Reads `Retry-After`: seconds, or a date. Undefined if it is absent or malformed. */
 export function readRetryAfter(header: string | null, nowMs: number): number | undefined {
   if (header === null) return undefined;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header);

@@ -1,7 +1,7 @@
 import type { RequestOptions, TillOptions } from '../options.ts';
 
 const defaults: Limits = {
-  /** Till answers every request within 30 seconds. A little longer, so that its own answer arrives. */
+  /** A little longer than the 30 seconds within which Till responds, so that its own response arrives. */
   timeoutMs: 35_000,
   /** Longer than the minute after which a rate limit ends, and short enough that the caller still waits. */
   totalTimeoutMs: 90_000,
@@ -14,7 +14,7 @@ const retryDelayMsDefault = 500;
 const timerMsMax = 2_147_483_647;
 /** Every path of a call begins with it. */
 const apiPath = '/api/v1';
-/** A call that failed as often as this fails for a reason. */
+/** After this many failures, the cause is not temporary. */
 const retriesMax = 100;
 
 /** How long a call may take, and how often it is sent again. */
@@ -47,7 +47,7 @@ export function readSettings(options: TillOptions): Settings {
   };
 }
 
-/** The limits that a call asks for, and the others as they are. */
+/** The limits of a call: its own options, and the client's for the rest. */
 export function limitsOf(limits: Limits, options: RequestOptions): Limits {
   const { timeoutMs, totalTimeoutMs, retries } = options;
   return {
@@ -62,7 +62,7 @@ function readNumber(name: string, value: number, min: number, max: number): numb
   throw new TypeError(`\`${name}\` must be a number from ${min} to ${max}`);
 }
 
-/** No message shows the URL or the key: either may have a secret in it. */
+/** No message shows the URL or the API key: both may contain a secret. */
 function readUrl(text: string | undefined): string {
   if (text === undefined || !URL.canParse(text))
     throw new TypeError('`url` must be the address of Till, such as https://till.example.com');
@@ -72,7 +72,7 @@ function readUrl(text: string | undefined): string {
   if (username !== '' || password !== '') throw new TypeError('`url` must have no user and no password');
   if (search !== '' || hash !== '') throw new TypeError('`url` must have no query and no fragment');
   const path = pathname.replace(/\/+$/, '');
-  // Till would answer 404 to every call, and `isEntitled` would take each customer for an unknown one.
+  // Till would respond 404 to every call, and `isEntitled` would take each customer for an unknown one.
   if (path.endsWith(apiPath)) throw new TypeError(`\`url\` must end before ${apiPath}`);
   return `${origin}${path}`;
 }

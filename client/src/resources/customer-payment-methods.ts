@@ -23,7 +23,7 @@ export class CustomerPaymentMethods {
     return this.#api.post('/api/v1/customers/{id}/payment-methods', call, options);
   }
 
-  /** Makes it the one that pays the customer's subscriptions. */
+  /** Makes it the default for the customer and their subscriptions. */
   setDefault(paymentMethodId: string, options?: RequestOptions): Promise<PaymentMethod> {
     const call = { params: this.#params, body: { paymentMethodId } };
     return this.#api.put('/api/v1/customers/{id}/default-payment-method', call, options);

@@ -31,7 +31,7 @@ export class Events {
     this.#api = api;
   }
 
-  /** The events that there are now. `follow` also waits for those to come. */
+  /** The events that exist now. `follow` also waits for new ones. */
   list(query: EventQuery = {}, options?: RequestOptions): TillList<TillEvent, EventPage> {
     return TillList.of({
       query,

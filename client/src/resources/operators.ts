@@ -18,7 +18,7 @@ import type {
   WebhookEventWithPayload,
 } from '../types.ts';
 
-/** The keys of applications. */
+/** The API keys of applications. */
 export class ApiKeys {
   readonly #api: Api;
 
@@ -26,12 +26,12 @@ export class ApiKeys {
     this.#api = api;
   }
 
-  /** Creates a key. Only this response has it in full. */
+  /** Creates an API key. Only this response contains the key itself. */
   create(key: NewApiKey, options?: WriteOptions): Promise<CreatedApiKey> {
     return this.#api.post('/api/v1/api-keys', { body: key }, options);
   }
 
-  /** The name and the scopes of the key that this client uses. */
+  /** The name and the scopes of the API key that this client uses. */
   current(options?: RequestOptions): Promise<CurrentApiKey> {
     return this.#api.get('/api/v1/api-keys/current', {}, options);
   }

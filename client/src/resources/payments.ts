@@ -54,7 +54,7 @@ export class Payments {
     return this.#api.post('/api/v1/payments/{id}/refund', { params: { id }, body: refund }, options);
   }
 
-  /** The secret with which the frontend confirms the payment, again. */
+  /** Returns again the client secret with which the frontend confirms the payment. */
   clientSecret(id: string, options?: WriteOptions): Promise<ClientSecret> {
     return this.#api.post('/api/v1/payments/{id}/client-secret', { params: { id } }, options);
   }

@@ -56,7 +56,7 @@ export class Subscriptions {
     return this.#api.post('/api/v1/subscriptions/{id}/pay', { params: { id }, body: payment }, options);
   }
 
-  /** The secret with which the frontend confirms the open payment, again. */
+  /** Returns again the client secret with which the frontend confirms the open payment. */
   clientSecret(id: string, options?: WriteOptions): Promise<ClientSecret> {
     return this.#api.post('/api/v1/subscriptions/{id}/client-secret', { params: { id } }, options);
   }

@@ -1,10 +1,10 @@
 import { effect } from '@preact/signals';
 import { isReachable, isSignedIn, till } from '../session.ts';
 
-/** Soon enough for a person who waits, and few requests for a server that comes back. */
+/** Short enough for a waiting user, and few requests for a server that is restarting. */
 const askIntervalMs = 5_000;
 
-/** After a request got no response, asks until there is one, so that pages continue by themselves. */
+/** After a request got no response, polls until there is one, so that pages continue by themselves. */
 export function watchConnection(): () => void {
   return effect(() => {
     if (isReachable.value || !isSignedIn.value) return undefined;

@@ -6,15 +6,15 @@ export interface Failure {
   readonly detail: string;
   readonly requestId: string | undefined;
   /**
-   * Whether it is unknown if the call had an effect. Then only the same idempotency key may be used again: it cannot act
-   * twice.
+   * Whether it is unknown if the call had an effect. Then only a call with the same idempotency key is safe: it has no
+   * second effect.
    */
   readonly isUnresolved: boolean;
-  /** What was thrown, for `isTillError`. */
+  /** The error itself, for `isTillError`. */
   readonly error: unknown;
 }
 
-/** What to show for anything that was thrown. */
+/** What to show for an error of any kind. */
 export function failureOf(error: unknown): Failure {
   if (isTillError(error)) {
     const { title, detail, requestId, status, code } = error;

@@ -18,7 +18,7 @@ const expired = new TillError(
   },
 );
 
-/** A feed of `count` events, which records the places from which it was read. */
+/** A feed of `count` events, which records the positions from which it was read. */
 function feedOf(count: number) {
   const ids = Array.from({ length: count }, (_, index) => `event-${index}`);
   const places: (string | null)[] = [];
@@ -32,7 +32,7 @@ function feedOf(count: number) {
   return { ids, places, history };
 }
 
-test('each read continues behind the last event', async () => {
+test('each read continues after the last event', async () => {
   const { ids, places, history } = feedOf(1_500);
   const before = await history.read(first, signal);
   ids.push('event-new');
@@ -53,7 +53,7 @@ test('a read ends at a limit and says so, and the next one reads the rest', asyn
   assert.deepEqual([after.events.length, after.isComplete], [10_001, true]);
 });
 
-test('a read starts over for another object, and when its place is no longer kept', async () => {
+test('a read starts over for another object, and when its position is no longer kept', async () => {
   const { ids, places, history } = feedOf(3);
   await history.read(first, signal);
   await history.read(other, signal);

@@ -4,7 +4,7 @@ import { isSignedIn, till } from '../session.ts';
 
 /** A person cannot read faster. On a busy Till, each tab sends one request for the events of this time. */
 const intervalMs = 1_000;
-/** For what the client does not repeat by itself. A server that is down gets few requests from each tab. */
+/** The delay after errors that the client does not retry. A server that is down gets few requests from each tab. */
 const retryMs = 5_000;
 
 type Listener = (event: TillEvent | 'missed') => void;
@@ -53,13 +53,13 @@ async function follow(signal: AbortSignal): Promise<void> {
     onConnected(false);
     try {
       const after = await till().events.latestCursor({ signal });
-      // Pages may have been read before this place.
+      // Pages may have been loaded before this position.
       publish('missed');
       onConnected(true);
       const feed = till().events.follow({ after, signal, intervalMs, onConnected });
       for await (const event of feed) publish(event);
     } catch {
-      // Till does not respond, or no longer keeps the place, for example after months without a connection.
+      // Till does not respond, or no longer keeps this position, for example after months without a connection.
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }

@@ -2,7 +2,7 @@ import type { Plan } from '../../../client/src/index.ts';
 import { till } from '../session.ts';
 import { type Resource, useResource } from './use-resource.ts';
 
-/** All plans, for the names of what is subscribed to. A company has few of them, and the API lists them at once. */
+/** All plans, to show their names. A company has few of them, and the API lists them at once. */
 export function usePlans(): Resource<readonly Plan[]> {
   return useResource(
     (options) => till().plans.list({}, options),

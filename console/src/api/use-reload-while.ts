@@ -1,9 +1,9 @@
 import { useEffect } from 'preact/hooks';
 
-/** What is waited for takes about this long. */
+/** About the duration of the awaited work. */
 const pollMs = 1_000;
 
-/** Loads again and again while something is not done that no event reports, and once more when it is done. */
+/** Polls while work is in progress that sends no event, and loads once more when it is done. */
 export function useReloadWhile(isWaiting: boolean, reload: () => void): void {
   useEffect(() => {
     if (!isWaiting) return undefined;

@@ -8,7 +8,7 @@ import { onChanges } from './live.ts';
 const reloadIntervalMs = 1_000;
 
 export interface Resource<T> {
-  /** What was loaded last. Stays while it is loaded again. */
+  /** The last loaded value. Stays during a reload. */
   readonly value: T | undefined;
   /** Why the last load failed. Undefined after a success. */
   readonly failure: Failure | undefined;
@@ -124,7 +124,7 @@ function useReloadOn(reloadOn: ReloadOn | undefined, reload: () => void): void {
   }, [reload]);
 }
 
-/** What got no response is loaded again as soon as another request gets one. */
+/** A load that got no response is repeated as soon as another request gets one. */
 function useReloadOnRecovery(loaded: Loaded<unknown>, reload: () => void): void {
   useEffect(() => {
     if (loaded.isUnreachable !== true) return undefined;

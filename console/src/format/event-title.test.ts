@@ -35,6 +35,6 @@ test('a payment that is refunded in part is not called refunded', () => {
   assert.equal(titleOf('payment.refunded', { ...paid, amountRefunded: 2_000 }), 'Payment of $20.00 refunded');
 });
 
-test('every type has a title, also without data', () => {
+test('every type has a title, even without data', () => {
   for (const type of eventTypes) assert.match(titleOf(type), /^[A-Z][a-z]+ [a-z ]+$/);
 });

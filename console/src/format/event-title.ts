@@ -3,7 +3,7 @@ import { money } from './money.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What happened, in words that continue the name of the object. */
+/** What happened, as the end of a sentence that begins with the object's name. */
 const happened: Readonly<Record<EventType, string>> = {
   'customer.created': 'created',
   'customer.updated': 'changed',
@@ -32,7 +32,7 @@ const happened: Readonly<Record<EventType, string>> = {
   'invoice.payment_failed': 'could not be paid',
 };
 
-/** An event as people say it: Payment of €20.00 succeeded. */
+/** An event as a sentence: Payment of €20.00 succeeded. */
 export function eventTitle({
   type,
   objectType,

@@ -8,7 +8,7 @@ export function price({ amount, currency, interval, intervalCount }: Price): str
   return `${money(amount, currency)} ${every(interval, intervalCount)}`;
 }
 
-/** What a period of several units costs: 3 × €20.00 per month. */
+/** The price of several units: 3 × €20.00 per month. */
 export function priceOf(plan: Price, quantity: number): string {
   return quantity === 1 ? price(plan) : `${quantity} × ${price(plan)}`;
 }

@@ -3,7 +3,7 @@ import { Page } from '../parts/page.tsx';
 import type { Scope } from '../session.ts';
 import { can } from '../session.ts';
 
-/** A page that is nothing without a scope. An address can name it though the navigation does not. */
+/** A page that needs a scope. Without it the navigation hides the page, but its address can still be opened. */
 export function allowed(scope: Scope, title: string, Content: ComponentType): ComponentType {
   return function Allowed() {
     if (can(scope)) return <Content />;

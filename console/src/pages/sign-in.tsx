@@ -57,11 +57,11 @@ export function SignIn() {
   );
 }
 
-/** The client refuses a key that no header can carry. The server would refuse it too. */
+/** The client refuses an API key that cannot be sent in a header. The server would refuse it too. */
 function signInFailure(error: unknown): Failure {
   const failure = failureOf(error);
   const isRefused = isTillError(error, 'unauthorized') || error instanceof TypeError;
   return isRefused
-    ? { ...failure, title: 'Invalid API key', detail: 'This key is not valid, or no longer.' }
+    ? { ...failure, title: 'Invalid API key', detail: 'This API key is not valid or no longer valid.' }
     : failure;
 }

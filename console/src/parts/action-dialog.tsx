@@ -9,11 +9,11 @@ interface ActionDialogProps<Result> {
   readonly title: string;
   /** Says exactly what will happen. */
   readonly children: ComponentChildren;
-  /** On the button that acts: `Refund €5.00`. */
+  /** The text of the button that acts: `Refund €5.00`. */
   readonly confirm: string;
   /** Destroys something, or takes money. */
   readonly isDangerous?: boolean;
-  /** On the button that does nothing. */
+  /** The text of the button that does nothing. */
   readonly dismiss?: string;
   /** False while the inputs are not valid. */
   readonly isReady?: boolean;
@@ -68,7 +68,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
   );
 }
 
-/** Why something did not happen, and how to go on. */
+/** Why something did not happen, and how to continue. */
 export function Problem({
   failure: { title, detail, requestId, isUnresolved },
   advice,
@@ -107,7 +107,7 @@ function useAction<Result>(props: ActionDialogProps<Result>) {
   // A second click can arrive before the first one is rendered.
   const running = useRef(false);
   const key = useRef(newIdempotencyKey());
-  // What may have happened already. The same key must not go with another body.
+  // The action that may have happened. The same idempotency key must not be sent with another body.
   const unresolved = useRef<Pick<typeof props, 'act' | 'done'> | undefined>(undefined);
   const send = async () => {
     if (running.current) return;
@@ -121,7 +121,7 @@ function useAction<Result>(props: ActionDialogProps<Result>) {
       props.onClose(true);
     } catch (error) {
       const result = failureOf(error);
-      // A refusal is final, and recorded under its key. What is tried next is another action.
+      // A refusal is final, and stored under its idempotency key. The next attempt is another action.
       if (!result.isUnresolved) key.current = newIdempotencyKey();
       unresolved.current = result.isUnresolved ? { act, done } : undefined;
       setFailure(result);

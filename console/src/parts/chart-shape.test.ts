@@ -9,7 +9,7 @@ test('the largest value is as high as the chart, and the others in proportion', 
   );
 });
 
-test('bars of nothing are flat, and of no values there are none', () => {
+test('a bar of zero is flat, and without values there are no bars', () => {
   assert.deepEqual(
     barsOf([0, 0]).map(({ height }) => height),
     [0, 0],

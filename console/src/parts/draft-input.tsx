@@ -10,8 +10,8 @@ type DraftInputProps = {
 } & ({ readonly type?: 'text' } | { readonly type: 'date' | 'datetime-local' });
 
 /**
- * An input that keeps what is typed until it gets another value. A render with the same value does not touch it, because
- * a live update must not change a field in which somebody types.
+ * An input that keeps what is typed until it gets another value. A render with the same value does not touch it,
+ * because a live update must not change a field while a user types.
  */
 export function DraftInput({ value, ...attributes }: DraftInputProps) {
   const input = useRef<HTMLInputElement>(null);

@@ -5,7 +5,7 @@ import { Section } from './page.tsx';
 import type { RowPage } from './pager.tsx';
 import { Empty, Show } from './states.tsx';
 
-/** Enough to see what is going on. The list has the others. */
+/** Enough for an overview. The list has the others. */
 const rowsMax = 10;
 
 interface RelatedListProps<Row> {

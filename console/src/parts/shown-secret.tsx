@@ -2,8 +2,8 @@ import { copyText } from './copy-text.ts';
 import { Dialog } from './dialog.tsx';
 
 /**
- * Shows a secret, this once. Closing the dialog forgets it, so Escape does not close it: only the button does. Null: the
- * response that showed it was lost.
+ * Shows a secret that cannot be shown again. Closing the dialog discards it, so Escape does not close it: only the
+ * button does. Null: the response that showed it was lost.
  */
 export function ShownSecret({
   title,

@@ -16,7 +16,7 @@ export function Empty({ children }: { readonly children: ComponentChildren }) {
   return <p class="state">{children}</p>;
 }
 
-/** Why something could not be loaded, and how to go on. */
+/** Why something could not be loaded, and how to continue. */
 export function Failed({ failure, retry }: { readonly failure: Failure; readonly retry?: () => void }) {
   const { title, detail, requestId, error } = failure;
   if (isTillError(error, 'forbidden'))
@@ -44,7 +44,7 @@ export function Failed({ failure, retry }: { readonly failure: Failure; readonly
   );
 }
 
-/** The value of a resource once it is there, and its state until then. */
+/** The value of a resource once it is loaded, and its state until then. */
 export function Show<T>({
   resource,
   heading,

@@ -3,7 +3,7 @@ import { effect, signal } from '@preact/signals';
 const themes = ['system', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
 
-/** Unlike the key, this may outlive the tab. */
+/** Unlike the API key, this may outlive the tab. */
 const storageName = 'till-theme';
 
 const theme = signal<Theme>(themes.find((one) => one === localStorage.getItem(storageName)) ?? 'system');

@@ -7,7 +7,7 @@ export function optionId(id: string, index: number): string {
   return `${id}-option-${index}`;
 }
 
-/** The list that the input of the search controls. It is there, empty, also without results. */
+/** The list that the search input controls. It exists even without results. */
 export function ResultList({
   id,
   groups,

@@ -4,7 +4,7 @@ import { Status } from '../parts/status.tsx';
 import { Money, Time } from '../parts/values.tsx';
 import { matchText, typeText } from './search-result.ts';
 
-/** One result: what it is, what people call it, and what tells it apart. */
+/** One result: its type, its label and what distinguishes it. */
 export function ResultOption({
   id,
   result,

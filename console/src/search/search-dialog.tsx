@@ -84,7 +84,7 @@ function Foot({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
-/** What the results do not say: that there are none, not yet, or why. Screen readers hear it. */
+/** The state of the search, also for screen readers: no results, loading, or a failure. */
 function State({ text, search }: { readonly text: string; readonly search: SearchState }) {
   const { results, isCurrent, failure, retry } = search;
   if (failure !== undefined) return <Failed failure={failure} retry={retry} />;

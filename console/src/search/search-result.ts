@@ -34,7 +34,7 @@ export function typeText({ objectType }: SearchResult): string {
   return typeTexts[objectType].one;
 }
 
-/** What the text of the search is, for the reader to know why this was found. */
+/** Which value matched, so that the user sees why this was found. */
 export function matchText({ matched, exact }: SearchResult): string {
   return exact ? `Same ${matchTexts[matched]}` : `${capitalized(matchTexts[matched])} begins with it`;
 }

@@ -8,7 +8,7 @@ import { till } from '../session.ts';
 const pauseMs = 150;
 
 export interface SearchState {
-  /** The last results, also while the next ones are loaded. */
+  /** The last results, kept while the next ones load. */
   readonly results: readonly SearchResult[];
   /** Whether the results are those of the text as it is now. */
   readonly isCurrent: boolean;
@@ -16,7 +16,7 @@ export interface SearchState {
   readonly retry: () => void;
 }
 
-/** Searches for a text when it has not changed for a moment. Answers to earlier texts are dropped. */
+/** Searches for a text when it has not changed for a moment. Responses for earlier texts are dropped. */
 export function useSearch(text: string): SearchState {
   const wanted = text.trim();
   const settled = useSettled(wanted);

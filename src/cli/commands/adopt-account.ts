@@ -7,26 +7,28 @@ import { withShutdown } from '../with-services.ts';
 
 export const adoptAccount = defineCommand({
   name: 'adopt-account',
-  summary: 'bind the database to the processor account and mode of the current key',
-  details: `The service refuses to start with the key of another account or mode than the database knows. Run this command only
-if the new account has the same customers. It also works while no service runs.`,
+  summary: 'bind the database to the account and mode of the current processor key',
+  details: `The service refuses to start with a processor key of another account or mode than the one in the database. Run this
+command only if the new account has the same customers. It also works while no service runs.`,
   run: (call) =>
     withShutdown(call, async (start) => {
-      const { database, present } = await openBoth(start);
+      const { database, current } = await openBoth(start);
       const store = new AccountStore();
       const before = await store.read(database);
-      await store.replace(database, present);
+      await store.replace(database, current);
       const from = before === undefined ? 'none' : describeAccount(before);
       call.output.result(
-        { before: before ?? null, after: present },
-        `Processor account: ${from} → ${describeAccount(present)}`,
+        { before: before ?? null, after: current },
+        `Processor account: ${from} → ${describeAccount(current)}`,
       );
-      if (present.id === null)
-        call.output.note('The key has no permission to read its account: Till compares only the mode.');
+      if (current.id === null)
+        call.output.note(
+          'The processor key has no permission to read its account: Till compares only the mode.',
+        );
     }),
 });
 
-/** Starts embedded parts that are not running: with another account's key, the service refuses to start. */
+/** Starts embedded parts that are not running: the service refuses to start with another account's processor key. */
 async function openBoth(start: Start) {
   const { config } = start;
   const { joinDatabase, joinProcessor, metricLabels, openDatabase, openProcessor } = await import(
@@ -39,12 +41,12 @@ async function openBoth(start: Start) {
   });
   const metrics = createMetrics(metricLabels);
   const joined = joinProcessor(start, metrics).processor;
-  const present = await readAccount(joined).catch(async (error: unknown) => {
+  const current = await readAccount(joined).catch(async (error: unknown) => {
     if (config.processor.secretKey !== undefined) throw error;
     const url = `http://${config.host}:${config.port}`;
     return readAccount((await openProcessor(start, metrics, { url })).processor);
   });
-  return { database, present };
+  return { database, current };
 }
 
 async function readAccount(processor: Processor): Promise<ProcessorAccount> {

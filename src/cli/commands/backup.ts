@@ -4,7 +4,7 @@ import { createLogger } from '../../platform/logger.ts';
 import type { Config } from '../../till/config.ts';
 import { defineCommand } from '../command.ts';
 
-/** Only the embedded database is made of files that belong to Till. */
+/** Only the embedded database consists of files that belong to Till. */
 export function refuseOwnDatabase({ databaseUrl }: Config, verb: 'Back up' | 'Restore'): void {
   if (databaseUrl === undefined) return;
   throw new BackupError(
@@ -15,11 +15,11 @@ export function refuseOwnDatabase({ databaseUrl }: Config, verb: 'Back up' | 'Re
 
 export const backup = defineCommand({
   name: 'backup',
-  summary: 'copy the embedded database into a folder, also while the service runs',
+  summary: 'copy the embedded database into a folder, even while the service runs',
   positionals: [{ name: 'FOLDER', about: 'the folder to create; it must not exist' }],
-  details: `The backup has everything that was acknowledged before it began. It also has the data of the sandbox, if that is the
-processor. It contains personal data and the password of the embedded database, so only you can read it. The API key in
-DATA_DIR is not part of it. The folder gets its name when the backup is complete; an interrupted backup can be repeated.`,
+  details: `The backup has everything that was acknowledged before it began. If the sandbox is the processor, it also has the
+sandbox's data. It contains personal data and the password of the embedded database, so only you can read it. It does
+not contain the API key in DATA_DIR. The folder gets its name when the backup is complete; repeat an interrupted backup.`,
   run: async ({ config: readConfig, positionals: [folder = ''], output, signal }) => {
     const config = readConfig();
     refuseOwnDatabase(config, 'Back up');

@@ -14,7 +14,7 @@ export const doctor = defineCommand({
       about: `the address of the webhook endpoint; without it, every endpoint with the path ${webhookPath}`,
     },
   },
-  details: `It changes nothing, and prints no secret. Each check has a time limit, and the others go on if one fails.
+  details: `It changes nothing, and prints no secret. Each check has a time limit. If one fails, the others continue.
 Exit codes: 0 no problem (warnings are allowed), 1 a problem, 2 wrong command line.`,
   run: async (call) => {
     const { url } = call.values;

@@ -4,7 +4,7 @@ import { defineCommand } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';
 
-/** As many as fit on a screen, with a few older ones. */
+/** About as many as fit on a screen. */
 const pageLimit = 50;
 const id = { name: 'ID', about: 'the id of the event, such as evt_1Abc' };
 
@@ -14,12 +14,12 @@ export const listEvents = defineCommand({
   options: {
     state: { type: 'string', value: 'STATE', choices: webhookEventStates, about: 'only in this state' },
     type: { type: 'string', value: 'TYPE', about: 'only of this type, such as invoice.paid' },
-    object: { type: 'string', value: 'ID', about: 'only of the object with this id of the processor' },
+    object: { type: 'string', value: 'ID', about: 'only of the object with this processor id' },
     page: {
       type: 'string',
       value: 'N',
       default: '1',
-      about: `the number of the page, of ${pageLimit} events`,
+      about: `the page number; a page has ${pageLimit} events`,
     },
   },
   run: async (call) => {

@@ -9,8 +9,8 @@ import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';
 
 /**
- * Below the processor's limits: 25 calls a second to one kind of object, and in test mode for the whole account. The rest
- * is left to the running service.
+ * Below the processor's limit of 25 calls a second for one kind of object (in test mode, for the whole account). The
+ * running service uses the rest.
  */
 const rateDefault = 20;
 /** The processor's limit for all calls of an account in live mode. */
@@ -25,7 +25,7 @@ export const importAccount = defineCommand({
     'external-id-from': {
       type: 'string',
       value: 'metadata.KEY',
-      about: "take the customers' external ids from this key of their metadata at the processor",
+      about: "take the customers' external ids from this key of their metadata",
     },
     rate: {
       type: 'string',
@@ -36,7 +36,7 @@ export const importAccount = defineCommand({
   },
   details: `Adopts prices as plans, customers, subscriptions, invoices, payments, refunds and disputes, and lists every object
 that it leaves out, with the reason. It writes nothing at the processor, except the external ids. It can be interrupted:
-the next run continues. Once it is finished, another run adopts what is new and changes nothing else. With --json,
+the next run continues. Once it has finished, another run adopts only new objects. With --json,
 every line is an object with a "type": resumed, progress, skipped or finished.`,
   run: async (call) => {
     const { values, output, signal } = call;
@@ -69,7 +69,7 @@ function rateOf(text: string): number {
   return rate;
 }
 
-/** Progress goes to standard error, and what is left out to standard output, as it happens. */
+/** Prints progress to standard error, and skipped objects to standard output, as they occur. */
 function observe(output: Output, bar: ProgressBar): ImportObserver {
   return {
     onResumed: (startedAt, counts) => {

@@ -5,7 +5,7 @@ import { keyValuesOf } from './keys.ts';
 
 const now = new Date('2026-11-15T09:30:00Z');
 
-test('the options of a new key', () => {
+test('the options of a new API key', () => {
   assert.deepEqual(keyValuesOf({ name: 'shop', scopes: 'refund, write' }, now), {
     name: 'shop',
     scopes: ['write', 'refund'],
@@ -15,7 +15,7 @@ test('the options of a new key', () => {
   assert.deepEqual(expiring.expiresAt, new Date('2027-01-30T23:00:00Z'));
 });
 
-test('a wrong option is named', () => {
+test('an invalid option is named', () => {
   for (const [options, message] of [
     [{ scopes: 'read' }, /^--name/],
     [{ name: 'a b', scopes: 'read' }, /^--name/],

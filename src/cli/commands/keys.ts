@@ -10,25 +10,27 @@ import { withServices } from '../with-services.ts';
 /** As many as a page of the API has. */
 const pageLimit = 100;
 
-/** The key is the only line on standard output, so that it can be piped to where it is needed. */
+/** The API key is the only line on standard output, so that it can be piped. */
 export const createKey = defineCommand({
   name: 'keys create',
-  summary: 'create an API key and print it, this once',
+  summary: 'create an API key and print it once',
   options: {
-    name: { type: 'string', value: 'NAME', isRequired: true, about: 'the application that uses the key' },
+    name: { type: 'string', value: 'NAME', isRequired: true, about: 'the application that uses the API key' },
     scopes: {
       type: 'string',
       value: 'SCOPE,SCOPE',
       isRequired: true,
-      about: `what the key may do: ${scopes.join(', ')}`,
+      about: `what the API key may do: ${scopes.join(', ')}`,
     },
-    'expires-at': { type: 'string', value: 'TIME', about: 'when it ends, such as 2027-01-31T00:00:00Z' },
+    'expires-at': { type: 'string', value: 'TIME', about: 'when it expires, such as 2027-01-31T00:00:00Z' },
   },
   run: (call) => {
     const values = keyValuesOf(call.values, systemClock.now());
     return withServices(call, async ({ keys }) => {
       const { row, key } = (await keys.create(values, undefined)).result;
-      call.output.note(`${keyLine(row)}\nKeep the key now. It is not stored, and cannot be shown again.`);
+      call.output.note(
+        `${keyLine(row)}\nStore the API key now. Till does not store it, and cannot show it again.`,
+      );
       call.output.result({ ...shown(row), key }, key ?? undefined);
     });
   },
@@ -63,7 +65,7 @@ export const revokeKey = defineCommand({
       await keys.revoke(id.toLowerCase());
       call.output.result(
         { id: id.toLowerCase() },
-        'Revoked. Running services refuse the key within 5 seconds.',
+        'Revoked. Running services refuse the API key within 5 seconds.',
       );
     }),
 });
@@ -74,7 +76,7 @@ interface KeyOptions {
   readonly 'expires-at'?: string | undefined;
 }
 
-/** The values of a new key, or a UsageError that names the wrong option. */
+/** The values of a new API key, or a UsageError that names the invalid option. */
 export function keyValuesOf(options: KeyOptions, now: Date): KeyValues {
   const { name = '', 'expires-at': expiresAt } = options;
   if (!new RegExp(keyNamePattern).test(name))
@@ -96,7 +98,7 @@ function parseExpiry(text: string, now: Date): Date {
   return expiresAt;
 }
 
-/** As the API shows a key. */
+/** The fields of an API key that the API shows. */
 function shown({ id, name, scopes: held, createdAt, expiresAt, lastUsedAt }: StoredKey) {
   return { id, name, scopes: held, createdAt, expiresAt, lastUsedAt };
 }

@@ -1,11 +1,11 @@
 import { defineCommand } from '../command.ts';
 import { withShutdown } from '../with-services.ts';
 
-/** For a service whose own database role may not change the schema. */
+/** For a service whose database role may not change the schema. */
 export const migrate = defineCommand({
   name: 'migrate',
   summary: 'update the database to the newest schema',
-  details: `The service does so at start if its database role may change the schema. It also works while no service runs.`,
+  details: `The service does this at start if its database role may change the schema. The command also works while no service runs.`,
   run: (call) =>
     withShutdown(call, async (start) => {
       const [{ migrateDatabase }, { completeIndexes }] = await Promise.all([

@@ -22,7 +22,7 @@ export const resync = defineCommand({
     },
   },
   details: `Without an option, it reads the processor's list of events, starting where the last run stopped. A running service
-does so every five minutes. Objects that could not be compared are listed, and the exit code is 1.`,
+does this every five minutes. Objects that could not be compared are listed, and the exit code is 1.`,
   run: (call) => {
     const { all, customer } = call.values;
     if (all && customer !== undefined) throw new UsageError('Choose --all or --customer, not both.');
@@ -48,7 +48,7 @@ async function readMissedEvents(
   );
 }
 
-/** Compares the objects of one customer, or without one all objects. */
+/** Compares the objects of one customer. Without a customer, compares all objects. */
 async function compare(
   { resync: comparison, overviewFollower }: Services,
   customer: string | undefined,

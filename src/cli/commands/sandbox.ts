@@ -11,11 +11,11 @@ export const sandbox = defineCommand({
       about: 'the port to listen on, 0 for any free one (SANDBOX_PORT; default 3001)',
     },
     host: { type: 'string', value: 'HOST', about: 'the address to listen on (default 127.0.0.1)' },
-    memory: { type: 'boolean', about: 'keep the state in memory, also if DATA_DIR is set' },
+    memory: { type: 'boolean', about: 'keep the state in memory, even if DATA_DIR is set' },
     'data-dir': {
       type: 'string',
       value: 'FOLDER',
-      about: 'the folder for the state (DATA_DIR; without both, it is kept in memory)',
+      about: 'the folder for the state (DATA_DIR; if neither is set, the state is kept in memory)',
     },
   },
   details: `WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event. SANDBOX_ALLOWED_HOSTS has the names under

@@ -20,11 +20,11 @@ export const seed = defineCommand({
       default: '200',
       about: `how many customers, up to ${customersMax}`,
     },
-    seed: { type: 'string', value: 'N', default: '1', about: 'the same number tells the same story' },
-    add: { type: 'boolean', about: 'add it to data that is there already' },
+    seed: { type: 'string', value: 'N', default: '1', about: 'the same number creates the same data' },
+    add: { type: 'boolean', about: 'add to existing data' },
   },
   details: `The sandbox lives through a year that ends now: sign-ups, trials, renewals, changes, failed payments, refunds and
-disputes. Till records it as it records any other year. Nothing is there before all of it is: an interrupted run can be
+disputes. Till records it like any other year. The data appears only when it is complete, so an interrupted run can be
 repeated. All people are invented.`,
   run: async ({ config: readConfig, values, output, signal }) => {
     const customers = wholeNumber('customers', values.customers, 1, customersMax);
@@ -46,10 +46,10 @@ repeated. All people are invented.`,
     });
     const { counts, from, to, aside } = seeded;
     const seconds = Math.round((performance.now() - startMs) / 100) / 10;
-    const made = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
+    const created = Object.entries(counts).map(([name, count]) => `${count} ${name}`);
     output.result(
       { seed: number, from, to, ...counts, seconds, aside: aside ?? null },
-      `${config.dataDir} has ${made.join(', ')} (${seconds} s).`,
+      `${config.dataDir} has ${created.join(', ')} (${seconds} s).`,
     );
     if (aside !== undefined) output.note(`The database without the demo data is in ${aside}.`);
     output.note('Start the service, and open the console.');
@@ -62,7 +62,7 @@ function wholeNumber(name: string, text: string, min: number, max: number): numb
   throw new UsageError(`--${name} must be a whole number from ${min} to ${max}.`);
 }
 
-/** Demo data is made by a sandbox of this process, and never anywhere near real customers. */
+/** A sandbox in this process creates the demo data, so that it never mixes with real customers. */
 function refuseOtherParts({ production, databaseUrl, processor }: Config): void {
   if (production || processor.secretKey !== undefined)
     throw new SeedError(
@@ -72,7 +72,7 @@ function refuseOtherParts({ production, databaseUrl, processor }: Config): void 
     throw new SeedError('Demo data is only for the embedded database. Unset DATABASE_URL.');
 }
 
-/** One line that counts up, on a terminal. */
+/** Updates one line of progress, if the output is a terminal. */
 function progressOn(terminal: Terminal, isJson: boolean): (done: number) => void {
   if (isJson || terminal.isTTY !== true) return () => {};
   return (done) => terminal.write(`\r\x1b[K${Math.round(done * 100)} % of the year${done === 1 ? '\n' : ''}`);

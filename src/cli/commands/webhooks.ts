@@ -20,14 +20,15 @@ export const setUpWebhooks = defineCommand({
     },
     replace: {
       type: 'boolean',
-      about: 'create a new endpoint and delete the present one, for another API version or a lost secret',
+      about:
+        'create a new endpoint and delete the current one, for another API version or after the secret was lost',
     },
     'dry-run': { type: 'boolean', about: 'say what would happen, and change nothing' },
   },
   details: `The endpoint gets every event type that Till applies, and the API version that Till is written for. The processor shows
-the signing secret only when it creates the endpoint: it is printed then, this once, for PROCESSOR_WEBHOOK_SECRET.
-Repeat the command at any time: it never leaves a second endpoint. Only PROCESSOR_SECRET_KEY must be set for it.
-Events that come between a --replace and the start with the new secret are found later, as after any outage.`,
+the signing secret only when it creates the endpoint. The command then prints it once, for PROCESSOR_WEBHOOK_SECRET.
+You can repeat the command at any time: it never leaves a second endpoint. It needs only PROCESSOR_SECRET_KEY.
+Till recovers the events between a --replace and the start with the new secret, as after any outage.`,
   run: async (call) => {
     const { replace: isReplace, 'dry-run': isDryRun } = call.values;
     const url = checkWebhookUrl(call.values.url);
@@ -71,18 +72,18 @@ function report(setup: Setup, { processor, isDryRun, output }: Reporting): void 
 
 const doneTexts: Readonly<Record<Setup['action'], string>> = {
   created: 'Created the endpoint.',
-  replaced: 'Created a new endpoint in place of the present one.',
+  replaced: 'Created a new endpoint in place of the current one.',
   corrected: 'Corrected the endpoint: it is enabled and has the right events.',
   unchanged: 'The endpoint is enabled and has the right events.',
 };
 const plannedTexts: Readonly<Record<Setup['action'], string>> = {
   created: 'Would create the endpoint, and print its secret.',
-  replaced: 'Would create a new endpoint, print its secret, and delete the present one.',
+  replaced: 'Would create a new endpoint, print its secret, and delete the current one.',
   corrected: 'Would enable the endpoint or correct its events.',
   unchanged: 'The endpoint is enabled and has the right events. Nothing would change.',
 };
 
-/** What a person must still do. */
+/** What the operator must still do. */
 function adviceOn({ endpoint, action, secret, foreign }: Setup, processor: Processor): readonly string[] {
   const newest = processor.webhookEndpoints.apiVersion;
   const version = endpoint && stateOf(endpoint, processor).version;
@@ -90,17 +91,17 @@ function adviceOn({ endpoint, action, secret, foreign }: Setup, processor: Proce
   return [
     ...(version === 'unpinned'
       ? [
-          `The endpoint has no API version of its own. It cannot be set later: repeat this command with --replace, for ${newest}.`,
+          `The endpoint has no API version of its own, and it cannot be set later. Repeat this command with --replace to get ${newest}.`,
         ]
       : []),
     ...(version === 'unknown'
       ? [
-          `The API version of the endpoint is ${endpoint?.apiVersion}, which this release does not know. It cannot be changed: repeat this command with --replace, for ${newest}.`,
+          `The API version of the endpoint is ${endpoint?.apiVersion}, which this release does not know, and it cannot be changed. Repeat this command with --replace to get ${newest}.`,
         ]
       : []),
     ...(isNew && endpoint !== undefined && secret === undefined
       ? [
-          'Another run of this command created the endpoint at the same time, and shows its secret. If it is lost, use --replace.',
+          'Another run of this command created the endpoint at the same time, and shows its secret. If the secret is lost, use --replace.',
         ]
       : []),
     ...foreign.map(

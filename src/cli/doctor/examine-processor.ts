@@ -3,8 +3,8 @@ import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { ProcessorAccount } from '../../processor/account/account.ts';
 import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { Processor } from '../../processor/port/processor.ts';
-import type { SandboxClock } from '../../sandbox-control/sandbox-answers.ts';
 import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
+import type { SandboxClock } from '../../sandbox-control/sandbox-responses.ts';
 import type { Start } from '../../till/compose-parts.ts';
 import { joinProcessor } from '../with-services.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -18,10 +18,10 @@ import {
 } from './judge-processor.ts';
 
 const dayMs = 86_400_000;
-/** The processor retries a failed delivery after minutes, and one in progress is no problem. */
+/** A delivery that is younger may still be in progress: the processor retries a failed one within minutes. */
 const deliveryTimeMs = 300_000;
 
-/** What the database holds. */
+/** What the database has stored. */
 export interface Remembered {
   readonly account: ProcessorAccount | undefined;
   /** When the newest webhook event came. Null if there is none. */
@@ -49,7 +49,7 @@ export async function examineProcessor(
   return [...clockAndAccount, ...webhooks];
 }
 
-/** Without a service, the embedded sandbox does not run either, which is no problem. */
+/** The embedded sandbox runs only inside the service, so this is not reported as a problem. */
 async function examineEmbedded(
   start: Start,
   remembered: Examination['remembered'],
@@ -67,8 +67,8 @@ async function examineEmbedded(
 async function examineKey(start: Start, remembered: Examination['remembered']): Promise<readonly Finding[]> {
   const { processor, sandbox } = await joinProcessor(start);
   const clock = judgeClock(await readSkewMs(processor), await readMovedSeconds(sandbox));
-  const present = { id: await processor.readAccount(), livemode: processor.livemode };
-  return [...clock, ...judgeAccount(present, (await remembered)?.account)];
+  const current = { id: await processor.readAccount(), livemode: processor.livemode };
+  return [...clock, ...judgeAccount(current, (await remembered)?.account)];
 }
 
 /** How much the local clock is ahead. The processor's time is rounded down to a second. */
@@ -78,10 +78,10 @@ async function readSkewMs(processor: Processor): Promise<number | null> {
   return time === null ? null : (sentAtMs + Date.now()) / 2 - (time.getTime() + 500);
 }
 
-/** By how much the clock of a sandbox was moved. Undefined if the processor is none. */
+/** How far the sandbox's clock was moved. Undefined if the processor is not the sandbox. */
 async function readMovedSeconds(sandbox: SandboxControl | undefined): Promise<number | undefined> {
   try {
-    return (await sandbox?.ask<SandboxClock>({ method: 'GET', path: '/clock' }))?.offsetSeconds;
+    return (await sandbox?.request<SandboxClock>({ method: 'GET', path: '/clock' }))?.offsetSeconds;
   } catch (error) {
     if (error instanceof Failure && error.code === 'not_found') return undefined;
     throw error;
@@ -116,8 +116,8 @@ async function examineWebhooks(
 function forbidden(): readonly Finding[] {
   const findings = new Findings('webhooks');
   findings.warning(
-    'The key may not list webhook endpoints, so they are not checked.',
-    'Give the restricted key the permission to read webhook endpoints, or run this command with another key.',
+    'The processor key may not list webhook endpoints, so they are not checked.',
+    'Give the restricted key the permission to read webhook endpoints, or run this command with another processor key.',
   );
   return findings.all;
 }

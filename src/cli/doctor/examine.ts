@@ -1,7 +1,7 @@
 import { withDeadline } from '../../platform/deadline.ts';
 import { AccountStore } from '../../processor/account/account-store.ts';
 import type { Start } from '../../till/compose-parts.ts';
-import type { Call } from '../command.ts';
+import type { CommandCall } from '../command.ts';
 import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -9,9 +9,9 @@ import { checkTimeoutMs, guarded } from './guarded.ts';
 import { judgeDatabase, judgePooler, judgeRedis, judgeSecrets } from './judge-database.ts';
 import { judgeSettings } from './judge-settings.ts';
 
-/** Carries out every check at the same time. None of them can fail or hang the others. */
+/** Runs all checks at the same time. A check that fails or hangs does not affect the others. */
 export async function examine(
-  call: Pick<Call, 'inspectConfig' | 'environment' | 'output' | 'signal'>,
+  call: Pick<CommandCall, 'inspectConfig' | 'environment' | 'output' | 'signal'>,
   url: string | undefined,
 ): Promise<readonly Finding[]> {
   const settings = call.inspectConfig();
@@ -20,9 +20,9 @@ export async function examine(
   const { webhookSecrets } = processorConfig;
   const config = () => ({
     ...settings.config,
-    // The findings tell what a log would.
+    // The findings replace the log.
     logLevel: 'silent' as const,
-    // The adapter needs one, and this command verifies no webhook.
+    // The adapter requires a value. This command verifies no webhook.
     processor: { ...processorConfig, webhookSecrets: webhookSecrets.length > 0 ? webhookSecrets : ['unset'] },
   });
   return withShutdown({ ...call, config }, async (start) => {
@@ -82,7 +82,7 @@ async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Fi
   return judgeDatabase({ ...facts, isSuperuser: false }, config.dataDir);
 }
 
-/** Without the database, or before its migrations, nothing is known about them. */
+/** Undefined if the database is unreachable or not migrated. */
 function examineSecrets({ config }: Start, found: Remembered | undefined): readonly Finding[] {
   return found === undefined ? [] : judgeSecrets(found.secrets, config.events.secretKeys.length > 0);
 }

@@ -7,7 +7,7 @@ export interface Finding {
   readonly fix: string | null;
 }
 
-/** Makes the findings of one check. */
+/** Collects the findings of one check. */
 export class Findings {
   readonly all: Finding[] = [];
   readonly #check: Finding['check'];

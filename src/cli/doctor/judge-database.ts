@@ -50,9 +50,9 @@ function judgeSchema({ schema, mayMigrate }: DatabaseFacts, findings: Findings):
   if (newer.length > 0)
     findings.warning(
       `The schema is newer than this release: it has ${newer.join(', ')}.`,
-      'Run the newest release everywhere, once a rolling upgrade is over.',
+      'Run the newest release everywhere once the rolling upgrade has finished.',
     );
-  if ([...missing, ...newer, ...changed].length === 0) findings.ok('The schema is the one of this release.');
+  if ([...missing, ...newer, ...changed].length === 0) findings.ok('The schema matches this release.');
 }
 
 function judgeRole({ role, isSuperuser, mayMigrate, closedTables }: DatabaseFacts, findings: Findings): void {
@@ -66,7 +66,7 @@ function judgeRole({ role, isSuperuser, mayMigrate, closedTables }: DatabaseFact
     findings.ok(`The role may not migrate the schema, which is safest. Before each new release: ${asOwner}`);
   if (closedTables.length > 0)
     findings.problem(
-      `The role may not read and write: ${closedTables.join(', ')}.`,
+      `The role may not read and write these tables: ${closedTables.join(', ')}.`,
       'Repeat the grants of docs/security.md as the owner of the schema.',
     );
 }
@@ -79,13 +79,13 @@ export function judgeSecrets(
   const findings = new Findings('database');
   if (unreadable > 0)
     findings.problem(
-      `Secrets of event endpoints that no key of EVENT_SECRET_KEYS decrypts: ${unreadable}.`,
+      `Secrets of event endpoints that no key in EVENT_SECRET_KEYS decrypts: ${unreadable}.`,
       'Add the key that encrypted them to EVENT_SECRET_KEYS, or rotate the secrets of these endpoints.',
     );
   if (outdated > 0)
     findings.warning(
       `Secrets of event endpoints that are not encrypted with the first key of EVENT_SECRET_KEYS yet: ${outdated}.`,
-      'Start the service, which encrypts them in the background. Until then, remove no key.',
+      'Start the service, which encrypts them in the background. Until then, do not remove any key from EVENT_SECRET_KEYS.',
     );
   else if (hasKeys && readable > 0)
     findings.ok('All secrets of event endpoints are encrypted with the first key of EVENT_SECRET_KEYS.');
@@ -93,10 +93,11 @@ export function judgeSecrets(
 }
 
 const poolModes: Readonly<Record<PoolerFindings['mode'], string>> = {
-  none: 'There is no pooler before the database.',
-  session: 'A pooler in session mode is before the database.',
-  transaction: 'A pooler in transaction mode is before the database, and DATABASE_DIRECT_URL leads past it.',
-  statement: 'A pooler in statement mode is before the database.',
+  none: 'No pooler is in front of the database.',
+  session: 'A pooler in session mode is in front of the database.',
+  transaction:
+    'A pooler in transaction mode is in front of the database, and DATABASE_DIRECT_URL bypasses it.',
+  statement: 'A pooler in statement mode is in front of the database.',
 };
 
 export function judgePooler({ mode, mistake }: PoolerFindings): readonly Finding[] {

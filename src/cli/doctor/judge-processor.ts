@@ -13,12 +13,12 @@ import {
 import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { type Finding, Findings } from './finding.ts';
 
-/** A clock that is synchronised differs by less. The processor tells its time in whole seconds. */
+/** A synchronised clock differs by less. The processor's time is in whole seconds. */
 const skewSecondsOk = 10;
-/** Webhooks are refused at five minutes, and clocks that differ so much drift further. */
+/** Webhooks are refused from five minutes on, and a clock that is this far off drifts further. */
 const skewSecondsMax = 120;
 
-/** `movedSeconds`: by how much the clock of a sandbox was moved on purpose. */
+/** `movedSeconds`: how far the sandbox's clock was moved on purpose. */
 export function judgeClock(skewMs: number | null, movedSeconds = 0): readonly Finding[] {
   const findings = new Findings('processor');
   if (movedSeconds !== 0) findings.ok(`The clock of the sandbox was moved by ${movedSeconds} seconds.`);
@@ -26,7 +26,7 @@ export function judgeClock(skewMs: number | null, movedSeconds = 0): readonly Fi
   const seconds = Math.abs(aheadSeconds);
   const fix = 'Synchronise the clock of this machine (NTP).';
   const text = `The clock is ${seconds} seconds ${aheadSeconds > 0 ? 'ahead of' : 'behind'} the processor's.`;
-  if (skewMs === null) findings.ok('The processor does not tell its time.');
+  if (skewMs === null) findings.ok('The processor does not send its time.');
   else if (seconds >= skewSecondsMax)
     findings.problem(`${text} Signatures of webhooks are refused at 300 seconds.`, fix);
   else if (seconds >= skewSecondsOk) findings.warning(text, fix);
@@ -34,25 +34,25 @@ export function judgeClock(skewMs: number | null, movedSeconds = 0): readonly Fi
   return findings.all;
 }
 
-/** `remembered` is the account of the database. Undefined: it knows none yet, or cannot be read. */
+/** `remembered` is the account in the database. Undefined if there is none yet, or if the database cannot be read. */
 export function judgeAccount(
-  present: ProcessorAccount,
+  current: ProcessorAccount,
   remembered: ProcessorAccount | undefined,
 ): readonly Finding[] {
   const findings = new Findings('processor');
-  if (remembered !== undefined && !isSameAccount(remembered, present)) {
-    const [text = '', ...fix] = describeDifference(remembered, present).split('. ');
+  if (remembered !== undefined && !isSameAccount(remembered, current)) {
+    const [text = '', ...fix] = describeDifference(remembered, current).split('. ');
     findings.problem(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`, fix.join('. '));
-  } else if (present.id === null)
+  } else if (current.id === null)
     findings.warning(
-      'The key may not read its account: only the mode is compared.',
+      'The processor key may not read its account: only the mode is compared.',
       'Give the restricted key the permission to read the account: see docs/processor-key.md.',
     );
-  else findings.ok(`The key belongs to ${describeAccount(present)}.`);
+  else findings.ok(`The processor key belongs to ${describeAccount(current)}.`);
   return findings.all;
 }
 
-/** Those with the address that was given, else those whose path is Till's. */
+/** The endpoints with the given address; without one, those with Till's path. */
 export function endpointsOfTill(
   endpoints: readonly WebhookEndpoint[],
   url: string | undefined,
@@ -106,7 +106,7 @@ function judgeEndpoint({ url, apiVersion }: WebhookEndpoint, state: EndpointStat
     findings.problem(`The endpoint ${url} lacks the events ${missingEvents.join(', ')}.`, setup(url));
   if (otherEvents.length > 0)
     findings.warning(
-      `The endpoint ${url} also sends events that Till stores and does not apply: ${otherEvents.join(', ')}.`,
+      `The endpoint ${url} also sends events that Till stores but does not apply: ${otherEvents.join(', ')}.`,
       setup(url),
     );
   const replace = `Run "till webhooks setup --url ${url} --replace", and set the new secret.`;
@@ -132,7 +132,7 @@ interface Deliveries {
   readonly lastReceivedAt: Date | null | undefined;
 }
 
-/** The secret cannot be read back. An endpoint with another secret accepts nothing, so nothing is delivered. */
+/** The secret cannot be read back from the processor. If it is wrong, Till refuses every delivery. */
 export function judgeDeliveries({
   undelivered,
   hasOtherEndpoints,
@@ -155,7 +155,7 @@ export function judgeDeliveries({
   else if (lastReceivedAt === undefined) findings.ok('All events of the last day were delivered.');
   else
     findings.ok(
-      `All events of the last day were delivered. The last one came at ${lastReceivedAt.toISOString()}.`,
+      `All events of the last day were delivered. The last one arrived at ${lastReceivedAt.toISOString()}.`,
     );
   return findings.all;
 }

@@ -7,7 +7,7 @@ interface KeyWarning {
   readonly action: string;
 }
 
-/** The mistakes in the settings, and what is allowed but doubtful. */
+/** The mistakes in the settings, and valid settings that deserve a warning. */
 export function judgeSettings(
   { config, mistakes }: { readonly config: Config; readonly mistakes: readonly string[] },
   keyWarnings: readonly KeyWarning[],
@@ -17,7 +17,7 @@ export function judgeSettings(
   for (const mistake of mistakes) findings.problem(`${mistake}.`, fixOf(mistake));
   // In production they are mistakes.
   for (const mistake of production ? [] : shortKeyMistakes(apiKeys, 'API_KEYS'))
-    findings.warning(`${mistake}.`, 'Use longer keys, such as those that "till keys create" makes.');
+    findings.warning(`${mistake}.`, 'Use longer API keys, such as those from "till keys create".');
   for (const { message, action } of keyWarnings) findings.warning(`${capitalised(message)}.`, action);
   if (processor.webhookSecrets.some((secret) => !secret.startsWith('whsec_')))
     findings.warning(
@@ -26,7 +26,7 @@ export function judgeSettings(
     );
   if (production && events.secretKeys.length === 0)
     findings.warning(
-      'EVENT_SECRET_KEYS is not set: the secrets of event endpoints are stored as they are.',
+      'EVENT_SECRET_KEYS is not set: the secrets of event endpoints are stored unencrypted.',
       'Set it to a random key of at least 32 characters, if applications register event endpoints.',
     );
   if (production && events.allowPrivate)

@@ -162,7 +162,7 @@ describe('the processor', () => {
     assert.deepEqual(states(judge([{}, elsewhere], url)), ['ok']);
   });
 
-  test('must deliver what it sends: the secret itself cannot be read back', () => {
+  test('must deliver its events: the secret itself cannot be read back', () => {
     const fine = { undelivered: 0, hasOtherEndpoints: false, lastReceivedAt: new Date(0) };
     assert.deepEqual(states(judgeDeliveries(fine)), ['ok']);
     assert.deepEqual(states(judgeDeliveries({ ...fine, lastReceivedAt: undefined })), ['ok']);
@@ -178,7 +178,7 @@ describe('the processor', () => {
   });
 });
 
-test('every mistake of the settings is a problem, and what is doubtful a warning, without the secrets', () => {
+test('every mistake in the settings is a problem, a doubtful setting is a warning, and neither shows a secret', () => {
   const judge = (environment: Record<string, string>) => judgeSettings(inspectConfig(environment, '/'), []);
   assert.deepEqual(states(judge({})), ['ok']);
   const processor = { PROCESSOR_SECRET_KEY: 'sk_test_x1', PROCESSOR_WEBHOOK_SECRET: 'whsec_x2' };

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { answer, body, CursorQuery } from '../../http/docs/api-schema.ts';
+import { body, CursorQuery, response } from '../../http/docs/api-schema.ts';
 import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
   CreateBody,
@@ -43,12 +43,12 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
       description: endpointExample.description,
     }),
     response: {
-      201: answer('The new endpoint with its secret.', EndpointWithSecretSchema, endpointWithSecretExample),
+      201: response('The new endpoint with its secret.', EndpointWithSecretSchema, endpointWithSecretExample),
     },
     failures: ['not_found', 'too_many_event_endpoints'],
     run: ({ body: { url, types = null, description = null } }, key) =>
       endpoints.create({ url, types, description }, key),
-    toAnswer: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
+    toResponse: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
   });
   routes.addKeyed(`PATCH ${path}/:id`, {
     scope: 'operate',
@@ -56,14 +56,14 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
     summary: 'Update an event endpoint',
     body: body(UpdateBody, { enabled: true, description: 'The new shop' }),
     response: {
-      200: answer('The updated endpoint.', EndpointSchema, {
+      200: response('The updated endpoint.', EndpointSchema, {
         ...endpointExample,
         description: 'The new shop',
       }),
     },
     run: ({ params, body: { idempotencyKey: _, ...change } }, key) =>
       endpoints.update(params.id, change, key),
-    toAnswer: endpointResponse,
+    toResponse: endpointResponse,
   });
   routes.add(`DELETE ${path}/:id`, {
     scope: 'operate',
@@ -87,11 +87,11 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
       `endpoint has at most ${validSecretsMax} valid secrets.`,
     body: body(RotateBody, {}),
     response: {
-      200: answer('The endpoint with its new secret.', EndpointWithSecretSchema, endpointWithSecretExample),
+      200: response('The endpoint with its new secret.', EndpointWithSecretSchema, endpointWithSecretExample),
     },
     failures: ['too_many_event_secrets'],
     run: ({ params }, key) => endpoints.rotateSecret(params.id, key),
-    toAnswer: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
+    toResponse: (endpoint, replayed) => withSecret(endpoints, endpoint, replayed),
   });
   routes.addKeyed(`POST ${path}/:id/replay`, {
     scope: 'operate',
@@ -100,10 +100,10 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
     description:
       'The events keep their ids. A receiver that checks the `webhook-id` header handles each event only once.',
     body: body(ReplayBody, { after: deliveryExample.eventId }),
-    response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
+    response: { 200: response('The endpoint.', EndpointSchema, endpointExample) },
     failures: ['event_expired'],
     run: ({ params, body }, key) => endpoints.replay(params.id, body.after, key),
-    toAnswer: endpointResponse,
+    toResponse: endpointResponse,
   });
 }
 
@@ -114,7 +114,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     summary: 'List event endpoints, newest first',
     query: CursorQuery,
     response: {
-      200: answer('One page of endpoints.', EndpointListSchema, {
+      200: response('One page of endpoints.', EndpointListSchema, {
         data: [endpointExample],
         nextCursor: null,
       }),
@@ -128,7 +128,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     scope: 'operate',
     operationId: 'getEventEndpoint',
     summary: 'Get an event endpoint',
-    response: { 200: answer('The endpoint.', EndpointSchema, endpointExample) },
+    response: { 200: response('The endpoint.', EndpointSchema, endpointExample) },
     run: async ({ params }) => endpointResponse(await endpoints.read(params.id)),
   });
   routes.add(`GET ${path}/:id/deliveries`, {
@@ -140,7 +140,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
       'wait behind a waiting delivery and are not listed yet.',
     query: CursorQuery,
     response: {
-      200: answer('One page of deliveries.', DeliveryListSchema, {
+      200: response('One page of deliveries.', DeliveryListSchema, {
         data: [deliveryExample],
         nextCursor: null,
       }),

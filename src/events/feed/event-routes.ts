@@ -2,9 +2,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../errors.ts';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { answer, CustomerIdFilter, nullable } from '../../http/docs/api-schema.ts';
+import { CustomerIdFilter, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
-import { sendProblem } from '../../http/failures/answer-failure.ts';
+import { sendProblem } from '../../http/failures/respond-to-failure.ts';
 import { asksFor } from '../../http/input/accept.ts';
 import { comparedWithIds } from '../../http/input/validator.ts';
 import { OpenReaders } from '../../http/load/open-readers.ts';
@@ -148,7 +148,7 @@ const tooManyReaders = new Failure(
 );
 
 function eventsResponse() {
-  const json = answer('The events, or a stream of them.', EventListSchema, {
+  const json = response('The events, or a stream of them.', EventListSchema, {
     data: [eventExample],
     nextCursor: eventExample.id,
   });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { endWithKey, keyEnded, OpenReaders, type Reader } from '../../http/load/open-readers.ts';
+import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '../../http/load/open-readers.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { EventSelection } from '../event.ts';
@@ -31,8 +31,8 @@ const endTimeoutMs = 1_000;
 
 interface Stream {
   readonly response: ServerResponse;
-  readonly reader: Reader;
-  /** The id of a place that the reader has passed without receiving an event there. */
+  readonly reader: OpenReader;
+  /** The id of a place that the reader has passed without getting an event there. */
   passedId: string | undefined;
 }
 

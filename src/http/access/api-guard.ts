@@ -6,24 +6,27 @@ import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
-/** A person who mistypes a key stays far below this; guessing keys at this rate is hopeless. */
+/** A person who mistypes an API key stays far below this; guessing keys at this rate is hopeless. */
 const wrongKeysPerMinute = 60;
-/** More than an application has addresses. About 100 bytes each. Those that were accepted first are forgotten first. */
+/** More addresses than an application has. About 100 bytes each. The oldest entries are removed first. */
 const acceptedMax = 10_000;
 
-/** The keys that were created through the API or the till command. */
+/** The API keys that were created through the API or the command line. */
 interface StoredKeys {
-  /** A promise only if the key is not known yet and must be looked up. */
+  /** A promise only if the API key is not known yet and must be looked up. */
   find(presented: string): Caller | undefined | Promise<Caller | undefined>;
 }
 
-/** Admits a request to /api/v1 if it has a valid key with the scope of the route, and is within the key's rate limit. */
+/**
+ * Admits a request to /api/v1 if it has a valid API key with the scope of the route, and is within the key's rate
+ * limit.
+ */
 export class ApiGuard {
   readonly #keys: ApiKeyRing;
   readonly #storedKeys: StoredKeys | undefined;
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
-  /** Digests of keys and the addresses that they were accepted from. */
+  /** Digests of API keys and the addresses from which they were accepted. */
   readonly #accepted = new Set<string>();
   readonly #salt = randomBytes(32).toString('hex');
 
@@ -44,26 +47,27 @@ export class ApiGuard {
     request.caller = caller;
     const rate = { bucket: `key:${caller.name}`, limit: this.#perMinute, what: 'requests' };
     if (rate.limit > 0) await this.#take(rate);
-    // An unknown route is a 404 for every key.
+    // An unknown route is a 404 for every API key.
     if (request.is404) return;
     const { scope = 'admin' } = request.routeOptions.config;
     if (!grants(caller.scopes, scope)) throw forbidden(scope);
   }
 
   /**
-   * Fails if the key of a request that was admitted has been revoked or has expired since. Call it after a wait, before
+   * Fails if the API key of an admitted request has since been revoked or has expired. Call it after a wait, before
    * something is done or shown for the request. A promise only if it fails, or if the database must be asked.
    */
   confirm({ caller }: FastifyRequest): Promise<void> | undefined {
-    // Only requests to the API have a key.
+    // Only requests to the API have an API key.
     const isValid = caller?.isValid() ?? true;
     return isValid === true ? undefined : requireValid(isValid);
   }
 
   /**
-   * Whose key the request carries. An address from which too many wrong keys came gets no verdict about another one: a
-   * right key that was not accepted from there before is refused like a wrong one, and other applications behind the same
-   * address go on. The first request of a key from an address costs a look at the count, later ones cost nothing.
+   * The owner of the request's API key. After too many invalid API keys from an address, further unknown keys from
+   * there are refused without a check, so that guessing reveals nothing. Keys that were accepted from that address
+   * before still work, so other applications behind it continue. Only the first request of a key from an address reads
+   * the counter.
    */
   async #evaluate({ headers, ip }: FastifyRequest): Promise<Caller> {
     const presented = headers['x-api-key'];
@@ -95,7 +99,7 @@ export class ApiGuard {
   }
 }
 
-const wrongKeysName = 'requests without a valid key';
+const wrongKeysName = 'requests without a valid API key';
 
 interface Rate {
   readonly bucket: string;

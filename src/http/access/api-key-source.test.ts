@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createLogger } from '../../platform/logger.ts';
 import { loadApiKeys } from './api-key-source.ts';
 
-test('a data directory that cannot hold the generated key is named, with the setting', async (t) => {
+test('the error for a data directory that cannot hold the generated API key names it and the setting', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'till-key-'));
   t.after(() => rmSync(folder, { recursive: true }));
   const dataDir = join(folder, 'file');

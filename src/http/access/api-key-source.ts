@@ -18,13 +18,15 @@ interface ApiKeySettings {
 
 export interface LoadedApiKeys {
   readonly ring: ApiKeyRing;
-  /** The path of the generated key, and the key itself if it is new; undefined if the operator configured keys. */
+  /**
+   * The path of the generated API key, and the key itself if it is new. Undefined if the operator configured API keys.
+   */
   readonly generated: { readonly path: string; readonly newKey: string | undefined } | undefined;
-  /** Reloads the key file; if that fails, the keys stay as they were. */
+  /** Reloads the file of API keys. If that fails, the previous keys stay valid. */
   readonly reload: () => Promise<number>;
 }
 
-/** Loads the keys from the configured sources, or generates one if none is configured. */
+/** Loads the API keys from the configured sources, or generates one if none is configured. */
 export async function loadApiKeys(settings: ApiKeySettings, logger: Logger): Promise<LoadedApiKeys> {
   const given = settings.apiKeys.length > 0 || settings.apiKeysFile !== undefined;
   const generated = given ? undefined : await readOrGenerateKey(settings.dataDir);
@@ -60,7 +62,7 @@ async function readKeyFile(path: string): Promise<readonly ApiKey[]> {
     .filter((line) => line !== '' && !line.startsWith('#'));
   const { keys, mistakes } = parseApiKeys(lines, 'API_KEYS_FILE');
   if (mistakes.length > 0) throw new Error(mistakes.join('\n'));
-  if (keys.length === 0) throw new Error(`API_KEYS_FILE contains no key; add one to ${path}`);
+  if (keys.length === 0) throw new Error(`API_KEYS_FILE contains no API key; add one to ${path}`);
   return keys;
 }
 
@@ -70,7 +72,7 @@ async function readOrGenerateKey(dataDir: string) {
   const key = await writeOrReadKey(dataDir, path, newKey).catch((cause: unknown) => {
     throw new Error(unusableDataDir(dataDir, cause), { cause });
   });
-  if (key === '') throw new Error(`${path} is empty; delete it to generate a new key`);
+  if (key === '') throw new Error(`${path} is empty; delete it to generate a new API key`);
   return { path, key, newKey: key === newKey ? newKey : undefined };
 }
 

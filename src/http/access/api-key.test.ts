@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ApiKeyRing, parseApiKeys } from './api-key.ts';
 
-test('an entry is a key or name:key', () => {
+test('an entry is an API key or name:key', () => {
   assert.deepEqual(parseApiKeys(['first', ' shop:second '], 'API_KEYS'), {
     keys: [
       { name: 'API_KEYS[1]', application: '', key: 'first' },
@@ -20,7 +20,7 @@ test('an invalid entry is a mistake whose message does not show the entry', () =
   }
 });
 
-test('each of several keys is recognised, and nothing else', () => {
+test('each of several API keys is recognised, and nothing else', () => {
   const ring = new ApiKeyRing([
     { name: 'old', application: 'old', key: 'aaaa' },
     { name: 'new', application: 'new', key: 'bbbb' },
@@ -32,7 +32,7 @@ test('each of several keys is recognised, and nothing else', () => {
   }
 });
 
-test('new keys are valid at once, and the old ones no longer are', () => {
+test('new API keys are valid at once, and the old ones no longer are', () => {
   const ring = new ApiKeyRing([{ name: 'old', application: 'old', key: 'aaaa' }]);
   const caller = ring.find('aaaa');
   ring.replace([

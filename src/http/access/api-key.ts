@@ -2,14 +2,17 @@ import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { type Caller, scopes } from '../../model/api-key.ts';
 
 export interface ApiKey {
-  /** Logs show this name instead of the key. */
+  /** Logs show this name instead of the API key. */
   readonly name: string;
   /** The application that idempotency keys belong to: the name, or empty for a key without a name of its own. */
   readonly application: string;
   readonly key: string;
 }
 
-/** Shorter keys may be guessed or made up by hand. Production refuses them. 24 random characters are 120 bits or more. */
+/**
+ * Shorter API keys may be guessed or invented by hand. Production refuses them. 24 random characters are 120 bits or
+ * more.
+ */
 export const keyLengthMin = 24;
 
 /** Longer keys are refused without hashing: hashing a caller's input must stay cheap. */
@@ -17,7 +20,7 @@ const keyLengthMax = 256;
 const keyPattern = /^[\x21-\x7e]+$/;
 const namePattern = /^[\w.-]{1,64}$/;
 
-/** Parses entries of the form `key` or `name:key`; a key contains no colon and no comma. */
+/** Parses entries of the form `key` or `name:key`; an API key contains no colon and no comma. */
 export function parseApiKeys(
   entries: readonly string[],
   source: string,
@@ -43,7 +46,7 @@ export function parseApiKeys(
   return { keys, mistakes };
 }
 
-/** What production says about keys that are too short. It does not show them. */
+/** The mistakes of API keys that are too short for production, without the keys. */
 export function shortKeyMistakes(keys: readonly ApiKey[], source: string): readonly string[] {
   return keys
     .filter(({ key }) => key.length < keyLengthMin)
@@ -55,8 +58,8 @@ export function shortKeyMistakes(keys: readonly ApiKey[], source: string): reado
 }
 
 /**
- * The keys from the environment. Finds which of them a request carries. The time does not depend on how much of the key is right, or on which key it is:
- * all digests, made with a secret of this process, are compared, each in constant time.
+ * The API keys from the environment. Finds the one that a request carries, in a time that does not depend on the key:
+ * it compares all digests, which use a secret of this process, each in constant time.
  */
 export class ApiKeyRing {
   readonly #salt = randomBytes(32).toString('hex');
@@ -74,7 +77,7 @@ export class ApiKeyRing {
     });
   }
 
-  /** Whose key it is, or undefined if it is not a valid key. They have every scope. */
+  /** The owner of an API key. Undefined if the key is not valid. These keys have every scope. */
   find(presented: string): Caller | undefined {
     if (presented.length > keyLengthMax) return undefined;
     const digest = this.#digest(presented);

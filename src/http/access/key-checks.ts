@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { Failure } from '../../errors.ts';
-import { replaceWithProblem } from '../failures/answer-failure.ts';
+import { replaceWithProblem } from '../failures/respond-to-failure.ts';
 import type { ApiGuard } from './api-guard.ts';
 
 /**
- * Checks the API key of a request again when its body is complete, and when its response is. Both can be half a minute
- * after the headers, and nothing may be done or shown for a key that was revoked or expired five seconds ago. Waits within
- * a handler use `confirmCaller`, responses that stay open `OpenReaders`.
+ * Checks the API key of a request again when its body is complete, and when its response is. Both can happen half a
+ * minute after the headers, and an API key that was revoked or expired five seconds ago must have no effect. Waits
+ * within a handler use `confirmCaller`, responses that stay open `OpenReaders`.
  */
 export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'confirm'>): void {
   app.addHook('preValidation', (request, _reply, done) => {
@@ -29,7 +29,10 @@ export function registerKeyChecks(app: FastifyInstance, guard: Pick<ApiGuard, 'c
   });
 }
 
-/** An API key that revokes itself gets its response. A response with one of the other statuses contains no object. */
+/**
+ * A request that revokes its own API key gets its response. A response with one of the other statuses contains no
+ * object.
+ */
 function showsNothing(status: number): boolean {
   return status === 204 || status === 401 || status >= 500;
 }

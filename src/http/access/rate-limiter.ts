@@ -13,7 +13,7 @@ export interface RateDecision {
   readonly retryAfterSeconds: number;
 }
 
-interface Batch {
+interface CountBatch {
   size: number;
   readonly total: Promise<number>;
 }
@@ -28,7 +28,7 @@ export class RateLimiter {
   readonly #fallback: Cache;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #waiting = new Map<string, Batch>();
+  readonly #waiting = new Map<string, CountBatch>();
   #isDown = false;
   #retryAtMs = 0;
 
@@ -44,7 +44,7 @@ export class RateLimiter {
     return this.#decide(bucket, limit, (key) => this.#count(key));
   }
 
-  /** What `take` would decide about a further request, without counting it. */
+  /** What `take` would decide about another request, without counting one. */
   peek(bucket: string, limit: number): Promise<RateDecision> {
     return this.#decide(bucket, limit, async (key) => (await this.#increment(key, 0)) + 1);
   }
@@ -73,9 +73,9 @@ export class RateLimiter {
     return total - batch.size + place;
   }
 
-  #openBatch(key: string): Batch {
+  #openBatch(key: string): CountBatch {
     const { promise: total, resolve } = Promise.withResolvers<number>();
-    const batch: Batch = { size: 0, total };
+    const batch: CountBatch = { size: 0, total };
     this.#waiting.set(key, batch);
     setImmediate(() => {
       this.#waiting.delete(key);

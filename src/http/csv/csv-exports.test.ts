@@ -19,7 +19,7 @@ function growingList(size: number) {
   return read;
 }
 
-test('the next file continues where a file ended, also if rows are created meanwhile', async () => {
+test('the next file continues where a file ended, even if rows are created meanwhile', async () => {
   const exports = new CsvExports({ ...csvLimits, rowsMax: 5, pageRows: 2 });
   const read = growingList(12);
   const app = Fastify();
@@ -36,7 +36,7 @@ test('the next file continues where a file ended, also if rows are created meanw
       columns,
       cursor: request.query.cursor,
       read,
-      toAnswer: (row) => row,
+      toResponse: (row) => row,
     }),
   );
   let exported = '';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { asksFor } from '../input/accept.ts';
-import { endWithKey, keyEnded, OpenReaders, type Reader } from '../load/open-readers.ts';
+import { endWithKey, keyEnded, type OpenReader, OpenReaders } from '../load/open-readers.ts';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 
 /** The limits of exports. Tests set lower ones. */
@@ -22,7 +22,7 @@ export type CsvLimits = typeof csvLimits;
 export const csvType = 'text/csv';
 const retryAfterSeconds = 5;
 
-/** Where to read: after so many rows from the cursor on, or from the start. */
+/** Where to read: this many rows after the cursor, or after the start. */
 export interface CsvPageRequest {
   readonly cursor: string | undefined;
   readonly limit: number;
@@ -43,7 +43,7 @@ export interface CsvSource<Row> {
   /** Where to start. */
   readonly cursor?: string | undefined;
   readonly read: (page: CsvPageRequest) => Promise<CsvPage<Row>>;
-  readonly toAnswer: (row: Row) => unknown;
+  readonly toResponse: (row: Row) => unknown;
 }
 
 declare module 'fastify' {
@@ -75,7 +75,7 @@ export class CsvExports {
     this.#readers.close();
   }
 
-  /** A failure of the first page is still answered with a problem. */
+  /** A failure of the first page still gets a problem as response. */
   async send<Row>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -127,7 +127,7 @@ export class CsvExports {
     request.server.openRequests.leave(reply);
     const body = Readable.from(this.#lines(start));
     const { signal } = start.reader.controller;
-    // What the caller has not read yet goes too.
+    // Data that the caller has not read yet is dropped too.
     signal.addEventListener('abort', () => void (reply.raw.closed || body.destroy(signal.reason)));
     const timer = setTimeout(
       () => body.destroy(new Error('the export took too long')),
@@ -142,9 +142,9 @@ export class CsvExports {
   }
 
   async *#lines<Row>({ source, first, reader }: StartedExport<Row>): AsyncGenerator<string, void> {
-    const { columns, read, toAnswer } = source;
+    const { columns, read, toResponse } = source;
     const { rowsMax, pageRows } = this.#limits;
-    const linesOf = ({ data }: CsvPage<Row>) => data.map((row) => csvLine(columns, toAnswer(row))).join('');
+    const linesOf = ({ data }: CsvPage<Row>) => data.map((row) => csvLine(columns, toResponse(row))).join('');
     yield headerLine(columns) + linesOf({ ...first, data: first.data.slice(0, rowsMax) });
     let [page, sent] = [first, first.data.length];
     while (page.nextCursor !== null && sent < rowsMax) {
@@ -160,7 +160,7 @@ export class CsvExports {
 interface StartedExport<Row> {
   readonly source: CsvSource<Row>;
   readonly first: CsvPage<Row>;
-  readonly reader: Reader;
+  readonly reader: OpenReader;
 }
 
 function onClose({ raw }: FastifyReply, work: () => void): void {
@@ -168,7 +168,7 @@ function onClose({ raw }: FastifyReply, work: () => void): void {
   else raw.once('close', work);
 }
 
-/** Ends a response so that it does not look complete. */
+/** Aborts a response, so that it does not look complete. */
 function breakOff(request: FastifyRequest, reply: FastifyReply, error: Error): void {
   if (!reply.raw.headersSent) return;
   request.log.warn({ requestId: request.id, err: error }, 'export ended early');
@@ -181,7 +181,7 @@ function breakOff(request: FastifyRequest, reply: FastifyReply, error: Error): v
 function tooManyExports(): Failure {
   return new Failure(
     'overloaded',
-    'This process sends as many exports as it can. Retry later, or start another process.',
+    'This process is sending the maximum number of exports. Retry later, or start another process.',
     { retryAfterSeconds },
   );
 }

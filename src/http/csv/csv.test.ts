@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Type } from 'typebox';
 import { flatten, parseCsv, readCsv } from '../../../test/support/csv.ts';
 import { assertProperty } from '../../../test/support/seeds.ts';
-import { MetadataAnswer, nullable } from '../docs/api-schema.ts';
+import { MetadataResponse, nullable } from '../docs/api-schema.ts';
 import { columnsOf, csvLine, headerLine } from './csv.ts';
 
 const schema = Type.Object({
@@ -14,7 +14,7 @@ const schema = Type.Object({
   failure: nullable(
     Type.Object({ code: nullable(Type.String()), inner: Type.Object({ text: Type.String() }) }),
   ),
-  metadata: MetadataAnswer,
+  metadata: MetadataResponse,
   list: Type.Array(Type.String()),
 });
 const columns = columnsOf(schema);
@@ -37,7 +37,7 @@ test('the columns are the fields, those of nested objects with a dot', () => {
   assert.equal(headerLine(columns), `${names.join(',')}\r\n`);
 });
 
-test('a file is read as the objects that it was made from', async () => {
+test('a file reads back as the objects that it was written from', async () => {
   await assertProperty(
     fc.property(fc.array(objects, { maxLength: 5 }), (all) => {
       const file = headerLine(columns) + all.map((one) => csvLine(columns, one)).join('');

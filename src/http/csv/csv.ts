@@ -7,11 +7,11 @@ export interface CsvColumn {
 /** RFC 4180. */
 const lineEnd = '\r\n';
 /**
- * How a text begins that a spreadsheet runs as a formula, after spaces and quotes, which it may remove; or one that got an
- * apostrophe for that reason. Some spreadsheets also run the full-width forms of the signs.
+ * The beginning of a text that a spreadsheet runs as a formula, after spaces and quotes, which it may remove. Includes
+ * texts that already have an apostrophe there. Some spreadsheets also run the full-width forms of the signs.
  */
 const formula = /^(?:'*[\t\r\n]|['" \u00a0\u3000]*[=+\-@＝＋－＠])/;
-/** The same after a character at which a reader may split that expects other separators than commas. */
+/** The same after a character at which a reader that expects other separators may split. */
 const formulaInside = /[;\t\r\n\v\f\u0085\u2028\u2029](?=['" \u00a0\u3000]*[=+\-@＝＋－＠])/g;
 const plainNumber = /^[+-]?\d+(?:\.\d+)?$/;
 

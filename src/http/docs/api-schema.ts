@@ -27,8 +27,8 @@ export const IdempotencyKey = Type.String({
   maxLength: 255,
   pattern: '^[^\\s\\p{C}]+$',
   description:
-    'A request with a key that was used before has no effect of its own: it returns the object of the first request. ' +
-    'You can send the key in the Idempotency-Key header instead.',
+    'A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. ' +
+    'You can send the idempotency key in the Idempotency-Key header instead.',
 });
 
 export const ExternalId = Type.String({
@@ -46,8 +46,8 @@ const metadataKeys = {
   },
 };
 const metadataValue = { type: 'string', minLength: 1, maxLength: metadataValueLengthMax };
-/** Unlike an input, a response has whatever keys others set at the processor. */
-export const MetadataAnswer = Type.Unsafe<Metadata>({
+/** Unlike an input, a response can have any keys that others set at the processor. */
+export const MetadataResponse = Type.Unsafe<Metadata>({
   type: 'object',
   additionalProperties: { type: 'string' },
   description: 'Your own values. Also kept at the processor, where others may add keys.',
@@ -80,7 +80,7 @@ export const PageQuery = Type.Object(
   { additionalProperties: false },
 );
 
-/** The filter of every list whose objects belong to customers. Any text is accepted, and may match nothing. */
+/** The filter of every list whose objects belong to customers. Any text is accepted. An unknown id matches nothing. */
 export const CustomerIdFilter = Type.Optional(
   Type.String({ description: 'Return only the objects of this customer.', [comparedWithIds]: true }),
 );
@@ -94,7 +94,7 @@ export const CurrencyFilter = Type.Optional(
   }),
 );
 
-/** Three times the length of a cursor, so that a later release can put more into it. */
+/** Three times the length of a cursor, so that later releases can extend it. */
 const cursorLengthMax = 180;
 
 const Cursor = Type.Optional(
@@ -191,12 +191,12 @@ export const ClientSecretSchema = component('ClientSecret', {
 export const clientSecretExample = 'pi_3MtwBwLkdIwHu7ix28a3tqPa_secret_YrKJUKribcBjcG8HVhfZluoGH';
 
 /** A response with its example, which the serialiser and the documentation share. */
-export function answer<T extends TSchema>(description: string, schema: T, example: Static<T>) {
-  return describeAnswer(description, schema, example);
+export function response<T extends TSchema>(description: string, schema: T, example: Static<T>) {
+  return describeResponse(description, schema, example);
 }
 
 /** The same, for an example whose type was already checked elsewhere. */
-export function describeAnswer<T extends TSchema>(description: string, schema: T, example: unknown) {
+export function describeResponse<T extends TSchema>(description: string, schema: T, example: unknown) {
   return {
     description,
     content: { 'application/json': { schema, examples: { example: { value: example } } } },

@@ -10,7 +10,7 @@ interface Document {
   readonly components?: { readonly schemas?: object };
 }
 
-/** These contain values of the API, in which `title` is a field like any other. */
+/** These contain example values, in which `title` is an ordinary field. */
 const valueKeys: readonly string[] = ['example', 'examples', 'default', 'enum', 'const'];
 
 /** Moves every schema that has a title to the components of the document. */

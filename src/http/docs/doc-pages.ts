@@ -35,9 +35,9 @@ const swaggerUiFolder = join(
 );
 
 /**
- * Serves the interactive reference and its document. Everything is made once and sent as ready bytes: anyone may request it
- * at any rate. The package's own plugin would write the document for each request, and answer some paths outside of its
- * folder with 500.
+ * Serves the interactive reference and its document. Everything is rendered once and sent as bytes, because anyone may
+ * request it at any rate. The package's own plugin would serialise the document for each request, and respond to some
+ * paths outside its folder with 500.
  */
 export function registerDocPages(app: FastifyInstance): void {
   const document = () => JSON.stringify(app.swagger());

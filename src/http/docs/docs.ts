@@ -20,7 +20,7 @@ const tags = [
   { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
   {
     name: 'api keys',
-    description: 'Keys for applications, each with a name and the scopes that it needs.',
+    description: 'API keys for applications, each with a name and the scopes that it needs.',
   },
   { name: 'events', description: 'What changed, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
@@ -56,7 +56,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
             in: 'header',
             name: 'x-api-key',
             description:
-              'Each operation names the scope that its key needs: `read`, `write`, `refund`, `operate` or `admin`. ' +
+              'Each operation names the scope that the API key needs: `read`, `write`, `refund`, `operate` or `admin`. ' +
               'Every scope includes `read`, and `admin` includes all.',
           },
         },

@@ -37,7 +37,7 @@ function invalidRequest(error: FastifyError): Failure {
   if (error.validationContext === 'params')
     return new Failure('not_found', 'No object has this id. Check the id.');
   const part = error.validationContext === 'querystring' ? 'query' : (error.validationContext ?? 'body');
-  // A key that is not allowed is reported once, and not once more for each rule that it breaks.
+  // An invalid metadata key is reported once, not once for each rule that it breaks.
   const mistakes = (error.validation ?? []).filter((mistake) => !('propertyName' in mistake));
   const errors: Mistake[] = mistakes.slice(0, mistakesMax).map((mistake) => {
     const { missingProperty, additionalProperty, propertyName } = mistake.params;

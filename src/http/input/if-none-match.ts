@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
- * Gives a successful response an `ETag` of its body, and leaves the body out (304) if the caller has it already. The body
- * is still made for every request, so it is never out of date.
+ * Adds an `ETag` to a successful response, and omits the body (304) if the caller already has it. The body is still
+ * computed for every request, so it is never stale.
  */
-export async function answerIfChanged(
+export async function sendIfChanged(
   request: FastifyRequest,
   reply: FastifyReply,
   body: unknown,
@@ -19,8 +19,8 @@ export async function answerIfChanged(
 }
 
 /**
- * Whether `If-None-Match` lists a tag. Compares weakly, as RFC 9110 requires: a proxy that compresses a response may have
- * made its tag weak.
+ * Whether `If-None-Match` lists a tag. Compares weakly, as RFC 9110 requires: a proxy that compresses a response may
+ * weaken its tag.
  */
 export function hasTag(header: string | undefined, etag: string): boolean {
   if (header === undefined) return false;

@@ -2,15 +2,15 @@ import type { FastifyReply } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Those that need no API key. */
+    /** Responses that need no API key. */
     largeResponses: LargeResponses;
   }
 }
 
 /**
- * Sends large responses that anyone may request one at a time, with a round of the event loop after each. A request to the
- * API then waits for one of them at most, however many there are. As many wait as there are connections, which have a
- * limit, and each takes less than a millisecond.
+ * Sends large responses that anyone may request one at a time, with a round of the event loop after each. A request to
+ * the API then waits for one of them at most, however many there are. The limit on connections also limits how many
+ * wait, and each takes less than a millisecond.
  */
 export class LargeResponses {
   readonly #waiting: { readonly reply: FastifyReply; readonly begin: () => void }[] = [];
@@ -18,7 +18,7 @@ export class LargeResponses {
 
   /** Resolves when the response may be sent. */
   wait(reply: FastifyReply): Promise<void> {
-    // Otherwise those that wait would count as an overload, and requests to the API would be shed.
+    // Otherwise waiting responses would count as an overload, and requests to the API would be shed.
     reply.server.openRequests.leave(reply);
     const { promise, resolve: begin } = Promise.withResolvers<void>();
     this.#waiting.push({ reply, begin });

@@ -2,32 +2,32 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Caller } from '../../model/api-key.ts';
 
-/** The contract's: one application leaves most of the process to the others. */
+/** Part of the API's contract: one application leaves most of the process to the others. */
 const shareOfName = 1 / 10;
-/** The contract's: a reader that reconnects before its old connection is known to be gone needs two. */
+/** Part of the API's contract: a reader that reconnects before its old connection is known to be lost needs two. */
 const readersOfNameMin = 2;
 const retryAfterSeconds = 5;
 /**
- * How often the API keys of readers are checked. A key is trusted for four seconds after it was read, so that nothing is
- * sent to a reader five seconds after its revocation.
+ * How often the API keys of readers are checked. An API key is trusted for four seconds after it was read, so that
+ * nothing is sent to a reader five seconds after its revocation.
  */
 const keyCheckMsDefault = 500;
 
 /** A response that stays open. */
-export interface Reader {
+export interface OpenReader {
   /** Aborts when the caller disconnects, its API key ends, or the service stops. */
   readonly controller: AbortController;
   readonly caller: Caller;
 }
 
-/** Why the signal of a reader aborts whose API key has ended. */
+/** The abort reason for a reader whose API key was revoked or has expired. */
 export const keyEnded = new Error('the API key of the reader is no longer valid');
 
-/** Responses that take long, up to a limit in all and for each name of API keys: streams, long polls, exports. */
+/** Long responses (streams, long polls, exports), limited in total and for each API key name. */
 export class OpenReaders {
   readonly #max: number;
   readonly #maxOfName: number;
-  readonly #open = new Set<Reader>();
+  readonly #open = new Set<OpenReader>();
   readonly #ofName = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
   #isChecking = false;
@@ -43,8 +43,11 @@ export class OpenReaders {
     return this.#isEnding;
   }
 
-  /** Undefined if this process has too many readers. Fails if those of the API key's name are too many. */
-  admit({ caller }: Pick<FastifyRequest, 'caller'>, { raw }: Pick<FastifyReply, 'raw'>): Reader | undefined {
+  /** Undefined if this process has too many readers. Fails if too many have the same API key name. */
+  admit(
+    { caller }: Pick<FastifyRequest, 'caller'>,
+    { raw }: Pick<FastifyReply, 'raw'>,
+  ): OpenReader | undefined {
     if (caller === undefined) throw new Error('a reader has no API key');
     const { name } = caller;
     const count = this.#ofName.get(name) ?? 0;
@@ -78,7 +81,7 @@ export class OpenReaders {
   }
 
   async #checkKeys(): Promise<void> {
-    // A check waits for the database if the keys were read too long ago.
+    // A check waits for the database if the API keys were read too long ago.
     if (this.#isChecking) return;
     this.#isChecking = true;
     await Promise.all([...this.#open].map(endWithKey));
@@ -86,8 +89,8 @@ export class OpenReaders {
   }
 }
 
-/** Ends a reader whose API key is no longer valid, or cannot be checked. Resolves with whether it may go on. */
-export async function endWithKey({ controller, caller }: Reader): Promise<boolean> {
+/** Ends a reader whose API key is no longer valid, or cannot be checked. Resolves with whether it may continue. */
+export async function endWithKey({ controller, caller }: OpenReader): Promise<boolean> {
   const isValid = await Promise.resolve(caller.isValid()).catch(() => false);
   if (!isValid) controller.abort(keyEnded);
   return isValid && !controller.signal.aborted;
@@ -96,8 +99,8 @@ export async function endWithKey({ controller, caller }: Reader): Promise<boolea
 function tooManyOfName(name: string, max: number): Failure {
   return new Failure(
     'rate_limited',
-    `API keys with the name ${name} have ${max} streams, waiting requests or exports of this kind open, which is all that ` +
-      'one name may have in a process. Close one, or retry later.',
+    `API keys with the name ${name} have ${max} streams, waiting requests or exports of this kind open, which is the ` +
+      'maximum for one name in a process. Close one, or retry later.',
     { retryAfterSeconds },
   );
 }

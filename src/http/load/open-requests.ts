@@ -47,8 +47,8 @@ export class OpenRequests {
   }
 
   /**
-   * Stops tracking a request. One that is meant to wait, for new events, is neither late nor a sign of overload. It must
-   * bound its own time.
+   * Stops tracking a request. A request that waits for new events is neither late nor a sign of overload. It must have
+   * its own time limit.
    */
   leave(reply: FastifyReply): void {
     const request = this.#all.get(reply);

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
-import { sendProblem } from '../failures/answer-failure.ts';
+import { sendProblem } from '../failures/respond-to-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 interface Limit {
@@ -27,7 +27,7 @@ export const overloadLimits: OverloadLimits = {
   others: { inFlight: 2_000, ageMs: 1_000 },
 };
 
-/** Fewer requests than this are no overload: if they are slow, they don't slow each other down. */
+/** Below this number there is no overload: slow requests don't slow each other down. */
 const crowdMin = 100;
 
 /** While requests are shed, one line per second is logged. */

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { requestTooSlow } from '../failures/answer-failure.ts';
+import { requestTooSlow } from '../failures/respond-to-failure.ts';
 import type { OpenRequests } from './open-requests.ts';
 
 /** One check per second, for a deadline of half a minute. */

@@ -7,7 +7,7 @@ export interface Dependency {
   readonly name: string;
   /** Rejects, within about a second, when the dependency is down. */
   readonly check: () => Promise<void>;
-  /** The same when it cannot be reached at all. Only of a dependency without which no request is served. */
+  /** Rejects only when it cannot be reached at all. Set for a dependency that every request needs. */
   readonly reach?: () => Promise<void>;
 }
 
@@ -159,7 +159,7 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
   };
 }
 
-/** For load balancers, a service that is stopping is the same as one that cannot serve. */
+/** For load balancers, a stopping service is the same as an unavailable one. */
 function withStopping({ info, error, details }: Health): Health {
   const service = { status: 'down', message: 'stopping' };
   return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };

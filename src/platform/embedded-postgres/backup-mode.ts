@@ -7,7 +7,7 @@ import { EmbeddedPostgresError } from './start-error.ts';
 /** One backup at a time ("tlbk" in ASCII). */
 const advisoryLockId = 0x746c626b;
 const connectTimeoutMs = 5_000;
-/** The server notices within a moment that a backup was killed. */
+/** The server takes a moment to notice that a backup was killed. */
 const lockTimeoutMs = 5_000;
 /** The slowest statement waits for a checkpoint: seconds, or minutes on a busy disk. */
 const queryTimeoutMs = 600_000;
@@ -59,7 +59,7 @@ export class BackupMode implements AsyncDisposable {
     await client.query(`select pg_backup_start('till backup', fast => true)`);
   }
 
-  /** Ends the mode. The copy is as of now. */
+  /** Ends the mode. The copy contains everything up to now. */
   async end(dataPath: string): Promise<BackupEnd> {
     const { rows } = await this.client.query<{ label: string; last: string }>(
       'select labelfile as label, pg_walfile_name(lsn) as last from pg_backup_stop(wait_for_archive => false)',
@@ -86,7 +86,9 @@ function segmentOf(walFile: string): number {
   return Number.parseInt(walFile.slice(8, 16), 16) * 256 + Number.parseInt(walFile.slice(16), 16);
 }
 
-/** What a server that runs writes for itself, or a start writes anew. PostgreSQL's own tools leave out the same. */
+/**
+ * Files that only a running server needs, or that a start creates again. PostgreSQL's own tools skip the same files.
+ */
 const unneededFolders = [
   ...['pg_wal', 'pg_replslot', 'pg_dynshmem', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_stat_tmp'],
   'pg_subtrans',
@@ -119,7 +121,7 @@ export function controlFile(): string {
   return 'global/pg_control';
 }
 
-/** More than a file that changes every few seconds needs. */
+/** Enough for a file that changes every few seconds. */
 const readsMax = 100;
 
 /** The server may be writing this file, so it is read until two reads agree. */
@@ -131,5 +133,5 @@ export async function readControlFile(dataPath: string): Promise<Buffer> {
     if (next.equals(last)) return next;
     last = next;
   }
-  throw new EmbeddedPostgresError(`${path} changes too fast to be copied. Try again.`);
+  throw new EmbeddedPostgresError(`${path} changes too fast to be copied. Retry later.`);
 }

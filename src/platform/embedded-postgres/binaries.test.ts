@@ -36,14 +36,14 @@ function makePackage(t: TestContext): { readonly root: string; readonly binaries
 test('on macOS the missing names of libraries are links in the package, where its programs look for them', async (t) => {
   const { root, binaries } = makePackage(t);
   const linkDir = join(root, 'links');
-  // The second start finds what the first has made.
+  // The second start finds the links of the first.
   for (const _start of [1, 2]) await linkLibraries(binaries, linkDir, 'darwin');
   for (const name of ['libicuuc.77.dylib', 'libicuuc.dylib'])
     assert.equal(readlinkSync(join(binaries.nativeDir, 'lib', name)), 'libicuuc.77.1.dylib');
   assert.ok(!existsSync(linkDir));
 });
 
-test('on macOS a package in which no link can be made is a clear error', async (t) => {
+test('on macOS a package in which no link can be created is a clear error', async (t) => {
   const { root, binaries } = makePackage(t);
   rmSync(join(root, 'native/lib'), { recursive: true });
   await assert.rejects(linkLibraries(binaries, join(root, 'links'), 'darwin'), {

@@ -34,7 +34,7 @@ export function findBinaries(
  * Makes every shared library available under the names that the binaries load. The package creates some of those names
  * in an install script, which does not run everywhere.
  *
- * On Linux they are links in `linkDir`, made again at each start, because node_modules may be read-only, owned by
+ * On Linux they are links in `linkDir`, created again at each start, because node_modules may be read-only, owned by
  * another user, or in another place than at the last start. On macOS they must be in the package itself: the binaries
  * load `@loader_path/../lib/NAME`, and as signed programs with the hardened runtime they ignore any other folder.
  */

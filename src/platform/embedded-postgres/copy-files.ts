@@ -11,7 +11,7 @@ export interface CopiedFile {
   readonly sha256: string;
 }
 
-/** A database has about a thousand small files. More at a time make a disk no faster. */
+/** A database has about a thousand small files. A higher number does not make a disk faster. */
 const copiesAtOnce = 8;
 const chunkBytes = 1_048_576;
 
@@ -28,9 +28,9 @@ export function forEach<Item>(
 }
 
 /**
- * Copies a file to a new one that only its owner can read, syncs it to disk, and returns its size and checksum. Copies as
- * many bytes as the file has now, so that a file which grows at the same time does not keep it busy. Undefined if there is
- * no such file any more.
+ * Copies a file to a new one that only its owner can read, syncs it to disk, and returns its size and checksum. Copies
+ * as many bytes as the file has now, so that a file which grows at the same time does not keep it busy. Undefined if
+ * the file no longer exists.
  */
 export async function copyFile(
   from: string,
@@ -92,7 +92,7 @@ export interface Listing {
   readonly files: readonly string[];
 }
 
-/** Lists a folder that others may be changing. A folder that is gone is empty. */
+/** Lists a folder that others may be changing. A folder that no longer exists counts as empty. */
 export async function listFolder(root: string, path = ''): Promise<Listing> {
   const folders: string[] = [];
   const files: string[] = [];

@@ -14,8 +14,8 @@ export interface Move {
 const fileName = join('postgres', 'pending-restore.json');
 
 /**
- * Puts folders in place, all of them or none. What is to be done is on disk before it begins, so if this process dies,
- * the next one that locks the data directory completes it. The caller holds that lock.
+ * Puts folders in place, all of them or none. The list of moves is on disk before the first one, so if this process
+ * dies, the next one that locks the data directory completes them. The caller holds that lock.
  */
 export async function moveTogether(dataDir: string, moves: readonly Move[]): Promise<void> {
   const path = join(dataDir, fileName);
@@ -26,7 +26,7 @@ export async function moveTogether(dataDir: string, moves: readonly Move[]): Pro
   await completeMoves(dataDir);
 }
 
-/** Completes the moves that a process which died has left. The caller holds the lock of the data directory. */
+/** Completes the moves that a dead process left unfinished. The caller holds the lock of the data directory. */
 export async function completeMoves(dataDir: string): Promise<void> {
   const path = join(dataDir, fileName);
   // Written by `moveTogether`, whole or not at all.
@@ -38,7 +38,7 @@ export async function completeMoves(dataDir: string): Promise<void> {
   );
   if (moves.length === 0) return;
   for (const { from, to, aside } of moves) {
-    // A folder that is gone was moved before.
+    // A folder that does not exist was already moved.
     if (!(await exists(join(dataDir, from)))) continue;
     if (await exists(join(dataDir, to))) await rename(join(dataDir, to), join(dataDir, aside));
     await rename(join(dataDir, from), join(dataDir, to));

@@ -64,7 +64,7 @@ async function isServerOf(pid: number, dataPath: string): Promise<boolean> {
   return basename(program) === 'postgres' && args[args.indexOf('-D') + 1] === dataPath;
 }
 
-/** A process that is not there has no command. The system has this program, and it takes milliseconds. */
+/** A process that does not exist has no command line. `ps` is on every system, and takes milliseconds. */
 const psTimeoutMs = 5_000;
 
 /** The command of a process as one line, where there is no `/proc`. */

@@ -20,7 +20,7 @@ type EndpointProcessor = Pick<
 
 interface SetupRequest {
   readonly url: string;
-  /** Create a new endpoint in place of the present one: for another API version, or a lost secret. */
+  /** Create a new endpoint in place of the current one: for another API version, or after the secret was lost. */
   readonly isReplace: boolean;
   /** Change nothing. */
   readonly isDryRun: boolean;
@@ -39,7 +39,7 @@ export interface Setup {
 }
 
 /**
- * Creates the endpoint for the processor's events, or corrects the present one. Any number of runs, at the same time or
+ * Creates the endpoint for the processor's events, or corrects the current one. Any number of runs, at the same time or
  * after an interruption, leave one endpoint.
  */
 export async function setUpEndpoint(

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { answer, body, DateTime, nullable } from '../../http/docs/api-schema.ts';
+import { body, DateTime, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import { parseTerms } from './subscription-patch.ts';
@@ -72,7 +72,7 @@ export function registerSubscriptionPreviewRoutes(
       'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
       'has no preview either.',
     body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
-    response: { 200: answer('The invoice that will contain the change.', PreviewSchema, example) },
+    response: { 200: response('The invoice that will contain the change.', PreviewSchema, example) },
     failures: [
       'plan_archived',
       'currency_mismatch',

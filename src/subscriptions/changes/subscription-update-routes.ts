@@ -2,13 +2,13 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import {
-  answer,
   body,
   ChangedMetadata,
   ClientSecretSchema,
   clientSecretExample,
   IdempotencyKey,
   nullable,
+  response,
 } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
@@ -81,7 +81,7 @@ export function registerSubscriptionUpdateRoutes(
     description,
     body: body(UpdateBody, { quantity: 3 }),
     response: {
-      200: answer('The changed subscription.', ChangedSchema, {
+      200: response('The changed subscription.', ChangedSchema, {
         subscription: { ...subscriptionExample, status: 'active', quantity: 3 },
         clientSecret: null,
       }),
@@ -102,7 +102,7 @@ export function registerSubscriptionUpdateRoutes(
     callsProcessor: true,
     run: ({ params, body: { idempotencyKey: _, ...input } }, key) =>
       subscriptions.update(params.id, parsePatch(input), key),
-    toAnswer: ({ subscription, clientSecret }) => ({
+    toResponse: ({ subscription, clientSecret }) => ({
       subscription: subscriptionView(subscription, entitlements.isEntitled(subscription)),
       clientSecret,
     }),
@@ -116,7 +116,7 @@ export function registerSubscriptionUpdateRoutes(
       'trial without a payment method, that of its setup. Reads it from the processor, because Till never stores ' +
       'it. If the invoice is a draft, it is finalized, as `pay` does. Nothing else changes.',
     response: {
-      200: answer('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
+      200: response('The client secret.', ClientSecretSchema, { clientSecret: clientSecretExample }),
     },
     failures: ['subscription_busy'],
     callsProcessor: true,

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { answer, ExternalId, Id, nullable } from '../../http/docs/api-schema.ts';
+import { ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
-import { answerIfChanged } from '../../http/input/if-none-match.ts';
+import { sendIfChanged } from '../../http/input/if-none-match.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import { subscriptionStatuses } from '../../model/subscription.ts';
@@ -75,10 +75,10 @@ const shared = {
     'The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. ' +
     'Time also changes the response: a grace period ends without an event.',
   response: {
-    200: answer('What the customer is entitled to now.', EntitlementsSchema, example),
+    200: response('What the customer is entitled to now.', EntitlementsSchema, example),
     304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),
   },
-  onSend: answerIfChanged,
+  onSend: sendIfChanged,
 } as const;
 
 export function registerEntitlementRoutes(app: FastifyInstance, entitlements: EntitlementService): void {
@@ -87,7 +87,7 @@ export function registerEntitlementRoutes(app: FastifyInstance, entitlements: En
     ...shared,
     operationId: 'getCustomerEntitlements',
     summary: 'Get what a customer is entitled to',
-    run: async ({ params }) => toAnswer(await entitlements.ofCustomer(params.id)),
+    run: async ({ params }) => toResponse(await entitlements.ofCustomer(params.id)),
   });
   routes.add('GET /api/v1/entitlements', {
     ...shared,
@@ -95,11 +95,11 @@ export function registerEntitlementRoutes(app: FastifyInstance, entitlements: En
     summary: 'Get what the customer with an externalId is entitled to',
     query: ExternalIdQuery,
     failures: ['not_found'],
-    run: async ({ query }) => toAnswer(await entitlements.ofExternalId(query.externalId)),
+    run: async ({ query }) => toResponse(await entitlements.ofExternalId(query.externalId)),
   });
 }
 
-function toAnswer({
+function toResponse({
   until,
   subscriptions,
   ...entitlements

@@ -10,8 +10,8 @@ export interface UnpaidInvoice extends SubscriptionInvoice {
 const collecting: readonly SubscriptionStatus[] = ['active', 'trialing'];
 
 /**
- * The invoice to pay if the caller names none: the latest one, because that decides the status. Paying an older one would
- * take money, and access would stay refused. Null if that one is not to be paid. See decision 0025.
+ * The invoice to pay if the caller names none: the latest one, because that decides the status. Paying an older one
+ * would take money, and access would stay refused. Null if no payment is due for it. See decision 0025.
  */
 export function invoiceToPay(present: SubscriptionToPay): UnpaidInvoice | null {
   const { subscription, isPaused } = present;

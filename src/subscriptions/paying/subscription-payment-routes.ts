@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { answer, body, Id, IdempotencyKey } from '../../http/docs/api-schema.ts';
+import { body, Id, IdempotencyKey, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
 import type { EntitlementService } from '../entitlements/entitlement-service.ts';
@@ -64,7 +64,7 @@ export function registerSubscriptionPaymentRoutes(
       'and let the customer confirm in the frontend.',
     body: body(PayBody, { paymentMethodId: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1' }),
     response: {
-      200: answer('The subscription after the payment.', PaidSubscriptionSchema, {
+      200: response('The subscription after the payment.', PaidSubscriptionSchema, {
         ...activeExample,
         olderUnpaidInvoiceIds: [],
       }),
@@ -75,7 +75,7 @@ export function registerSubscriptionPaymentRoutes(
       const invoice = invoiceId === undefined ? {} : { invoiceId: invoiceId.toLowerCase() };
       return subscriptions.pay(params.id, { ...method, ...invoice }, key);
     },
-    toAnswer: ({ subscription, olderUnpaidInvoiceIds }) => ({
+    toResponse: ({ subscription, olderUnpaidInvoiceIds }) => ({
       ...subscriptionView(subscription, entitlements.isEntitled(subscription)),
       olderUnpaidInvoiceIds: [...olderUnpaidInvoiceIds],
     }),

@@ -259,7 +259,7 @@ function nothingToPay(present: SubscriptionToPay, named: string | null): Failure
   const detail =
     named !== null
       ? `The invoice is ${invoiceOf(present, named).status ?? 'gone'}. Only an open invoice or a draft can be paid.`
-      : `The subscription is ${status}, and its latest invoice is not to be paid.`;
+      : `The subscription is ${status}, and no payment is due for its latest invoice.`;
   const others = ' Older invoices are not paid: send invoiceId to pay one of them.';
   return new Failure('nothing_to_pay', named === null && older > 0 ? detail + others : detail, {
     effect: 'none',

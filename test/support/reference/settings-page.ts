@@ -27,8 +27,8 @@ export function settingsPage(): string {
     setting.about.replaceAll('](docs/', '](../'),
   ]);
   return `${heading('Settings', 'src/till/settings.ts and src/till/config.ts')}
-Till reads environment variables once, at start. An invalid one fails the start, with a line for each mistake that says
-what is allowed. An empty variable counts as unset.
+Till reads environment variables once, at start. If a value is invalid, Till does not start, and prints a line for each
+mistake that says what is allowed. An empty variable counts as unset.
 
 ${table(['variable', 'default', 'allowed', 'meaning'], rows)}
 

@@ -16,7 +16,7 @@ import { RevokeApiKey } from './revoke-api-key.tsx';
 
 type Open =
   | { readonly kind: 'create' }
-  /** The key is in memory only while this dialog is open. */
+  /** The API key is in memory only while this dialog is open. */
   | { readonly kind: 'created'; readonly created: CreatedApiKey }
   | { readonly kind: 'revoke'; readonly apiKey: ApiKey };
 

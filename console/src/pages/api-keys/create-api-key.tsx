@@ -44,14 +44,15 @@ export function CreateApiKey({
         value={name}
         maxlength={64}
         isValid={name === '' || isNamed}
-        hint="The application that uses the key: letters, digits, dots, hyphens and underscores."
+        hint="The application that uses the API key: letters, digits, dots, hyphens and underscores."
         onInput={setName}
       />
       <Scopes chosen={chosen} onChange={setChosen} />
       <Expires value={expiresAt} isValid={isLater} onChange={setExpiresAt} />
       {isNamed && chosen.length > 0 && isLater && (
         <p>
-          Creates a key for {name} with the {chosen.length === 1 ? 'scope' : 'scopes'} {chosen.join(', ')}
+          Creates an API key for {name} with the {chosen.length === 1 ? 'scope' : 'scopes'}{' '}
+          {chosen.join(', ')}
           {expiresAt === '' ? ', which does not expire.' : `, which expires at ${localTime(expiresAt)}.`}
         </p>
       )}
@@ -116,7 +117,9 @@ function Expires({
         onChange={({ currentTarget }) => onChange(toInstant(currentTarget.value))}
       />
       <p id={`${id}-hint`} class="quiet">
-        {isValid ? 'In your time zone. Without it, the key does not expire.' : 'Choose a time in the future.'}
+        {isValid
+          ? 'In your time zone. Without it, the API key does not expire.'
+          : 'Choose a time in the future.'}
       </p>
     </div>
   );

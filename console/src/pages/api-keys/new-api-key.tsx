@@ -1,7 +1,7 @@
 import type { CreatedApiKey } from '../../../../client/src/index.ts';
 import { ShownSecret } from '../../parts/shown-secret.tsx';
 
-/** Shows a new key, this once. */
+/** Shows a new API key. It cannot be shown again. */
 export function NewApiKey({
   created: { name, key },
   onClose,
@@ -15,8 +15,8 @@ export function NewApiKey({
       value={key}
       text="Till stores only a digest and cannot show it again. Keep it where your application keeps its secrets."
       lost={
-        'The key was created, but the response that showed it was lost, and Till stores only a digest. Revoke this ' +
-        'key and create another one.'
+        'The API key was created, but the response that showed it was lost, and Till stores only a digest. Revoke ' +
+        'this API key and create another one.'
       }
       onClose={onClose}
     />

@@ -20,8 +20,8 @@ export function RevokeApiKey({
       act={() => till().apiKeys.revoke(id)}
     >
       <p>
-        The key {name} ({scopes.join(', ')}), created <Time value={createdAt} />, is refused everywhere within
-        5 seconds. Applications that still use it get the status 401. This cannot be undone.
+        The API key {name} ({scopes.join(', ')}), created <Time value={createdAt} />, is refused everywhere
+        within 5 seconds. Applications that still use it get the status 401. This cannot be undone.
       </p>
       <p>
         {lastUsedAt === null ? (
@@ -34,7 +34,7 @@ export function RevokeApiKey({
       </p>
       {id === currentKey.value?.id && (
         <p>
-          <strong>You are signed in with this key. You will be signed out.</strong>
+          <strong>You are signed in with this API key. You will be signed out.</strong>
         </p>
       )}
     </ActionDialog>

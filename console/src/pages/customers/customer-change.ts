@@ -21,7 +21,9 @@ export function inputsOf({ email, name, phone, externalId }: Customer): Customer
   return { email, name: name ?? '', phone: phone ?? '', externalId: externalId ?? '' };
 }
 
-/** Only what differs is sent, so that a change made elsewhere meanwhile stays. An empty input clears. */
+/**
+ * Sends only the fields that differ, so that concurrent changes elsewhere are kept. An empty input clears its field.
+ */
 export function customerChange(
   customer: Customer,
   inputs: CustomerInputs,
@@ -40,7 +42,7 @@ export function changeTexts(customer: Customer, inputs: CustomerInputs): readonl
   );
 }
 
-/** The server has the last word. This finds what is surely wrong while the user types. */
+/** Finds obvious mistakes while the user types. The server decides. */
 export function isEmail(text: string): boolean {
   return /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(text.trim());
 }

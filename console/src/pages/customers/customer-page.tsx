@@ -24,7 +24,7 @@ import { NoCustomer } from './no-customer.tsx';
 
 export function CustomerPage() {
   const { id = '' } = useRoute().params;
-  // Another customer is another page: nothing of this one may stay, such as an open dialog.
+  // Another customer is another page: no state of this one may stay, such as an open dialog.
   return <OneCustomer key={id} id={id} />;
 }
 

@@ -21,7 +21,7 @@ export function TurnEndpoint({ endpoint: { id, enabled, url }, onClose }: Action
       <p>
         {enabled
           ? `Till sends nothing to ${url} until it is turned on again. Events are kept, and sent then.`
-          : `Till goes on where it stopped: all events since then that are still kept are sent to ${url}.`}
+          : `Till continues where it stopped: it sends all events since then that it still keeps to ${url}.`}
       </p>
     </ActionDialog>
   );

@@ -85,7 +85,7 @@ function Types({
           checked={chosen === null}
           onChange={({ currentTarget }) => onChange(currentTarget.checked ? null : [])}
         />
-        <label for={`${id}-all`}>All types, also those of later releases</label>
+        <label for={`${id}-all`}>All types, including those of later releases</label>
       </div>
       {chosen !== null &&
         eventTypes.map((type) => (

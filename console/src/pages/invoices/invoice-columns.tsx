@@ -20,7 +20,7 @@ export const invoiceColumns: readonly Column<Invoice>[] = [
   { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
 ];
 
-/** Beside the invoices of all customers, whose they are. */
+/** The column with the customer, for lists of all customers. */
 export const invoiceListColumns: readonly Column<Invoice>[] = [
   ...invoiceColumns.slice(0, 2),
   {

@@ -6,8 +6,8 @@ import { type DayRange, lastDays } from './range.ts';
 const choices = [7, 30, 90, 365] as const;
 
 /**
- * The days that the numbers are about, in the page's address. Typed days count when they are submitted: a day that is
- * typed with the keyboard is another day until its last digit.
+ * The days that the numbers are about, in the page's address. Typed days apply when they are submitted: until its last
+ * digit, a typed day is another day.
  */
 export function RangePicker({ range }: { readonly range: DayRange }) {
   const { path, query, route } = useLocation();
@@ -51,8 +51,8 @@ export function RangePicker({ range }: { readonly range: DayRange }) {
 }
 
 /**
- * The range in the fields. Without days in the address it moves on at midnight, but not while somebody types: from the
- * first input on it stays until the address changes.
+ * The range in the fields. Without days in the address it changes at midnight, but not while a user types: after the
+ * first input it stays until the address changes.
  */
 function useShownRange(range: DayRange, address: string) {
   const shown = useRef({ range, address, isTyped: false });

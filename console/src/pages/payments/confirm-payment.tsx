@@ -79,7 +79,7 @@ async function confirm(id: string, paymentMethodId: string): Promise<Confirmatio
   const call = {
     method: 'POST',
     path: `/payments/${id}/confirm`,
-    // Without an address to return to, the bank's page ends there. The tab that it is in has no session here.
+    // Without a return address, the bank's page stays open at the end. Its tab has no session here.
     body: { paymentMethodId },
   } as const;
   const confirmation = await callSandbox<Confirmation>(call);

@@ -24,8 +24,8 @@ export function ArchivePlan({
         {plan.name} ({price(plan)}) can no longer be subscribed to, and no subscription can be changed to it.
       </p>
       <p>
-        Existing subscriptions go on: they renew at the same price until they are canceled or changed. No one
-        is charged or refunded by this.
+        Existing subscriptions continue: they renew at the same price until they are canceled or changed. No
+        customer is charged or refunded.
       </p>
     </ActionDialog>
   );

@@ -9,7 +9,7 @@ import { featureEntries, metadataEntries } from './entries.ts';
 import { EntriesInput } from './entries-input.tsx';
 import { type PlanInputs, planChange } from './plan-inputs.ts';
 
-/** Changes what a plan is called and what it gives. A price cannot change. */
+/** Changes the name, features, group and metadata of a plan. A price cannot change. */
 export function EditPlan({
   plan,
   onClose,
@@ -37,7 +37,7 @@ export function EditPlan({
       <PlanFields inputs={inputs} problems={problems} onChange={set} />
       <p>
         The price of {price(plan)} stays: to sell at another price, archive this plan and create another one.
-        New features count at once for everybody who is subscribed. No one is charged by this.
+        New features apply at once to all subscribers. No customer is charged.
       </p>
     </ActionDialog>
   );

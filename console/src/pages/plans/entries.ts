@@ -34,7 +34,7 @@ export function metadataEntries(metadata: Metadata): readonly Entry[] {
   return Object.entries(metadata).map(([name, value]) => ({ name, value, type: 'text' }));
 }
 
-/** The features that the entries mean, or why they cannot be. An entry without name and value is ignored. */
+/** The features that the entries describe, or why they are invalid. An entry without name and value is ignored. */
 export function parseFeatures(entries: readonly Entry[]): PlanFeatures | string {
   const filled = entries.filter(isFilled);
   if (filled.length > featuresMax) return `A plan has at most ${featuresMax} features.`;
@@ -43,29 +43,29 @@ export function parseFeatures(entries: readonly Entry[]): PlanFeatures | string 
     const parsed = featureValue(value, type);
     if (parsed === undefined) return `The number of the feature “${name}” must be whole.`;
     if (!isFeature(name, parsed)) return `The feature “${name}” has a name or a value that cannot be used.`;
-    if (Object.hasOwn(features, name)) return `The feature “${name}” is there twice.`;
+    if (Object.hasOwn(features, name)) return `The feature “${name}” exists twice.`;
     features[name] = parsed;
   }
   return features;
 }
 
-/** The metadata that the entries mean, or why they cannot be. */
+/** The metadata that the entries describe, or why they are invalid. */
 export function parseMetadata(entries: readonly Entry[]): Metadata | string {
   const filled = entries.filter(isFilled);
   if (filled.length > metadataKeysMax) return `There are at most ${metadataKeysMax} keys.`;
   const metadata: Record<string, string> = {};
   for (const { name, value } of filled) {
     if (name === '' || name.length > metadataKeyLengthMax)
-      return `A key has 1 to ${metadataKeyLengthMax} characters.`;
+      return `A metadata key has 1 to ${metadataKeyLengthMax} characters.`;
     if (value === '' || value.length > metadataValueLengthMax)
       return `The value of “${name}” must have 1 to ${metadataValueLengthMax} characters.`;
-    if (Object.hasOwn(metadata, name)) return `The key “${name}” is there twice.`;
+    if (Object.hasOwn(metadata, name)) return `The metadata key “${name}” exists twice.`;
     metadata[name] = value;
   }
   return metadata;
 }
 
-/** What to send so that the metadata becomes this. Null removes a key. */
+/** The change that turns `before` into `after`. Null removes a metadata key. */
 export function metadataChange(before: Metadata, after: Metadata): MetadataChange {
   const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
   const set = Object.entries(after).filter(([key, value]) => before[key] !== value);

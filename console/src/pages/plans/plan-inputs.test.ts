@@ -34,7 +34,7 @@ test('features and metadata that the API would refuse are explained', () => {
   assert.match(String(parseMetadata([{ ...twice, name: '' }])), /1 to 40 characters/);
 });
 
-test('a change of metadata sets what differs and removes what is gone', () => {
+test('a change of metadata sets changed keys and drops removed ones', () => {
   assert.deepEqual(metadataChange({ a: '1', b: '2', c: '3' }, { a: '1', b: '4', d: '5' }), {
     c: null,
     b: '4',

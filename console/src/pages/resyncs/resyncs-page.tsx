@@ -12,7 +12,7 @@ import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 
-/** Comparisons with the processor, and how far the one that runs is. */
+/** Comparisons with the processor, and the progress of the running one. */
 export function ResyncsPage() {
   const [isOpen, setOpen] = useState(false);
   const resyncs = useResource((options) => till().resyncs.list(options), []);

@@ -42,7 +42,9 @@ export function DeliverySection() {
             <button
               type="button"
               disabled={isBusy}
-              onClick={() => void post('/delivery/flush', undefined, 'Every waiting webhook was tried')}
+              onClick={() =>
+                void post('/delivery/flush', undefined, 'Tried to deliver every waiting webhook')
+              }
             >
               Deliver now
             </button>

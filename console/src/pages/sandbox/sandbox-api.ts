@@ -7,7 +7,7 @@ import type {
   FaultsSchema,
   OperationsSchema,
   TestCardsSchema,
-} from '../../../../src/sandbox-control/sandbox-answers.ts';
+} from '../../../../src/sandbox-control/sandbox-responses.ts';
 import { type Resource, useResource } from '../../api/use-resource.ts';
 import { till } from '../../session.ts';
 

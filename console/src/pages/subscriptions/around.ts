@@ -1,6 +1,6 @@
 import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../../../client/src/index.ts';
 
-/** What the page and the dialogs of a subscription need to say what it is and what will happen. */
+/** What the page and the dialogs of a subscription show. */
 export interface Around {
   readonly subscription: Subscription;
   readonly plans: readonly Plan[];

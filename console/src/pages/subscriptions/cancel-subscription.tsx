@@ -29,13 +29,13 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
           </li>
         )}
         {(status === 'past_due' || status === 'unpaid') && (
-          <li>What is due is not paid by this: open invoices stay open.</li>
+          <li>This does not pay open invoices: they stay open.</li>
         )}
         <li>
           Nothing is refunded
           {status === 'active' &&
             currentPeriodEnd !== null &&
-            `, also not for the rest of the period until ${localTime(currentPeriodEnd)}`}
+            `, not even for the rest of the period until ${localTime(currentPeriodEnd)}`}
           .
         </li>
         <PendingChangeIsDropped subscription={subscription} plans={plans} />
@@ -79,7 +79,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
   );
 }
 
-/** Takes back that a subscription ends. */
+/** Undoes the planned end of a subscription. */
 export function KeepSubscription({ subscription, plans, onClose }: DialogProps) {
   const { id, planId, quantity, cancelAt, currentPeriodEnd } = subscription;
   const end = currentPeriodEnd === null ? 'when its period ends' : `on ${localTime(currentPeriodEnd)}`;

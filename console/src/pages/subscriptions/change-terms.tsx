@@ -174,7 +174,7 @@ function Preview({
           keyOf={({ index }) => String(index)}
           columns={[
             {
-              header: billedNow ? 'On the invoice that is made now' : 'On the next invoice',
+              header: billedNow ? 'On the invoice that is created now' : 'On the next invoice',
               cell: ({ description, periodStart, periodEnd }) => (
                 <>
                   {description ?? 'Without a description'}

@@ -6,7 +6,7 @@ import type { DialogProps } from './around.ts';
 import { adviceOnChange } from './change-advice.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
 
-/** Drops a change that waits: a change to what the subscription has already does so. */
+/** Drops a pending change, by a change to the current plan and quantity. */
 export function DropPendingChange({ subscription, plans, onClose }: DialogProps) {
   const { id, planId, quantity, pendingChange } = subscription;
   const waiting = termsText(planOf(plans, pendingChange?.planId ?? null), pendingChange?.quantity ?? 1);
@@ -26,8 +26,8 @@ export function DropPendingChange({ subscription, plans, onClose }: DialogProps)
       <p>
         The change to {waiting}
         {at === null
-          ? ', which waits for the customer to authenticate its payment, is not made. Its invoice is voided.'
-          : `, planned for ${localTime(at)}, is not made.`}
+          ? ', which waits for the customer to authenticate its payment, is dropped. Its invoice is voided.'
+          : `, planned for ${localTime(at)}, is dropped.`}
       </p>
       <p>
         The subscription stays at {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged or

@@ -23,12 +23,12 @@ test('the latest invoice is paid, a draft only if the processor does not collect
   for (const status of ['active', 'trialing'] as const) assert.equal(idOf(status, invoices), undefined);
 });
 
-test('of a subscription that has ended, only an open invoice is paid', () => {
+test('only an open invoice of an ended subscription is paid', () => {
   assert.equal(idOf('canceled', [invoice('in_2', 'draft'), invoice('in_1', 'open')]), 'in_1');
   assert.equal(idOf('canceled', [invoice('in_2', 'draft')]), undefined);
 });
 
-test('an invoice is not paid if it is void, given up, or that of a change that waits', () => {
+test('an invoice is not paid if it is void, uncollectible, or of a pending change', () => {
   const older = invoice('in_1', 'open');
   assert.equal(idOf('past_due', [invoice('in_2', 'void'), older]), 'in_1');
   assert.equal(idOf('past_due', [invoice('in_2', 'uncollectible'), older]), undefined);

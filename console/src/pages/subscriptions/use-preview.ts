@@ -4,7 +4,7 @@ import { type Failure, failureOf } from '../../api/failure.ts';
 import { till } from '../../session.ts';
 import type { ChangeBody } from './wanted-terms.ts';
 
-/** A preview asks the processor, so one is not made for every key that is pressed. */
+/** A preview calls the processor, so it waits until the user stops typing. */
 const pauseMs = 300;
 
 interface Loaded {
@@ -13,13 +13,13 @@ interface Loaded {
   readonly failure?: Failure;
 }
 
-/** The preview of a change. Both are undefined while it is made. A preview of other inputs is never shown. */
+/** The preview of a change. Both are undefined while it loads. A preview of other inputs is never shown. */
 export function usePreview(
   { id, updatedAt }: Pick<Subscription, 'id' | 'updatedAt'>,
   body: ChangeBody | undefined,
 ): Omit<Loaded, 'of'> {
   const [loaded, setLoaded] = useState<Loaded>({ of: '' });
-  // Another change of the subscription makes the preview out of date.
+  // Another change of the subscription makes the preview stale.
   const of = body === undefined ? '' : JSON.stringify([id, updatedAt, body]);
   useEffect(() => {
     if (body === undefined) return undefined;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Plan } from '../../../../client/src/index.ts';
 import { changeBody, costText, parseQuantity, selectablePlans, type WantedTerms } from './wanted-terms.ts';
 
-const present = { planId: 'gold', quantity: 1 };
+const current = { planId: 'gold', quantity: 1 };
 const wanted: WantedTerms = { planId: 'gold', quantity: '3', when: 'now', proration: 'invoice' };
 
 test('a quantity is a whole number that the API accepts', () => {
@@ -20,14 +20,14 @@ test('a quantity is a whole number that the API accepts', () => {
   ]);
 });
 
-test('a change sends plan and quantity, and the proration only if it is made now', () => {
-  assert.deepEqual(changeBody(wanted, present), {
+test('a change sends plan and quantity, and the proration only if it happens now', () => {
+  assert.deepEqual(changeBody(wanted, current), {
     planId: 'gold',
     quantity: 3,
     when: 'now',
     proration: 'invoice',
   });
-  assert.deepEqual(changeBody({ ...wanted, when: 'periodEnd' }, present), {
+  assert.deepEqual(changeBody({ ...wanted, when: 'periodEnd' }, current), {
     planId: 'gold',
     quantity: 3,
     when: 'periodEnd',
@@ -35,8 +35,8 @@ test('a change sends plan and quantity, and the proration only if it is made now
 });
 
 test('inputs that change nothing, or are not valid, send nothing', () => {
-  assert.equal(changeBody({ ...wanted, quantity: '1' }, present), undefined);
-  assert.equal(changeBody({ ...wanted, quantity: '0' }, present), undefined);
+  assert.equal(changeBody({ ...wanted, quantity: '1' }, current), undefined);
+  assert.equal(changeBody({ ...wanted, quantity: '0' }, current), undefined);
 });
 
 test('a subscription can change to active plans in its currency, and keep an archived one', () => {
@@ -59,7 +59,7 @@ test('the cost of a change says what is charged now, to which card, or when the 
     /new period starts now/,
   );
   assert.deepEqual(costText({ ...preview, amountDue: 0 }, { when: 'now', proration: 'invoice' }, around), [
-    'Nothing is charged now: credits cover the invoice that is made now.',
+    'Nothing is charged now: credits cover the invoice that is created now.',
   ]);
   const [later = ''] = costText({ ...preview, billedNow: false }, { when: 'periodEnd' }, around);
   assert.match(later, /^Nothing is charged now\. The next invoice on .*2026.* is .*18\.00\.$/);

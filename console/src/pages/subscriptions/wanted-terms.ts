@@ -37,21 +37,21 @@ export function parseQuantity(text: string): number | undefined {
 /** What to send for these inputs. Undefined if they change nothing, or are not valid. */
 export function changeBody(
   { planId, quantity, when, proration }: WantedTerms,
-  present: Pick<Subscription, 'planId' | 'quantity'>,
+  current: Pick<Subscription, 'planId' | 'quantity'>,
 ): ChangeBody | undefined {
   const count = parseQuantity(quantity);
-  if (count === undefined || (planId === present.planId && count === present.quantity)) return undefined;
+  if (count === undefined || (planId === current.planId && count === current.quantity)) return undefined;
   return { planId, quantity: count, when, ...(when === 'now' ? { proration } : {}) };
 }
 
 /** The plans that a subscription can change to: active ones in its currency, and the one that it has. */
-export function selectablePlans(plans: readonly Plan[], present: Plan | undefined): readonly Plan[] {
+export function selectablePlans(plans: readonly Plan[], current: Plan | undefined): readonly Plan[] {
   return plans
-    .filter(({ id, active, currency }) => id === present?.id || (active && currency === present?.currency))
+    .filter(({ id, active, currency }) => id === current?.id || (active && currency === current?.currency))
     .toSorted((a, b) => a.name.localeCompare(b.name) || a.amount - b.amount);
 }
 
-/** When and what the customer pays for a change, in words. */
+/** When the customer pays for a change, and how much. */
 export function costText(
   { amountDue, currency, billedNow }: Pick<SubscriptionChangePreview, 'amountDue' | 'currency' | 'billedNow'>,
   { when, proration }: Pick<ChangeBody, 'when' | 'proration'>,
@@ -64,7 +64,7 @@ export function costText(
   return [
     ...(startsPeriod ? ['A new period starts now, and is billed now in any case.'] : []),
     ...(amountDue === 0
-      ? ['Nothing is charged now: credits cover the invoice that is made now.']
+      ? ['Nothing is charged now: credits cover the invoice that is created now.']
       : [
           `${amount} is charged to ${card} now.`,
           'If the card is declined, nothing changes. If its bank asks for authentication, the change waits until the ' +

@@ -21,7 +21,7 @@ export function WebhookEventPage() {
     [id],
     () => true,
   );
-  // An event that changes nothing is processed in silence.
+  // An event that changes nothing sends no live update.
   useReloadWhile(event.value?.state === 'pending', event.reload);
   return (
     <Show resource={event} heading="Webhook event">

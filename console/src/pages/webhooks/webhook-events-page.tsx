@@ -59,7 +59,7 @@ export function WebhookEventsPage() {
     setRound((count) => count + 1);
     events.reload();
   };
-  // An event that changes nothing is processed in silence.
+  // An event that changes nothing sends no live update.
   const isWaiting = events.value?.data.some(({ state }) => state === 'pending') ?? false;
   useReloadWhile(isWaiting, events.reload);
   const isFiltered = Object.keys(values).length > 0;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type CsvColumn, csvLine, headerLine } from './csv.ts';
 import { csvLimits, csvType } from './csv-exports.ts';
 
-interface JsonAnswer {
+interface JsonResponse {
   readonly description: string;
   readonly content: Readonly<Record<string, unknown>>;
 }
@@ -10,27 +10,27 @@ interface JsonAnswer {
 /** How an export differs from a page, for the documentation of every list. */
 const description =
   `With \`Accept: ${csvType}\`: a file of all objects that the filters select, in the same order, from \`cursor\` on or ` +
-  `from the start; \`limit\` does not count, and \`page\` is not allowed. It has at most ${csvLimits.rowsMax.toLocaleString('en')} ` +
+  `from the start; \`limit\` is ignored, and \`page\` is not allowed. It has at most ${csvLimits.rowsMax.toLocaleString('en')} ` +
   'rows; if there are more, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of ' +
   'the objects, those of nested objects with a dot. Objects with keys of your own are JSON, and null is empty. A text ' +
-  "that a spreadsheet would run as a formula begins with an apostrophe ('), also after a semicolon, a tab or a line end. " +
-  'Semicolons in JSON are written `\\u003b`.';
+  "that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a " +
+  'semicolon, a tab or a line end. Semicolons in JSON are written `\\u003b`.';
 
 /** The response of a list, as a page or as a file. */
-export function withCsv<Answer extends JsonAnswer>(
-  answer: Answer,
+export function withCsv<Page extends JsonResponse>(
+  page: Page,
   columns: readonly CsvColumn[],
   example: unknown,
 ) {
   const file = headerLine(columns) + csvLine(columns, example);
   const csv = { schema: Type.String({ description }), examples: { example: { value: file } } };
   return {
-    ...answer,
+    ...page,
     headers: {
       'x-next-cursor': Type.String({
-        description: 'Of a CSV file that does not contain all objects: the `cursor` of the next file.',
+        description: 'The `cursor` of the next file, if this CSV file does not contain all objects.',
       }),
     },
-    content: { ...answer.content, [csvType]: csv },
+    content: { ...page.content, [csvType]: csv },
   };
 }

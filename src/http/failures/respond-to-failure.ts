@@ -13,13 +13,13 @@ import { toFailure } from './to-failure.ts';
 /**
  * Responds to a failed request. An unexpected error is logged with its cause, and the caller sees only a request id.
  */
-export function answerFailure(
+export function respondToFailure(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   logger: Logger,
 ) {
-  // A caller that disconnects before its body has ended is no defect, and no one reads the response.
+  // A caller that disconnects before its body is complete is not a defect, and does not read the response.
   const hasHungUp = request.raw.errored === error;
   const failure = hasHungUp
     ? new Failure(
@@ -51,7 +51,7 @@ export function sendProblem(reply: FastifyReply, failure: Failure, requestId: st
 
 /** Turns a response that is about to be sent into a problem. Returns its body. */
 export function replaceWithProblem(reply: FastifyReply, failure: Failure, requestId: string): Buffer {
-  // Those of the other response, such as a cursor, must not be shown either.
+  // The headers of the replaced response, such as a cursor, must not be shown either.
   for (const name of Object.keys(reply.getHeaders())) reply.removeHeader(name);
   setSecurityHeaders(reply);
   const { status, headers, body } = problemResponse(failure, requestId);
@@ -59,8 +59,8 @@ export function replaceWithProblem(reply: FastifyReply, failure: Failure, reques
   return Buffer.from(JSON.stringify(body));
 }
 
-/** Responds to what Node refuses before there is a request: malformed HTTP, too many headers, too slow. */
-export function answerBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
+/** Responds to requests that Node refuses before they are parsed: malformed, with too large headers, or too slow. */
+export function respondToBrokenRequest(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || isRefused(socket)) return;
   socket.end(rawProblemResponse(brokenRequestFailure(error.code), randomUUID()));
 }

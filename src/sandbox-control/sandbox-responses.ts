@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { DateTime, nullable } from '../http/docs/api-schema.ts';
 import { deliveryModes, faultKinds } from './sandbox-modes.ts';
 
-/** What the sandbox is asked for, in its own spelling, and what the API shows of it. */
+/** The responses of the sandbox's controls, and how the API shows them. */
 
 export const SandboxSchema = Type.Object({
   /** Where people open the pages of the sandbox. */
@@ -24,7 +24,7 @@ export interface SandboxClock {
   readonly offsetSeconds: number;
 }
 
-export function clockAnswer({ now, offsetSeconds }: SandboxClock): Static<typeof ClockSchema> {
+export function clockResponse({ now, offsetSeconds }: SandboxClock): Static<typeof ClockSchema> {
   return { now: toTime(now), offsetSeconds };
 }
 
@@ -69,7 +69,7 @@ export interface SandboxFaults {
   })[];
 }
 
-export function faultsAnswer({ faults }: SandboxFaults): Static<typeof FaultsSchema> {
+export function faultsResponse({ faults }: SandboxFaults): Static<typeof FaultsSchema> {
   return {
     faults: faults.map(({ status = null, code = null, latencyMs = null, ...fault }) => ({
       ...fault,
@@ -105,7 +105,7 @@ export interface SandboxCards {
   }[];
 }
 
-export function testCardsAnswer({ test_cards: cards }: SandboxCards): Static<typeof TestCardsSchema> {
+export function testCardsResponse({ test_cards: cards }: SandboxCards): Static<typeof TestCardsSchema> {
   return {
     testCards: cards.map(({ payment_method: paymentMethodId, ...card }) => ({ ...card, paymentMethodId })),
   };
@@ -137,7 +137,7 @@ export interface SandboxConfirmation {
   } | null;
 }
 
-export function confirmationAnswer(confirmed: SandboxConfirmation): Static<typeof ConfirmationSchema> {
+export function confirmationResponse(confirmed: SandboxConfirmation): Static<typeof ConfirmationSchema> {
   const { status, authenticate_url: authenticateUrl, error } = confirmed;
   return {
     status,
