@@ -214,7 +214,7 @@ export const errorCatalogue = {
     when: 'The idempotency key belongs to a request with other values.',
     advice: 'Send that request again, or use a new idempotency key.',
     example:
-      'This idempotency key belongs to a different request. Send that request again, or use a new key.',
+      'This idempotency key belongs to a different request. Send that request again, or use a new idempotency key.',
   }),
   processor_rejected: failure(422, 'Request rejected by the processor', {
     when: 'The processor refuses the values. `processorCode` is its own code.',

@@ -36,14 +36,14 @@ export interface CreatedCustomer {
   readonly isExisting: boolean;
 }
 
-interface Prepared {
+interface PreparedCustomer {
   /** The customer that has the external id, and the requested values. */
   readonly existing: Customer | null;
 }
 
-type Made = { readonly existing: Customer } | { readonly facts: CustomerFacts };
+type CustomerEffect = { readonly existing: Customer } | { readonly facts: CustomerFacts };
 
-/** What creating a customer has in common, with and without an external id. */
+/** The steps that a creation with and one without an external id share. */
 class CustomerSteps {
   readonly name = 'customers.create';
   protected readonly parts: CustomerParts;
@@ -56,20 +56,24 @@ class CustomerSteps {
     return null;
   }
 
-  async call(values: CustomerValues, { existing }: Prepared, write: OperationWrite): Promise<Made> {
+  async call(
+    values: CustomerValues,
+    { existing }: PreparedCustomer,
+    write: OperationWrite,
+  ): Promise<CustomerEffect> {
     if (existing !== null) return { existing };
     return { facts: await this.parts.processor.customers.create({ ...values, ...write }) };
   }
 
-  existingIdOf(made: Made): string | null {
-    return 'existing' in made ? made.existing.id : null;
+  existingIdOf(effect: CustomerEffect): string | null {
+    return 'existing' in effect ? effect.existing.id : null;
   }
 
-  idOf(made: Made): string | null {
-    return 'existing' in made ? null : made.facts.localId;
+  idOf(effect: CustomerEffect): string | null {
+    return 'existing' in effect ? null : effect.facts.localId;
   }
 
-  async find(claim: FoundClaim): Promise<Made | null> {
+  async find(claim: FoundClaim): Promise<CustomerEffect | null> {
     const facts = ofSameRequest(claim, await this.parts.processor.customers.find(lookUpOf(claim)));
     return facts === null ? null : { facts };
   }
@@ -77,15 +81,15 @@ class CustomerSteps {
   async record(
     tx: Transaction,
     id: string,
-    made: Made,
+    effect: CustomerEffect,
     isFound: boolean,
   ): Promise<Recorded<CreatedCustomer>> {
     const { store, externalIds, mirror, clock } = this.parts;
-    if ('existing' in made) return { result: { customer: made.existing, isExisting: true } };
+    if ('existing' in effect) return { result: { customer: effect.existing, isExisting: true } };
     // Another customer may have the external id by now.
-    if (isFound) await mirror.apply(tx, [made.facts], 'events');
-    else await store.insert(tx, [toCustomer(id, made.facts, clock.now())]);
-    if (made.facts.externalId !== null) await externalIds.endReservation(tx, id);
+    if (isFound) await mirror.apply(tx, [effect.facts], 'events');
+    else await store.insert(tx, [toCustomer(id, effect.facts, clock.now())]);
+    if (effect.facts.externalId !== null) await externalIds.endReservation(tx, id);
     const customer = foundCustomer((await store.findLive(tx, [id]))[0]);
     return { result: { customer, isExisting: false } };
   }
@@ -110,9 +114,9 @@ class CustomerSteps {
 /** The steps of creating a customer without an external id. */
 export class CustomerCreation
   extends CustomerSteps
-  implements CheckedOperation<CustomerValues, Prepared, Made, CreatedCustomer>
+  implements CheckedOperation<CustomerValues, PreparedCustomer, CustomerEffect, CreatedCustomer>
 {
-  async prepare(): Promise<Prepared> {
+  async prepare(): Promise<PreparedCustomer> {
     return { existing: null };
   }
 }
@@ -125,9 +129,9 @@ type IdentifiedValues = CustomerValues & { readonly externalId: string };
  */
 export class IdentifiedCustomerCreation
   extends CustomerSteps
-  implements ReservingOperation<IdentifiedValues, Prepared, Made, CreatedCustomer>
+  implements ReservingOperation<IdentifiedValues, PreparedCustomer, CustomerEffect, CreatedCustomer>
 {
-  async reserve(tx: Transaction, id: string, values: IdentifiedValues): Promise<Prepared> {
+  async reserve(tx: Transaction, id: string, values: IdentifiedValues): Promise<PreparedCustomer> {
     const { store, externalIds } = this.parts;
     const { externalId } = values;
     const holder = await reserveExternalId(
@@ -146,7 +150,7 @@ interface Reservation {
   readonly claimId: string;
 }
 
-/** Reserves an external id. Returns the other customer that has it, if any. */
+/** Reserves an external id. Returns the customer that already has it, if there is one. */
 export async function reserveExternalId(
   tx: Transaction,
   { store, externalIds }: Pick<CustomerParts, 'store' | 'externalIds'>,
@@ -157,7 +161,8 @@ export async function reserveExternalId(
   if (holder.customerId === customerId) return null;
   const [customer] = await store.findLive(tx, [holder.customerId]);
   if (customer?.externalId === externalId) return customer;
-  // The claim of a creation has the id of the customer. A change has an id of its own, and unknown values.
+  // The claim of a creation has the id of the customer. The claim of a change has its own id, and its values are
+  // unknown here.
   if (holder.claimId !== null)
     throw new ReservationHeld(holder.claimId, holder.claimId === holder.customerId ? 'resume' : 'fail');
   await externalIds.replace(tx, reservation);

@@ -17,7 +17,7 @@ interface CustomerMirrorParts extends MirrorParts {
   readonly externalIds: ExternalIdStore;
   /** Called in the transaction that creates rows for lost customers. */
   readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
-  /** Called in a transaction that deletes customers, or erases again what belongs to them. */
+  /** Called in a transaction that deletes customers, or that erases the data of their objects once more. */
   readonly onErased: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
 }
 
@@ -48,12 +48,15 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       tx,
       deleted.map(({ id }) => id),
     );
-    // What belongs to a customer that was just deleted is erased again after the commit, by a refresh.
+    // After the commit, a refresh erases once more the data of the objects of a customer that was just deleted.
     const again = source === 'events' ? deleted.map(keyOf) : [];
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...again])] };
   }
 
-  /** If another customer still has the external id that this one has at the processor, refreshes that customer too. */
+  /**
+   * If a row of another customer still has the external id that this customer has at the processor, refreshes that row
+   * too.
+   */
   async refresh(key: string): Promise<Applied> {
     const first = await this.#refresh(key);
     const rival = first.externalId === null ? undefined : await this.#holderOf(first.externalId);
@@ -99,20 +102,20 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
       await onErased(tx, [customer.id]);
       return true;
     });
-    // Even if another process has deleted it: that process may not have reached this step yet.
+    // Even if another process deleted the customer: it may not have reached this step yet.
     await this.eraseOwned(key);
     return isErased;
   }
 
-  /** Call it before rows that belong to customers are written with new metadata. See `eraseOwned`. */
+  /** Call it before you write new metadata to rows that belong to customers. See `eraseOwned`. */
   hold(tx: Transaction, written: readonly OwnedChange[]): void {
     this.#parts.store.hold(tx, ownersOfNewMetadata(written));
   }
 
   /**
-   * Erases the metadata of what belongs to a deleted customer, after the deletion is committed. A transaction that writes
-   * metadata holds the customer first. If it does so before this wait, its row is found; if after, it sees the deletion.
-   * So a search for personal data that follows is complete.
+   * Erases the metadata of the objects of a deleted customer, after the deletion is committed. A transaction that
+   * writes metadata locks the customer first. If it locks before this method waits, this method finds its row. If it
+   * locks later, it sees the deletion. So a search for personal data after this method is complete.
    */
   async eraseOwned(key: string): Promise<void> {
     const { database, store, onErased } = this.#parts;
@@ -124,7 +127,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   async markErased(customer: DeletedCustomer): Promise<void> {
     const { database, store, onErased } = this.#parts;
     await database.transaction(async (tx) => {
-      // It also erases once more what belongs to the customer.
+      // This also erases the data of the objects of the customer once more.
       await store.markErased(tx, customer);
       await onErased(tx, [customer.id]);
     });
@@ -164,15 +167,15 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const isComplete = ({ email, metadata, deleted }: CustomerFacts) =>
       (email !== null && metadata !== null) || deleted || source !== 'events';
     const complete = ours.filter(({ facts }) => isComplete(facts));
-    const made = await store.insert(
+    const created = await store.insert(
       tx,
       complete.map(({ id, facts }) => toCustomer(id, withFree(id, facts), now)),
     );
-    if (made.length > 0) await onRecovered(tx, made);
+    if (created.length > 0) await onRecovered(tx, created);
     const isPartial = (id: string, facts: CustomerFacts) =>
       !isComplete(facts) || withFree(id, facts) !== facts;
     const lost = ours.filter(({ id, facts }) => isPartial(id, facts));
-    return { made, lost: lost.map(({ facts }) => this.keyOf(facts)) };
+    return { created, lost: lost.map(({ facts }) => this.keyOf(facts)) };
   }
 }
 

@@ -157,7 +157,7 @@ function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: Custo
     operationId: 'deleteCustomer',
     summary: 'Delete a customer',
     description:
-      "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, also the " +
+      "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, and the " +
       'metadata of payments and subscriptions. You can still read the payments and invoices.',
     response: { 204: Type.Null({ description: 'The customer is deleted.' }) },
     callsProcessor: true,

@@ -70,7 +70,7 @@ export class CustomerService {
     change: CustomerChange,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Customer>> {
-    // Without a key, there is nothing to remember about a change of nothing.
+    // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw customerNotFound();
@@ -94,10 +94,10 @@ export class CustomerService {
   /** A refused deletion does not prove that the customer is deleted. Only a read that says `deleted` does. */
   async #requireDeleted(customer: Customer, refused: Refused): Promise<void> {
     const { database, mirror, processor } = this.#parts;
-    const present = await processor.customers.read(customer.processorCustomerId);
-    if (present === 'deleted') return;
-    if (present === null) throw objectMissing('customer');
-    await applyResponse(database, mirror, present, customer);
+    const current = await processor.customers.read(customer.processorCustomerId);
+    if (current === 'deleted') return;
+    if (current === null) throw objectMissing('customer');
+    await applyResponse(database, mirror, current, customer);
     throw notReached(refused, 'customer', 'not deleted');
   }
 
@@ -115,10 +115,10 @@ export class CustomerService {
   }
 
   /** Looks up what a claim may have created for its customer, who may have been deleted since. */
-  async findCreated<Made>(
+  async findCreated<Created>(
     claim: FoundClaim,
-    find: (lookUp: CustomerLookUp) => Promise<Marked<Made> | null>,
-  ): Promise<Made | null> {
+    find: (lookUp: CustomerLookUp) => Promise<Marked<Created> | null>,
+  ): Promise<Created | null> {
     const customerId = parentOf(claim);
     const customer = await this.findAny(customerId);
     if (customer === undefined) return null;
@@ -136,7 +136,9 @@ export class CustomerService {
     return this.read(id);
   }
 
-  /** Fails if what belongs to the customer cannot take this change. What had no metadata is not marked as erased. */
+  /**
+   * Fails if an object of the customer cannot take this change. An object that had no metadata is not marked as erased.
+   */
   async refuseMetadataChange(
     { customerId, metadata }: { readonly customerId: string; readonly metadata: OwnedMetadata },
     change: MetadataChange,
@@ -162,12 +164,15 @@ export class CustomerService {
     }
   }
 
-  /** Deleted customers whose events have to be searched for personal data now. */
+  /** Deleted customers whose events are due for a search for personal data. */
   listToErase(limit: number): Promise<readonly DeletedCustomer[]> {
     return this.#parts.store.listToErase(this.#parts.database, limit);
   }
 
-  /** Erases what belongs to the customer, and waits for writes that could not see the deletion. A search follows. */
+  /**
+   * Erases the metadata of the objects of the customer, and waits for writes that could not see the deletion. Call it
+   * before a search.
+   */
   async eraseOwned({ processorCustomerId }: DeletedCustomer): Promise<void> {
     await this.#parts.mirror.eraseOwned(processorCustomerId);
   }

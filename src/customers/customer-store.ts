@@ -96,9 +96,10 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * Until this transaction ends, a deletion of these customers does not erase what belongs to them. Inserting a row that
-   * refers to a customer takes the same lock, and so does storing an event with personal data. The lock conflicts only
-   * with `awaitHolders`, so it can follow locks of other rows: see decision 0012 for the order of all locks.
+   * Until this transaction ends, a deletion of these customers does not erase the metadata of their objects. Inserting
+   * a row that refers to a customer takes the same lock, and so does storing an event with personal data. The lock
+   * conflicts only with `awaitHolders`, so it can follow locks of other rows: see decision 0012 for the order of all
+   * locks.
    */
   hold(tx: Transaction, ids: readonly string[]): void {
     const sql = 'select id from till.customers where id = any($1) order by id for key share';
@@ -106,16 +107,16 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * Waits for the transactions that hold the customer. Alone in its transaction: it must hold no other lock while it
-   * waits, nor make others wait for more than its own end.
+   * Waits for the transactions that hold the customer. It is the only statement of its transaction, so that it holds no
+   * other lock while it waits, and releases its own lock at once.
    */
   async awaitHolders(database: Database, key: string): Promise<void> {
     await database.query('select id from till.customers where processor_customer_id = $1 for update', [key]);
   }
 
   /**
-   * A trigger erases what belongs to the customer. A search that has ended has already done so. Returns the id of the
-   * customer, or nothing if there was nothing to do.
+   * Lets a trigger erase the metadata of the objects of the customer, unless a finished search has already done so.
+   * Returns the id of the customer, or nothing if there was nothing to do.
    */
   async eraseOwned(tx: Transaction, key: string): Promise<readonly string[]> {
     const rows = await tx.query<{ id: string }>(
@@ -126,7 +127,7 @@ export class CustomerStore extends MirrorStore<Customer> {
     return rows.map(({ id }) => id);
   }
 
-  /** Deleted customers whose events have to be searched now, the longest overdue first. */
+  /** Deleted customers whose events are due for a search, the longest overdue first. */
   listToErase(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
     return db.query(
       `select id, processor_customer_id as "processorCustomerId" from till.customers
@@ -136,9 +137,9 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * The first search finds everything but what is still on its way: an endpoint may respond to an event that was sent to
-   * it before, and its response is stored. So the search is repeated ten minutes later, when every delivery has ended.
-   * Both times come from the database, because the clock of a process may be wrong.
+   * The first search can miss deliveries in progress: Till stores the response of an endpoint, which may contain
+   * personal data from the event. So the search is repeated ten minutes later, when every delivery has ended. Both
+   * times come from the database, because the clock of a process may be wrong.
    */
   async markErased(db: Queryable, { id }: DeletedCustomer): Promise<void> {
     await db.query(

@@ -46,7 +46,7 @@ export function customerUpdate(parts: CustomerParts): CustomerUpdate {
       if (externalId === null || externalId === customer.externalId) return customer;
       const holder = await reserveExternalId(tx, parts, { externalId, customerId: id, claimId }).catch(
         (error: unknown) => {
-          // The claim of another change cannot be resumed with the values of this one, nor can a creation.
+          // This request cannot resume a creation, or another change, with its own values.
           throw error instanceof ReservationHeld ? new ReservationHeld(error.claimId, 'fail') : error;
         },
       );

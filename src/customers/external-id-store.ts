@@ -9,7 +9,7 @@ export interface ExternalId {
 
 /** All SQL for the external ids. The primary key decides which of several concurrent requests gets an external id. */
 export class ExternalIdStore {
-  /** Reserves the external id, unless another customer has or reserves it. Returns who holds it then. */
+  /** Reserves the external id, unless another customer has or reserves it. Returns the holder. */
   async reserve(tx: Queryable, { externalId, customerId, claimId }: ExternalId): Promise<ExternalId> {
     const reserved = await tx.query<ExternalId>(
       `insert into till.external_ids as held (external_id, customer_id, claim_id) values ($1, $2, $3)
@@ -37,8 +37,8 @@ export class ExternalIdStore {
   }
 
   /**
-   * Takes external ids for customers that carry them at the processor, as far as they are free. Returns the holders of
-   * all of them. Inserts in a fixed order, so that two transactions never deadlock.
+   * Takes external ids for customers that carry them at the processor, if they are free. Returns the holders of all of
+   * them. Inserts in a fixed order, so that two transactions never deadlock.
    */
   async take(
     tx: Queryable,
@@ -54,7 +54,7 @@ export class ExternalIdStore {
     return this.find(tx, externalIds);
   }
 
-  /** Frees those of the external ids that no claim reserves and no customer carries. */
+  /** Frees the external ids that no claim reserves and no customer carries. */
   async free(tx: Queryable, externalIds: readonly string[]): Promise<void> {
     await tx.query(
       `delete from till.external_ids as held where external_id = any($1) and claim_id is null and ${isUnused}`,

@@ -5,7 +5,7 @@ import { isOurId } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import type { ExternalIdStore } from './external-id-store.ts';
 
-/** What the facts of a batch say about external ids, and which of them their customers can have. */
+/** The external ids in the facts of a batch, after the free ones were taken. */
 export interface TakenExternalIds {
   /** The facts, without an external id that another customer has. */
   readonly withFree: (id: string, facts: CustomerFacts) => CustomerFacts;
@@ -18,9 +18,9 @@ export interface TakenExternalIds {
 }
 
 /**
- * Takes the external ids that customers have at the processor and not in their rows. There the processor does not
- * enforce that they are unique, and the events of two customers that exchange one can arrive in any order. So a customer
- * gets an external id only if no other customer has it.
+ * Takes the external ids that customers have at the processor but not in their rows. The processor does not enforce
+ * that they are unique, and the events of two customers that exchange one can arrive in any order. So a customer gets
+ * an external id only if no other customer has it.
  */
 export async function takeExternalIds(
   tx: Transaction,
@@ -45,7 +45,7 @@ export async function takeExternalIds(
   return {
     withFree,
     take: (row, facts, origin, now) => {
-      if (origin === 'present') return takeCustomerFacts(row, withFree(row.id, facts), origin, now);
+      if (origin === 'current') return takeCustomerFacts(row, withFree(row.id, facts), origin, now);
       const taken = takeCustomerFacts(row, facts, origin, now);
       const needsRefresh = isTaken(row.id, facts) && taken.verdict === 'take';
       return needsRefresh ? { verdict: 'refresh', row } : taken;

@@ -4,7 +4,7 @@ import type { RecordedFailure } from './claim.ts';
 export function keyReused(): Failure {
   return new Failure(
     'idempotency_key_reused',
-    'This idempotency key belongs to a different request. Send that request again, or use a new key.',
+    'This idempotency key belongs to a different request. Send that request again, or use a new idempotency key.',
   );
 }
 
@@ -35,7 +35,7 @@ export function declined({ code, detail, declineCode }: RecordedFailure, isRepla
   });
 }
 
-/** The definite refusals of an operation, caused by the values in the request or by the state of the objects it names. */
+/** Definite refusals: the values of the request, or the state of the objects that it names, forbid the operation. */
 const refusals: readonly FailureCode[] = [
   'processor_rejected',
   'idempotency_key_reused',
@@ -57,10 +57,10 @@ const refusals: readonly FailureCode[] = [
 ];
 
 /**
- * Whether a claim stays after a failed call. A definite refusal frees the key for a corrected request. After any other
- * failure the caller should repeat the same request, because this call or an earlier one may have taken effect. That is
- * true even if this call certainly did nothing, for example because the credentials became invalid. Without an
- * idempotency key there was no earlier call, and no request can resume the claim.
+ * Whether a claim stays after a failed call. A definite refusal frees the idempotency key for a corrected request.
+ * After any other failure the caller should repeat the same request, because this call or an earlier one may have taken
+ * effect. That holds even if this call certainly had no effect, for example because the secret key became invalid.
+ * Without an idempotency key there was no earlier call, and no request can resume the claim.
  */
 export function keepsClaim({ code, extras: { effect } }: Failure, hasKey: boolean): boolean {
   if (effect === 'unknown') return true;

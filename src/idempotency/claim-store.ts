@@ -30,14 +30,17 @@ export class ClaimStore {
     this.#installationId = installationId;
   }
 
-  /** The claim as a lookup needs it, before it is stored. */
+  /** Adds the mark that a lookup needs, before the claim is stored. */
   marked<Unmarked extends Pick<Claim, 'operation' | 'key' | 'keyName' | 'requestHash'>>(
     claim: Unmarked,
   ): Unmarked & Pick<Claim, 'mark'> {
     return { ...claim, mark: markOf(claim, this.#installationId) };
   }
 
-  /** Returns the new claims, without those whose key is taken. Inserts in order of the keys to avoid deadlocks. */
+  /**
+   * Returns the new claims, without those whose idempotency key is taken. Inserts in the order of the keys to avoid
+   * deadlocks.
+   */
   insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
     return this.#read(
       db,
@@ -120,7 +123,7 @@ export class ClaimStore {
   }
 
   /**
-   * Starts another attempt with a new processor key, after the old key is known to have created nothing. Undefined if
+   * Starts another attempt with a new processor key, after it is certain that the old one created nothing. Undefined if
    * another request has resumed the claim meanwhile: two attempts could create two objects.
    */
   async nextAttempt(db: Queryable, claim: Claim): Promise<StoredClaim | undefined> {
@@ -167,7 +170,7 @@ export class ClaimStore {
     return rows.length > 0;
   }
 
-  /** Gives the claim the id of the object that an earlier request with its key created. */
+  /** Gives the claim the id of the object that an earlier request with the same idempotency key created. */
   async moveTo(tx: Queryable, { resourceId }: Claim, foundId: string): Promise<void> {
     await tx.query('update till.idempotency_claims set resource_id = $2 where resource_id = $1', [
       resourceId,
@@ -175,7 +178,7 @@ export class ClaimStore {
     ]);
   }
 
-  /** Starts the lease again. False if the claim is completed, or another request has resumed it. */
+  /** Renews the lease. False if the claim is completed, or another request has resumed it. */
   async renewLease(db: Queryable, claim: Claim): Promise<boolean> {
     const rows = await db.query(
       `update till.idempotency_claims set leased_until = now() + make_interval(secs => $4)
@@ -185,7 +188,10 @@ export class ClaimStore {
     return rows.length > 0;
   }
 
-  /** Ends the lease, so that the next request with the key can resume the claim at once. False if it is not open. */
+  /**
+   * Ends the lease, so that the next request with the idempotency key can resume the claim at once. False if the claim
+   * is not open.
+   */
   async endLease(db: Queryable, claim: Claim): Promise<boolean> {
     const rows = await db.query(
       `update till.idempotency_claims set leased_until = now() where ${isStillHeld} returning 1 as ended`,
@@ -194,7 +200,7 @@ export class ClaimStore {
     return rows.length > 0;
   }
 
-  /** The open claims on an object that no process works on. */
+  /** The open claims on an object whose leases have expired. */
   listAbandonedOf(db: Queryable, parentId: string, limit: number): Promise<readonly StoredClaim[]> {
     return this.#read(
       db,
@@ -266,7 +272,7 @@ const columns = `operation, key, key_name as "keyName", request_hash as "request
 
 /**
  * The claim is open, and no other request has resumed it. The resource id identifies it, because a newer claim may have
- * the same key.
+ * the same idempotency key.
  */
 const isStillHeld = 'resource_id = $1 and owner = $2 and attempt = $3 and completed_at is null';
 

@@ -1,7 +1,7 @@
 import { RepeatedCheck } from '../platform/repeated-check.ts';
 import type { StoredClaim } from './claim-store.ts';
 
-/** The delay of the first check after a change. It doubles with every further check. */
+/** The delay before the first check. It doubles with every further check. */
 const checkDelayMs = 20;
 /** The longest time until a request notices that another process has finished. */
 const checkDelayMsMax = 250;
@@ -15,7 +15,9 @@ interface WaitingRequest {
   readonly requestHash: Buffer;
 }
 
-/** What a request can do after waiting: return the result of the completed claim, or try to claim the key itself. */
+/**
+ * What a request can do after waiting: return the result of the completed claim, or claim the idempotency key itself.
+ */
 type WaitOutcome = { readonly state: 'completed'; readonly claim: StoredClaim } | { readonly state: 'free' };
 
 interface WatchParts {
@@ -24,8 +26,9 @@ interface WatchParts {
 }
 
 /**
- * Lets requests wait for a key that another request holds. One check of the claim serves all requests of this process
- * that wait for it, and checks run one at a time, so their cost does not grow with the number of waiting requests.
+ * Lets requests wait for an idempotency key that another request holds. One check of the claim serves all requests of
+ * this process that wait for it, and checks run one at a time, so their cost does not grow with the number of waiting
+ * requests.
  */
 export class ClaimWatches {
   readonly #parts: WatchParts;
@@ -74,7 +77,7 @@ export class ClaimWatches {
   }
 }
 
-interface Waiter {
+interface ClaimWaiter {
   readonly requestHash: Buffer;
   readonly resolve: (outcome: WaitOutcome) => void;
   readonly reject: (error: unknown) => void;
@@ -86,11 +89,11 @@ interface KeyWatchParts {
   readonly onEmpty: () => void;
 }
 
-/** The requests that wait for one key. */
+/** The requests that wait for one idempotency key. */
 class Watch {
   readonly #parts: KeyWatchParts;
   /** In order of arrival. */
-  readonly #waiters = new Set<Waiter>();
+  readonly #waiters = new Set<ClaimWaiter>();
   readonly #checks: RepeatedCheck;
 
   constructor(parts: KeyWatchParts) {
@@ -103,12 +106,12 @@ class Watch {
   }
 
   /** Checks at once, because the claim may be completed, or belong to a different request. */
-  add(waiter: Waiter): void {
+  add(waiter: ClaimWaiter): void {
     this.#waiters.add(waiter);
     this.check();
   }
 
-  remove(waiter: Waiter): void {
+  remove(waiter: ClaimWaiter): void {
     this.#waiters.delete(waiter);
     if (this.#waiters.size > 0) return;
     this.#checks.stop();
@@ -134,7 +137,7 @@ class Watch {
   }
 
   #resolveWaiters(claim: StoredClaim | undefined, isInProgress: boolean): void {
-    // The key belongs to a different request: these requests are refused when they try to claim it.
+    // The idempotency key belongs to a different request, so claiming it refuses these requests.
     for (const waiter of this.#waiters) {
       const isDifferent = claim !== undefined && !waiter.requestHash.equals(claim.requestHash);
       if (isDifferent) this.#resolve(waiter, { state: 'free' });
@@ -144,13 +147,13 @@ class Watch {
       for (const waiter of this.#waiters) this.#resolve(waiter, { state: 'completed', claim });
       return;
     }
-    // Only one request can claim the key. If it fails, the next check lets the next request try.
+    // Only one request can claim the idempotency key. If it fails, the next check wakes the next request.
     const [next] = this.#waiters;
     if (next !== undefined) this.#resolve(next, { state: 'free' });
     this.#checks.hurry();
   }
 
-  #resolve(waiter: Waiter, outcome: WaitOutcome): void {
+  #resolve(waiter: ClaimWaiter, outcome: WaitOutcome): void {
     this.#waiters.delete(waiter);
     waiter.resolve(outcome);
   }

@@ -9,7 +9,7 @@ const claim = {
   requestHash: hashRequest({ amount: 1 }),
 } as const;
 
-test('the mark of a request depends on nothing but the installation, the operation, the names and the values', () => {
+test('the mark of a request depends only on the installation, the operation, the names and the values', () => {
   const mark = markOf(claim, 'installation');
   assert.deepEqual(markOf({ ...claim }, 'installation'), mark);
   for (const other of [
@@ -22,7 +22,7 @@ test('the mark of a request depends on nothing but the installation, the operati
   assert.notEqual(markOf({ ...claim, requestHash: hashRequest({}) }, 'installation').request, mark.request);
 });
 
-test('neither the mark nor the key for the processor reveals the key of the caller', () => {
+test('neither the mark nor the processor key reveals the idempotency key', () => {
   const mark = markOf(claim, 'installation');
   const shown = `${processorKey({ ...claim, mark, attempt: 1 })} ${mark.key} ${mark.request}`;
   for (const secret of ['order-7', 'shop', 'installation']) assert.ok(!shown.includes(secret));

@@ -21,56 +21,59 @@ export type ClaimOperation =
   | 'event_endpoints.replay'
   | 'api_keys.create';
 
-/** The idempotency key of a request. It belongs to an application: the same text of another one is another key. */
+/**
+ * The idempotency key of a request. It belongs to an application: the same text from another application is another
+ * idempotency key.
+ */
 export interface IdempotencyKey {
   /** The name of the API key. Empty for API keys without a name of their own, which count as one application. */
   readonly keyName: string;
   readonly key: string;
 }
 
-/** The name of a claim that no caller can repeat. Names of API keys do not contain this character. */
+/** The key name of a claim that no caller can repeat. Names of API keys do not contain this character. */
 export const unrepeatableName = '*';
 
 export interface Claim {
   readonly operation: ClaimOperation;
   /** The caller's idempotency key, or the id of the resource if there is none. */
   readonly key: string;
-  /** The name that the idempotency key belongs to. */
+  /** The name of the API key that the idempotency key belongs to. */
   readonly keyName: string;
   readonly requestHash: Buffer;
-  /** What the processor sees of the key and the request. */
+  /** Digests of the idempotency key and the request, which the processor stores. */
   readonly mark: RequestMark;
   /** The id of the resource, which may not exist yet. For a change: the id of the change. */
   readonly resourceId: string;
   /**
-   * The object that the resource belongs to, or that the change is about. For a creation that found its object in
-   * existence: that object.
+   * The object that the resource belongs to, or that the change is about. For a creation whose object already existed:
+   * that object.
    */
   readonly parentId: string | null;
   readonly attempt: number;
   readonly attemptedAt: Date;
   readonly owner: number;
   readonly completedAt: Date | null;
-  /** Why the request failed, if the failure is its lasting result. */
+  /** Why the request failed, if the failure is its final result. */
   readonly failure: RecordedFailure | null;
-  /** What the request chose to act on at the processor, before it did. Null if it chose nothing. */
+  /** The object that the request acts on at the processor, recorded before the call. Null if it recorded none. */
   readonly target: string | null;
 }
 
-/** A declined charge is a result like a created object: a request that repeats the key gets it again. */
+/** A declined charge is a result, like a created object: a request with the same idempotency key gets it again. */
 export interface RecordedFailure {
   readonly code: 'payment_declined' | 'authentication_required';
   readonly detail: string;
   readonly declineCode: string | null;
 }
 
-/** The processor forgets its keys after 24 hours. Till stops relying on them an hour earlier. */
+/** The processor forgets processor keys after 24 hours. Till stops relying on them an hour earlier. */
 export const processorKeyLifeMs = 23 * 3_600_000;
 
 /**
- * How long before a claim an object with its mark may have been created: by the same request, whose first claim a failover
- * or a restore has lost. As long as the processor remembers its keys. A key is used for another request only after its
- * claim was pruned, which takes an hour longer.
+ * How much older than a claim an object with its mark can be. The same request created such an object, and a failover
+ * or a restore lost its first claim. The limit is the time for which the processor remembers processor keys. An
+ * idempotency key can be used for another request only after its claim was pruned, an hour later.
  */
 export const lostClaimAgeMs = 24 * 3_600_000;
 
@@ -78,8 +81,8 @@ export const lostClaimAgeMs = 24 * 3_600_000;
 export const callEndedMs = 600_000;
 
 /**
- * The idempotency key for the processor. Every call of one attempt uses the same key. It follows from the request, so that
- * a request whose claim was lost meets what its first call did.
+ * The processor key: the idempotency key of a call to the processor. Every call of one attempt uses the same one. It is
+ * derived from the request, so that a request whose claim was lost finds the effect of its first call.
  */
 export function processorKey({
   operation,
@@ -89,12 +92,12 @@ export function processorKey({
   return `till-${operation}-${mark.key}-${attempt}`;
 }
 
-/** 160 bits: two requests never get the same digest, and it is short enough for metadata and keys. */
+/** 160 bits: two requests never get the same digest, and it is short enough for metadata and processor keys. */
 const digestLength = 40;
 
 /**
- * The mark of a claim. The id of the installation is the secret of the digests, so that the digests reveal no
- * idempotency key, and differ between installations.
+ * The mark of a claim. The id of the installation is the secret of the digests: they do not reveal the idempotency key,
+ * and differ between installations.
  */
 export function markOf(
   { operation, key, keyName, requestHash }: Pick<Claim, 'operation' | 'key' | 'keyName' | 'requestHash'>,

@@ -11,18 +11,21 @@ import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
 import type { Admission, FoundClaim } from './operation.ts';
 
-/** How long a request waits for another request with the same key: as long as a call to the processor may take. */
+/**
+ * How long a request waits for another request with the same idempotency key: as long as a call to the processor may
+ * take.
+ */
 const waitMsDefault = 10_000;
 
 /** A request for a claim. */
 interface ClaimRequest<Prepared> {
   readonly operation: Claim['operation'];
-  /** The caller's key, if it sent one. */
+  /** The idempotency key, if the caller sent one. */
   readonly key: IdempotencyKey | undefined;
   /** The values that identify the request. */
   readonly request: unknown;
   readonly parentId: string | null;
-  /** Runs in the transaction of the claim, again if it is resumed. Undefined if nothing is reserved. */
+  /** Runs in the transaction of the claim, and again when the claim is resumed. Undefined if nothing is reserved. */
   readonly reserve:
     | ((tx: Transaction, id: string, admission: Admission) => Promise<Prepared | undefined>)
     | undefined;
@@ -42,7 +45,7 @@ interface CompletedClaim {
   readonly claim: StoredClaim;
 }
 
-/** What became of the claim that holds a reservation. */
+/** The state of the claim that holds a reservation. */
 type HolderState<Prepared> =
   | OwnClaim<Prepared>
   | { readonly state: 'ended' | 'unresolved' }
@@ -65,9 +68,9 @@ export class Claims {
   /** How long a request waits for another one. */
   readonly waitMs: number;
   readonly #parts: ClaimParts;
-  /** The claims that this process works on. Other claims that this process owns are abandoned. */
+  /** The claims that this process works on. Any other claim of this process is abandoned. */
   readonly #running = new Set<string>();
-  /** Inserts the claims of concurrent requests in one statement. Undefined for a key that is taken. */
+  /** Inserts the claims of concurrent requests in one statement. Undefined for an idempotency key that is taken. */
   readonly #inserting: SharedStatement<NewClaim, StoredClaim | undefined>;
   readonly #watches: ClaimWatches;
 
@@ -87,7 +90,7 @@ export class Claims {
     });
   }
 
-  /** Waits until the key is free or its request is completed. Fails if neither happens in time. */
+  /** Waits until the idempotency key is free or its request is completed. Fails if neither happens in time. */
   async take<Prepared>(request: ClaimRequest<Prepared>): Promise<OwnClaim<Prepared> | CompletedClaim> {
     const giveUpAtMs = performance.now() + this.waitMs;
     const requestHash = hashRequest(request.request);
@@ -106,7 +109,7 @@ export class Claims {
 
   /**
    * Waits until the claim that holds a reservation is completed or gone. Takes it over if it is abandoned and
-   * `reserveFor` returns how to reserve for it. `unresolved` if nothing of this happens in time.
+   * `reserveFor` returns how to reserve for it. `unresolved` if none of these happens in time.
    */
   async waitForHolder<Prepared>(
     claimId: string,
@@ -141,7 +144,10 @@ export class Claims {
     for (const id of [watchOfClaim(claim), watchOfKey(claim)]) this.#watches.check(id);
   }
 
-  /** Claims with one statement if the key is new and the operation reserves nothing, which is usual. Else undefined. */
+  /**
+   * Claims with one statement in the usual case: the idempotency key is new and the operation reserves nothing.
+   * Otherwise undefined.
+   */
   async #claimNewKey<Prepared>(
     request: ClaimRequest<Prepared>,
     requestHash: Buffer,
@@ -168,7 +174,7 @@ export class Claims {
   ): Promise<ClaimState<Prepared>> {
     const { operation, key } = request;
     const { claims, database } = this.#parts;
-    // Without the caller's key, no other request can hold the claim.
+    // Without an idempotency key, no other request can hold the claim.
     if (key === undefined) return this.#claim(request, requestHash);
     const outcome = await this.#watches.wait(
       {
@@ -230,7 +236,7 @@ export class Claims {
     }
   }
 
-  /** Claims the key if no other request holds it. */
+  /** Claims the idempotency key if no other request holds it. */
   async #tryClaim<Prepared>(
     tx: Transaction,
     request: ClaimRequest<Prepared>,
@@ -241,7 +247,7 @@ export class Claims {
     const [inserted] = await claims.insert(tx, [newClaim]);
     if (inserted !== undefined) return { state: 'ours', claim: inserted, isResumed: false };
     const claim = await claims.lockKey(tx, newClaim.operation, newClaim);
-    // The claim was removed between the two statements, so the key is free again.
+    // The claim was removed between the two statements, so the idempotency key is free again.
     if (claim === undefined) return { state: 'running' };
     if (!claim.requestHash.equals(requestHash)) throw keyReused();
     if (claim.completedAt !== null) return { state: 'completed', claim };
@@ -260,14 +266,14 @@ export class Claims {
   }
 
   async #isInProgress(db: Queryable, claim: StoredClaim): Promise<boolean> {
-    // True even after the lease has expired, because a process knows its own work.
+    // True even if the lease has expired, because this process still works on it.
     if (this.#running.has(claim.resourceId)) return true;
     if (!claim.isLeased || claim.owner === this.#parts.ownerLock.owner) return false;
     return !(await isGone(db, claim.owner));
   }
 }
 
-/** Requests with the same key of the same application wait together. */
+/** Requests of one application with the same idempotency key wait together. */
 function watchOfKey({ operation, keyName, key }: Pick<Claim, 'operation' | 'keyName' | 'key'>): string {
   return `${operation} ${keyName} ${key}`;
 }
@@ -276,7 +282,7 @@ function watchOfClaim({ resourceId }: Claim): string {
   return resourceId;
 }
 
-/** The sweeper releases what a claim reserved once no call of it can be in flight. */
+/** The sweeper releases the reservation of a claim once no call of the claim can be in flight. */
 export function admissionOf({ isResumed, claim }: OwnClaim<unknown>): Admission {
   if (!isResumed) return 'new';
   return claim.idleMs > callEndedMs ? 'given up' : 'again';

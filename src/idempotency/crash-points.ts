@@ -9,7 +9,7 @@ export type CrashPoint =
   | 'record.row'
   | 'record.completed'
   | 'record.after'
-  | 'answer.before';
+  | 'response.before';
 
 export interface CrashPoints {
   pass(crashPoint: CrashPoint): Promise<void> | void;

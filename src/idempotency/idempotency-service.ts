@@ -18,12 +18,12 @@ import {
   type WriteTurn,
 } from './operation.ts';
 import { type ClaimedRequest, ProcessorStep } from './processor-step.ts';
-import { recordMade } from './record-made.ts';
+import { recordEffect } from './record-effect.ts';
 import { settleAbandoned } from './settle-abandoned.ts';
 
 /**
- * The delay after the first lookup that did not find what an abandoned claim created. It doubles with every further one, so
- * that a request looks at most six times.
+ * The delay after the first lookup that found no object of an abandoned claim. It doubles with every further lookup, so
+ * that a request makes at most six.
  */
 const lookUpDelayMs = 250;
 
@@ -32,7 +32,7 @@ interface IdempotencyParts extends ClaimParts {
 }
 
 interface CarriedOut<Result> extends Recorded<Result> {
-  /** An earlier request, whose claim is lost, created it. */
+  /** An earlier request created the object, and its claim is lost. */
   readonly isFound: boolean;
 }
 
@@ -50,8 +50,8 @@ export class IdempotencyService {
     this.#late = new LateCompletions({ ...parts, onEnd: (claim) => this.#claims.end(claim) });
   }
 
-  async run<Request, Prepared, Made, Result>(
-    operation: Operation<Request, Prepared, Made, Result>,
+  async run<Request, Prepared, Effect, Result>(
+    operation: Operation<Request, Prepared, Effect, Result>,
     request: Request,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
@@ -73,8 +73,8 @@ export class IdempotencyService {
     }
   }
 
-  async #run<Request, Prepared, Made, Result>(
-    operation: Operation<Request, Prepared, Made, Result>,
+  async #run<Request, Prepared, Effect, Result>(
+    operation: Operation<Request, Prepared, Effect, Result>,
     request: Request,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Result>> {
@@ -88,18 +88,18 @@ export class IdempotencyService {
     await crashPoints.pass('claim.after');
     const claimed = { operation, request, hasKey: key !== undefined };
     const { result, needsRefresh = false, failure, isFound } = await this.#carryOut(claimed, taken, lost);
-    await crashPoints.pass('answer.before');
+    await crashPoints.pass('response.before');
     if (failure !== undefined) throw declined(failure, false);
     const isCurrent = !taken.isResumed && !needsRefresh && !isFound;
     return { result: isCurrent ? result : await refreshed(operation, result, logger), replayed: isFound };
   }
 
   /**
-   * Claims the key. If the operation refuses the request, the request may itself be why: a failover or a restore has lost
-   * its claim, and what it created has come back. The method then returns it as `lost`.
+   * Claims the idempotency key. If the operation refuses the request, the cause may be the request itself: a failover
+   * or a restore lost its claim, but the object that it created is back. The method then returns that object as `lost`.
    */
-  async #take<Request, Prepared, Made, Result>(
-    operation: Operation<Request, Prepared, Made, Result>,
+  async #take<Request, Prepared, Effect, Result>(
+    operation: Operation<Request, Prepared, Effect, Result>,
     request: Request,
     key: IdempotencyKey | undefined,
   ) {
@@ -128,11 +128,11 @@ export class IdempotencyService {
   }
 
   /**
-   * Lets the request that holds the reservation finish, or finishes its work if it was abandoned. True if it is unknown
-   * what became of that work.
+   * Waits for the request that holds the reservation, or finishes its work if it was abandoned. True if the outcome of
+   * that work is unknown.
    */
-  async #finishHolder<Request, Prepared, Made, Result>(
-    operation: Operation<Request, Prepared, Made, Result>,
+  async #finishHolder<Request, Prepared, Effect, Result>(
+    operation: Operation<Request, Prepared, Effect, Result>,
     request: Request,
     { claimId, whenAbandoned, unresolved }: ReservationHeld,
     giveUpAtMs: number,
@@ -167,7 +167,7 @@ export class IdempotencyService {
       });
       return false;
     }
-    // Usually the claim has released it already.
+    // Usually the claim has already released the reservation.
     await database.transaction(async (tx) =>
       operation.release?.(tx, { resourceId: claimId, parentId: null }),
     );
@@ -180,10 +180,10 @@ export class IdempotencyService {
   }
 
   /** Carries out the operation, in its turn if it has one. */
-  async #carryOut<Request, Prepared, Made, Result>(
-    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
+  async #carryOut<Request, Prepared, Effect, Result>(
+    claimed: ClaimedRequest<Request, Prepared, Effect, Result>,
     taken: OwnClaim<Prepared>,
-    lost: Made | null = null,
+    lost: Effect | null = null,
   ): Promise<CarriedOut<Result>> {
     const { operation } = claimed;
     const { claim, isResumed } = taken;
@@ -197,7 +197,7 @@ export class IdempotencyService {
       });
     } catch (error) {
       if (!hasBegun) {
-        // A new claim has made no call, and its key is free again, unless another request has resumed it.
+        // A new claim has made no call, so its idempotency key is freed, unless another request has resumed the claim.
         if (!isResumed) await this.#step.release(operation, claim).catch(() => {});
         await this.#giveUp(claim);
       }
@@ -211,25 +211,25 @@ export class IdempotencyService {
     if (!(await claims.renewLease(database, claim))) throw new ClaimEnded();
   }
 
-  async #carryOutNow<Request, Prepared, Made, Result>(
-    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
+  async #carryOutNow<Request, Prepared, Effect, Result>(
+    claimed: ClaimedRequest<Request, Prepared, Effect, Result>,
     taken: OwnClaim<Prepared>,
-    lost: Made | null,
+    lost: Effect | null,
     turn?: WriteTurn,
   ): Promise<CarriedOut<Result>> {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
     try {
-      const preparation = lost === null ? await this.#prepare(claimed, taken) : { made: lost };
-      const made =
-        'made' in preparation
-          ? preparation.made
+      const preparation = lost === null ? await this.#prepare(claimed, taken) : { effect: lost };
+      const effect =
+        'effect' in preparation
+          ? preparation.effect
           : await this.#step.make(claimed, preparation.prepared, taken);
-      // What was found needs no call, and a crash here leaves the same as after one.
-      if ('made' in preparation) await crashPoints.pass('call.after');
+      // No call is needed. A crash here leaves the same state as a crash after the call.
+      if ('effect' in preparation) await crashPoints.pass('call.after');
       await crashPoints.pass('record.before');
-      const isFound = (claimed.operation.idOf?.(made) ?? claim.resourceId) !== claim.resourceId;
-      const recorded = await this.#record(claimed, made, claim, isFound);
+      const isFound = (claimed.operation.idOf?.(effect) ?? claim.resourceId) !== claim.resourceId;
+      const recorded = await this.#record(claimed, effect, claim, isFound);
       await crashPoints.pass('record.after');
       return { ...recorded, isFound };
     } catch (error) {
@@ -242,10 +242,10 @@ export class IdempotencyService {
    * Checks what the operation depends on. If the check fails because a dependency is gone, an object that an earlier
    * call created still counts, and the method returns it.
    */
-  async #prepare<Request, Prepared, Made, Result>(
-    { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Made, Result>,
+  async #prepare<Request, Prepared, Effect, Result>(
+    { operation, request, hasKey }: ClaimedRequest<Request, Prepared, Effect, Result>,
     taken: OwnClaim<Prepared>,
-  ): Promise<{ readonly prepared: Prepared } | { readonly made: Made }> {
+  ): Promise<{ readonly prepared: Prepared } | { readonly effect: Effect }> {
     const { claim, isResumed, reserved } = taken;
     if (!('prepare' in operation)) {
       if (reserved === undefined) throw new Error(`nothing was reserved for ${claim.resourceId}`);
@@ -256,9 +256,9 @@ export class IdempotencyService {
       await confirmCaller();
       return { prepared };
     } catch (error) {
-      const mayBeMade = isResumed || (hasKey && !operation.isChange);
-      const made = mayBeMade ? await this.#step.find(operation, claim) : null;
-      if (made !== null) return { made };
+      const mayHaveEffect = isResumed || (hasKey && !operation.isChange);
+      const effect = mayHaveEffect ? await this.#step.find(operation, claim) : null;
+      if (effect !== null) return { effect };
       // A new claim has made no call. A call of a resumed claim may be in flight for a while.
       if (!isResumed || claim.attemptAgeMs > callEndedMs)
         await this.#step.release(operation, claim).catch(() => {});
@@ -266,14 +266,14 @@ export class IdempotencyService {
     }
   }
 
-  async #record<Request, Prepared, Made, Result>(
-    { operation, request }: ClaimedRequest<Request, Prepared, Made, Result>,
-    made: Made,
+  async #record<Request, Prepared, Effect, Result>(
+    { operation, request }: ClaimedRequest<Request, Prepared, Effect, Result>,
+    effect: Effect,
     claim: StoredClaim,
     isFound: boolean,
   ): Promise<Recorded<Result>> {
     const { database, claims, crashPoints } = this.#parts;
-    const inserted = isFound ? undefined : await operation.insert?.(claim.resourceId, made, request);
+    const inserted = isFound ? undefined : await operation.insert?.(claim.resourceId, effect, request);
     if (inserted !== undefined) {
       await crashPoints.pass('record.row');
       this.#late.add(claim);
@@ -281,15 +281,15 @@ export class IdempotencyService {
     }
     const pass = crashPoints.pass.bind(crashPoints);
     const recorded = await database.transaction((tx) =>
-      recordMade({ tx, claims, pass }, operation, claim, made),
+      recordEffect({ tx, claims, pass }, operation, claim, effect),
     );
     this.#claims.end(claim);
     return recorded;
   }
 
   /**
-   * Lets the next request with this key resume at once. If this write also fails, the lease expires. False if the claim is
-   * no longer open.
+   * Lets the next request with this idempotency key resume the claim at once. If this write also fails, the lease
+   * expires. False if the claim is no longer open.
    */
   async #giveUp(claim: Claim): Promise<boolean> {
     const { claims, database } = this.#parts;
@@ -299,7 +299,7 @@ export class IdempotencyService {
   }
 }
 
-/** The claim of a request that waited for its turn is completed, or belongs to another request now. */
+/** Another request completed or resumed the claim while this one waited for its turn. */
 class ClaimEnded extends Error {
   override readonly name = 'ClaimEnded';
 }

@@ -9,7 +9,7 @@ import type { CrashPoints } from './crash-points.ts';
 /** No request waits for a completion, so there is time to collect several claims. */
 const gatherMs = 20;
 /** One minute of retries covers a broken connection or a database restart without leaving work for the sweeper. */
-const triesMax = 60;
+const attemptsMax = 60;
 const retryDelayMs = 1_000;
 
 interface LateCompletionParts {
@@ -22,9 +22,9 @@ interface LateCompletionParts {
 }
 
 /**
- * Completes claims after the responses, when their rows are written. Until then, a repeated request finds its claim in
- * progress. A crash leaves a row with an open claim, as does a webhook that writes the row first. A repeated request or
- * the sweeper completes such a claim.
+ * Completes claims whose rows are written, after the response. Until then, a repeated request finds its claim in
+ * progress. A crash leaves a row with an open claim, and so does a webhook that writes the row first. A repeated
+ * request or the sweeper completes such a claim.
  */
 export class LateCompletions {
   readonly #parts: LateCompletionParts;
@@ -56,7 +56,7 @@ export class LateCompletions {
   async #complete(claim: Claim): Promise<void> {
     const { claims, database, crashPoints, logger, onEnd } = this.#parts;
     try {
-      await this.#try(claim, triesMax);
+      await this.#attempt(claim, attemptsMax);
       await crashPoints.pass('record.completed');
     } catch (error) {
       logger.warn({ err: error }, 'claim completion failed; lease released');
@@ -65,13 +65,13 @@ export class LateCompletions {
     onEnd(claim);
   }
 
-  async #try(claim: Claim, triesLeft: number): Promise<void> {
+  async #attempt(claim: Claim, attemptsLeft: number): Promise<void> {
     try {
       await this.#completing.add(claim);
     } catch (error) {
-      if (triesLeft <= 1 || this.#isStopping) throw error;
+      if (attemptsLeft <= 1 || this.#isStopping) throw error;
       await setTimeout(retryDelayMs);
-      await this.#try(claim, triesLeft - 1);
+      await this.#attempt(claim, attemptsLeft - 1);
     }
   }
 }

@@ -6,46 +6,47 @@ import { type Claim, type ClaimOperation, lostClaimAgeMs, type RecordedFailure }
 import { keyReused, reservationInFlight } from './claim-failures.ts';
 
 /**
- * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call, record. Each
- * step gets the result of the step before it.
+ * One kind of creation or change, in steps that survive a crash between any two of them: prepare or reserve, call,
+ * record. Each step gets the result of the step before it. `Effect` is what the call created or changed at the
+ * processor.
  */
-interface Steps<Request, Prepared, Made, Result> {
+interface Steps<Request, Prepared, Effect, Result> {
   readonly name: ClaimOperation;
-  /** The id of the object that the new one belongs to, or that is changed, if any. */
+  /** The id of the changed object, or of the parent of a new one, if there is one. */
   parentIdOf(request: Request): string | null;
   /** Calls the processor. No transaction is open during the call. */
-  call(request: Request, prepared: Prepared, write: OperationWrite): Promise<Made>;
-  /** Writes the row with a single statement, where that is enough. Undefined if the row already exists. */
-  insert?(id: string, made: Made, request: Request): Promise<Result | undefined>;
+  call(request: Request, prepared: Prepared, write: OperationWrite): Promise<Effect>;
+  /** Writes the row with a single statement, for objects that need only one. Undefined if the row already exists. */
+  insert?(id: string, effect: Effect, request: Request): Promise<Result | undefined>;
   /**
-   * Writes the row in the transaction that completes the claim. A webhook may already have written it. `isFound`: an earlier
-   * request, whose claim is lost, created it. Then nothing is reserved for it.
+   * Writes the row in the transaction that completes the claim. A webhook may already have written it. `isFound`: an
+   * earlier request created the object and its claim is lost, so nothing is reserved for it.
    */
-  record(tx: Transaction, id: string, made: Made, isFound: boolean): Promise<Recorded<Result>>;
-  /** The id that the created object carries. It was acknowledged, so it wins over the id of a newer claim. */
-  idOf?(made: Made): string | null;
-  /** The id of the existing object that the request turned out to be about, if nothing was created. */
-  existingIdOf?(made: Made): string | null;
+  record(tx: Transaction, id: string, effect: Effect, isFound: boolean): Promise<Recorded<Result>>;
+  /** The id that the created object carries. A caller has seen it, so it wins over the id of a newer claim. */
+  idOf?(effect: Effect): string | null;
+  /** The id of the object that already existed, if nothing was created. */
+  existingIdOf?(effect: Effect): string | null;
   /**
-   * Runs the work when the turn of this claim has come, for objects whose writes happen one after the other. Fails without
-   * having done anything if that takes too long.
+   * Runs the work when it is the turn of this claim, for objects that take one write at a time. If that takes too long,
+   * it fails without an effect.
    */
   inTurn?<T>(claim: FoundClaim, work: (turn: WriteTurn) => Promise<T>): Promise<T>;
   /**
-   * Looks up what an earlier call may have created, even if its claim is lost. Null for a change, which can be repeated.
-   * Fails if it belongs to a different request with the same key.
+   * Looks up what an earlier call may have created, even if its claim is lost. Null for a change, which can be
+   * repeated. Fails if a different request with the same idempotency key created it.
    */
-  find(claim: FoundClaim): Promise<Made | null>;
-  /** Removes the reservation, after it is certain that nothing was created. */
+  find(claim: FoundClaim): Promise<Effect | null>;
+  /** Removes the reservation. Called only when it is certain that nothing was created. */
   release?(tx: Transaction, claim: ReleasedClaim): Promise<void>;
   /**
    * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
    * processor may have repeated an old response, and earlier events about the object may have found no row.
    */
   refresh?(result: Result): Promise<Result>;
-  /** A change must show what it has changed, so a failed refresh fails the request. The caller can repeat it. */
+  /** The response to a change must show the change, so a failed refresh fails the request. The caller can repeat it. */
   readonly isChange?: true;
-  /** Returns the result of a request that an earlier call completed. The claim is for objects that have no row. */
+  /** Returns the result of a request that an earlier call completed. Objects without a row need the claim. */
   replay(id: string, claim: FoundClaim): Promise<Result>;
 }
 
@@ -53,58 +54,62 @@ interface Steps<Request, Prepared, Made, Result> {
 export interface WriteTurn {
   /** The claim may have been resumed or completed meanwhile. */
   readonly hasWaited: boolean;
-  /** The write failed and its claim stays open: the next writer settles it first. */
+  /** Call it if the write failed and its claim stays open. The next writer settles that claim first. */
   leaveOpen(error: unknown): void;
 }
 
 /** An operation that only checks what the request depends on, with no transaction open. */
-export interface CheckedOperation<Request, Prepared, Made, Result>
-  extends Steps<Request, Prepared, Made, Result> {
-  /** May also reserve something for the claim `id`, in a transaction of its own. */
+export interface CheckedOperation<Request, Prepared, Effect, Result>
+  extends Steps<Request, Prepared, Effect, Result> {
+  /** May also reserve something for the claim `id`, in a separate transaction. */
   prepare(request: Request, id: string, admission: Admission): Promise<Prepared>;
 }
 
 /**
- * Why a claim is prepared. `new`: for a new claim. `again`: a resumed claim was admitted before and may have called the
- * processor; what it reserved is still reserved. `given up`: the same, but the sweeper may have released it since.
+ * Why a claim is prepared. `new`: for a new claim. `again`: for a resumed claim, which was admitted before and may have
+ * called the processor. Its reservation still exists. `given up`: the same, but the sweeper may have released the
+ * reservation.
  */
 export type Admission = 'new' | 'again' | 'given up';
 
-/** An operation that reserves something in the transaction of the claim. It runs again for a claim that is resumed. */
-export interface ReservingOperation<Request, Prepared, Made, Result>
-  extends Steps<Request, Prepared, Made, Result> {
+/** An operation that reserves something in the transaction of the claim, and again when the claim is resumed. */
+export interface ReservingOperation<Request, Prepared, Effect, Result>
+  extends Steps<Request, Prepared, Effect, Result> {
   reserve(tx: Transaction, id: string, request: Request, admission: Admission): Promise<Prepared>;
 }
 
-/** An operation that reserves something in the transaction of the claim, and checks what it depends on after it. */
-export interface CheckedReservingOperation<Request, Prepared, Made, Result>
-  extends CheckedOperation<Request, Prepared, Made, Result> {
+/**
+ * An operation that reserves something in the transaction of the claim, and then checks what the request depends on.
+ */
+export interface CheckedReservingOperation<Request, Prepared, Effect, Result>
+  extends CheckedOperation<Request, Prepared, Effect, Result> {
   reserve(tx: Transaction, id: string, request: Request, admission: Admission): Promise<undefined>;
 }
 
-export type Operation<Request, Prepared, Made, Result> =
-  | CheckedOperation<Request, Prepared, Made, Result>
-  | ReservingOperation<Request, Prepared, Made, Result>
-  | CheckedReservingOperation<Request, Prepared, Made, Result>;
+export type Operation<Request, Prepared, Effect, Result> =
+  | CheckedOperation<Request, Prepared, Effect, Result>
+  | ReservingOperation<Request, Prepared, Effect, Result>
+  | CheckedReservingOperation<Request, Prepared, Effect, Result>;
 
-/** The id of the new object, and the key under which the processor creates it at most once. */
+/** The id of the new object, and the processor key under which it is created at most once. */
 export interface OperationWrite {
   readonly id: string;
   readonly idempotencyKey: string;
   readonly mark: RequestMark;
-  /** Whether the caller sent an idempotency key, so that an earlier request may have used it. */
+  /** Whether the caller sent an idempotency key. An earlier request may have used it. */
   readonly hasKey: boolean;
-  /** An earlier call may have used the key. Then the processor repeats its response, which may be out of date. */
+  /** An earlier call may have used the processor key. Then the processor repeats its response, which may be stale. */
   readonly isRepeated: boolean;
-  /** What an earlier call of the same request chose to act on last. Null if it chose nothing. */
+  /** The last object that an earlier call of the same request acted on. Null if there is none. */
   readonly target: string | null;
-  /** Remembers what the request acts on, before it does. Fails if another request has resumed the claim. */
+  /** Records the object that the request is about to act on. Fails if another request has resumed the claim. */
   choose(target: string): Promise<void>;
 }
 
 /**
- * What a request does if the claim that holds its reservation is abandoned. `resume`: it finishes that claim with its own
- * values. `resume if same`: only if it has the same values; otherwise it looks up what the claim created. `fail`: it fails.
+ * What a request does if the claim that holds its reservation is abandoned. `resume`: the request finishes that claim
+ * with its own values. `resume if same`: it does so only if the values are the same, and otherwise looks up what the
+ * claim created. `fail`: it fails.
  */
 type WhenAbandoned = 'resume' | 'resume if same' | 'fail';
 
@@ -130,14 +135,14 @@ export interface Recorded<Result> {
   readonly result: Result;
   /** The row differs from what the call returned, and only the processor knows which is newer. */
   readonly needsRefresh?: boolean;
-  /** The charge was declined: the request fails with this, now and whenever its key is repeated. */
+  /** The charge was declined: the request fails with this, now and whenever it is repeated. */
   readonly failure?: RecordedFailure;
 }
 
 /** The part of a claim that a lookup needs. */
 export type FoundClaim = Pick<Claim, 'resourceId' | 'parentId' | 'attemptedAt' | 'target' | 'mark'>;
 
-/** The part of a claim that ends its reservation. */
+/** The part of a claim that releasing its reservation needs. */
 export type ReleasedClaim = Pick<Claim, 'resourceId' | 'parentId'>;
 
 export interface OperationResult<Result> {
@@ -145,12 +150,12 @@ export interface OperationResult<Result> {
   readonly replayed: boolean;
 }
 
-/** How to find at the processor what the request of a claim has created. */
+/** How to find what the request of a claim created at the processor. */
 export function lookUpOf({ mark, attemptedAt }: Pick<FoundClaim, 'mark' | 'attemptedAt'>): LookUp {
   return { mark, since: new Date(attemptedAt.getTime() - lostClaimAgeMs) };
 }
 
-/** What a lookup found. Fails if a different request with the same key created it. */
+/** What a lookup found. Fails if a different request with the same idempotency key created it. */
 export function ofSameRequest<T>({ mark }: Pick<FoundClaim, 'mark'>, found: Marked<T> | null): T | null {
   if (found !== null && found.request !== mark.request) throw keyReused();
   return found?.value ?? null;

@@ -6,24 +6,24 @@ import type { ClaimParts, OwnClaim } from './claims.ts';
 import type { Operation } from './operation.ts';
 
 /**
- * How many processor keys one request may use. The processor remembers each refusal under its key, so that every refusal of
- * today has used one up. The next request continues after them.
+ * How many processor keys one request may use. The processor remembers a refusal under its key for a day, so each
+ * refusal uses up one processor key. The next request continues with the one after them.
  */
 const suffixesMax = 10;
 
-/** The processor may have failed long ago under one key. If it also fails under the next one, it fails now. */
+/** A failure under one processor key may be an old one, repeated. A failure under the next one is new. */
 const failuresMax = 1;
 
 /** A request with a claim. */
-export interface ClaimedRequest<Request, Prepared, Made, Result> {
-  readonly operation: Operation<Request, Prepared, Made, Result>;
+export interface ClaimedRequest<Request, Prepared, Effect, Result> {
+  readonly operation: Operation<Request, Prepared, Effect, Result>;
   readonly request: Request;
   readonly hasKey: boolean;
   /** The claim belongs to another request, whose values may differ. */
   readonly isOther?: boolean;
 }
 
-/** The step between the claim and the record: calls the processor, or looks up what an earlier call has created. */
+/** The step between the claim and the record. Calls the processor, or looks up what an earlier call created. */
 export class ProcessorStep {
   readonly #parts: ClaimParts;
 
@@ -32,15 +32,15 @@ export class ProcessorStep {
   }
 
   /**
-   * Calls the processor under the next of its keys until one of them is not used up. The processor refuses a key that was
-   * used with other values, and repeats a failure or a refusal. It forgets keys after a day. In all these cases only a
-   * lookup shows what was created, perhaps by a request whose claim is lost.
+   * Calls the processor under one processor key after another, until one is not used up. The processor refuses a key
+   * that was used with other values, and repeats a failure or a refusal. It forgets keys after a day. In all these
+   * cases only a lookup shows what was created, perhaps by a request whose claim is lost.
    */
-  async make<Request, Prepared, Made, Result>(
-    claimed: ClaimedRequest<Request, Prepared, Made, Result>,
+  async make<Request, Prepared, Effect, Result>(
+    claimed: ClaimedRequest<Request, Prepared, Effect, Result>,
     prepared: Prepared,
     { claim, isResumed }: OwnClaim<Prepared>,
-  ): Promise<Made> {
+  ): Promise<Effect> {
     const { claims, database, crashPoints } = this.#parts;
     let current = claim;
     let failures = 0;
@@ -63,12 +63,12 @@ export class ProcessorStep {
     }
   }
 
-  async #call<Request, Prepared, Made, Result>(
-    { operation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Made, Result>,
+  async #call<Request, Prepared, Effect, Result>(
+    { operation, request, hasKey, isOther = false }: ClaimedRequest<Request, Prepared, Effect, Result>,
     prepared: Prepared,
     claim: Claim,
     isRepeated: boolean,
-  ): Promise<Made> {
+  ): Promise<Effect> {
     const { crashPoints, claims, database } = this.#parts;
     await crashPoints.pass('call.before');
     try {
@@ -77,22 +77,22 @@ export class ProcessorStep {
       };
       const { resourceId: id, target, mark } = claim;
       const write = { id, idempotencyKey: processorKey(claim), mark, hasKey, isRepeated, target, choose };
-      const made = await operation.call(request, prepared, write);
+      const effect = await operation.call(request, prepared, write);
       await crashPoints.pass('call.after');
-      return made;
+      return effect;
     } catch (error) {
-      // A refusal of these values says nothing about a call that another request made with its own.
+      // A refusal of these values says nothing about the call of another request with other values.
       const keeps = isOther || !(error instanceof Failure) || isUsedUp(error) || keepsClaim(error, hasKey);
       if (!keeps) await this.release(operation, claim);
       throw error;
     }
   }
 
-  /** Frees the key if it belongs to a different request, whose claim is lost. */
-  async find<Request, Prepared, Made, Result>(
-    operation: Operation<Request, Prepared, Made, Result>,
+  /** Frees the idempotency key if a different request used it and its claim is lost. */
+  async find<Request, Prepared, Effect, Result>(
+    operation: Operation<Request, Prepared, Effect, Result>,
     claim: Claim,
-  ): Promise<Made | null> {
+  ): Promise<Effect | null> {
     try {
       return await operation.find(claim);
     } catch (error) {
@@ -101,7 +101,7 @@ export class ProcessorStep {
     }
   }
 
-  /** Frees the key and the reservation, unless another process has resumed the claim. */
+  /** Frees the idempotency key and the reservation, unless another process has resumed the claim. */
   async release(
     operation: { release?(tx: Transaction, claim: Claim): Promise<void> },
     claim: Claim,
@@ -113,7 +113,7 @@ export class ProcessorStep {
   }
 }
 
-/** The processor has something else stored under its key, and repeats it for a day. */
+/** The processor has another response stored under this processor key, and repeats it for a day. */
 function isUsedUp(error: unknown): boolean {
   return error instanceof Failure && error.extras.replayed === true;
 }

@@ -4,7 +4,7 @@ import { callEndedMs } from './claim.ts';
 import { isKeyReused } from './claim-failures.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
-import { recordMade } from './record-made.ts';
+import { recordEffect } from './record-effect.ts';
 
 interface SettleParts {
   readonly database: Database;
@@ -15,12 +15,13 @@ interface SettleParts {
 export type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';
 
 /**
- * Resolves an abandoned claim by looking up what it created. It never creates an object: a caller that does not repeat its
- * request may no longer want the charge. `endIfNothing` runs in the transaction that locks the claim, if there is nothing.
+ * Resolves an abandoned claim by looking up what it created. It never creates an object: a caller that does not repeat
+ * its request may no longer want the charge. If nothing was created, `endIfNothing` runs in the transaction that locks
+ * the claim.
  */
-export function settleAbandoned<Request, Prepared, Made, Result>(
+export function settleAbandoned<Request, Prepared, Effect, Result>(
   parts: SettleParts,
-  operation: Operation<Request, Prepared, Made, Result>,
+  operation: Operation<Request, Prepared, Effect, Result>,
   claim: StoredClaim,
   endIfNothing: (tx: Transaction) => Promise<Settled>,
 ): Promise<Settled> {
@@ -28,10 +29,10 @@ export function settleAbandoned<Request, Prepared, Made, Result>(
   return operation.inTurn === undefined ? settle() : operation.inTurn(claim, settle);
 }
 
-/** The same for a caller that has the turn already. */
-export async function settleInTurn<Request, Prepared, Made, Result>(
+/** Like `settleAbandoned`, for a caller that already has the turn. */
+export async function settleInTurn<Request, Prepared, Effect, Result>(
   { database, claims, logger }: SettleParts,
-  operation: Operation<Request, Prepared, Made, Result>,
+  operation: Operation<Request, Prepared, Effect, Result>,
   claim: StoredClaim,
   endIfNothing: (tx: Transaction) => Promise<Settled>,
 ): Promise<Settled> {
@@ -41,7 +42,7 @@ export async function settleInTurn<Request, Prepared, Made, Result>(
     const current = await claims.lock(tx, claim.resourceId);
     if (current === undefined || !isUnchanged(claim, current)) return 'changed meanwhile';
     if (found !== null) {
-      recorded = await recordMade({ tx, claims }, operation, claim, found);
+      recorded = await recordEffect({ tx, claims }, operation, claim, found);
       return 'adopted';
     }
     if (claim.idleMs > callEndedMs) await operation.release?.(tx, claim);
@@ -51,13 +52,16 @@ export async function settleInTurn<Request, Prepared, Made, Result>(
   return settled;
 }
 
-/** A different request with the same key created it, and its claim is lost. The request of this claim created nothing. */
+/**
+ * A different request with the same idempotency key created the object, and its claim is lost. The request of this
+ * claim created nothing.
+ */
 function nothingIfReused(error: unknown): null {
   if (isKeyReused(error)) return null;
   throw error;
 }
 
-/** A request that has resumed the claim meanwhile may have created what the lookup did not find. */
+/** A request that resumed the claim meanwhile may have created an object after the lookup. */
 function isUnchanged(claim: StoredClaim, current: StoredClaim): boolean {
   return current.completedAt === null && current.leasedUntil.getTime() === claim.leasedUntil.getTime();
 }

@@ -11,14 +11,14 @@ const idleMs = 60_000;
 /** Few enough that a sweep is short and does not delay API requests at the processor. */
 const claimsPerSweep = 50;
 /**
- * Callers can repeat a request for a day. The extra hour covers clock differences and time zones. A claim that has led to
- * nothing by then is removed like one that is completed.
+ * Callers can repeat a request for a day. The extra hour covers clock differences and time zones. An open claim without
+ * an effect is then removed like a completed one.
  */
 const settledAgeMs = 25 * 3_600_000;
 /** Small batches, so that pruning never holds locks for long. Many batches, so that it keeps up. */
 const prunedPerBatch = 1_000;
 const pruneBatchesMax = 50;
-/** Each write leaves one claim at most, so that only a long outage leaves more. The sweeper settles the rest. */
+/** A failed write leaves at most one claim, so only a long outage leaves more. The sweeper settles the rest. */
 const claimsPerObject = 20;
 
 interface SweeperParts {

@@ -115,11 +115,11 @@ export class InvoiceMirror implements Mirror<InvoiceFacts> {
     const isLost = (one: InvoiceFacts) => canBeLost && isOurs(one) && customerIdOf(one) === null;
     const lost = new Set(facts.filter(isLost).map(keyOf));
     const now = clock.now();
-    const made = rows.unknown
+    const created = rows.unknown
       .filter((first) => !lost.has(keyOf(first)))
       .map((first) => toInvoice(first, customerIdOf(first), now));
-    await store.insert(tx, made);
-    const inserted = made.length === 0 ? undefined : { made, lost: [] };
+    await store.insert(tx, created);
+    const inserted = created.length === 0 ? undefined : { created, lost: [] };
     const take: Take<Invoice, InvoiceFacts> = (invoice, next, origin, at) =>
       takeInvoiceFacts(invoice, next, customerIdOf(next), origin, at);
     const { applied } = await applyToRows(tx, store, {

@@ -20,10 +20,12 @@ const InvoiceSchema = component('Invoice', {
   amountRemaining: Type.Integer(),
   currency: Type.String(),
   status: Type.Enum([...invoiceStatuses]),
-  attemptCount: Type.Integer({ description: 'How often the processor has tried to collect the invoice.' }),
+  attemptCount: Type.Integer({
+    description: 'The number of attempts of the processor to collect the invoice.',
+  }),
   nextPaymentAttemptAt: nullable({
     ...DateTime,
-    description: 'Null if the processor will not try again on its own.',
+    description: 'Null if the processor makes no further attempt by itself.',
   }),
   periodStart: nullable(DateTime),
   periodEnd: nullable(DateTime),

@@ -19,7 +19,7 @@ const invoiceTable = defineTable<Invoice>(
     customerId: mutable('uuid'),
     processorCustomerId: mutable('text'),
     processorSubscriptionId: mutable('text'),
-    // Read whenever the invoice is, because either of the two rows may be written first.
+    // Looked up at every read, because either of the two rows may be written first.
     subscriptionId: computed('uuid', subscriptionIdOf),
     number: mutable('text'),
     amountDue: mutable('bigint'),

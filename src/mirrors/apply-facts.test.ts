@@ -27,14 +27,14 @@ async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable
     update: (_, changes) => written.push(...changes.map(({ after }) => after)),
   };
   const rows = await lockRows(tx, store, facts, keyOf);
-  const made = rows.unknown
+  const created = rows.unknown
     .filter(({ key }) => creatable.includes(key))
     .map(({ key, value }) => row(key, value));
-  for (const one of made) table.set(one.key, one);
+  for (const one of created) table.set(one.key, one);
   const lost = rows.unknown.map(keyOf).filter((key) => key.startsWith('lost'));
   const { applied } = await applyToRows<Row, Facts>(tx, store, {
     rows,
-    inserted: { made, lost },
+    inserted: { created, lost },
     source: 'events',
     keyOf,
     take: (before, { value }) => ({
@@ -83,7 +83,7 @@ test('a lost object is refreshed instead of being ignored', async () => {
 
 test('lost objects do not count as ignored, and created rows count as changed once', () => {
   const applied = { changed: ['a'], ignored: ['b', 'c'], unsettled: ['d'] };
-  assert.deepEqual(withRecovery(applied, { made: ['a', 'e'], lost: ['c', 'd'] }), {
+  assert.deepEqual(withRecovery(applied, { created: ['a', 'e'], lost: ['c', 'd'] }), {
     changed: ['a', 'e'],
     ignored: ['b'],
     unsettled: ['d', 'c'],

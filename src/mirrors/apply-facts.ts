@@ -39,9 +39,9 @@ export async function lockRows<Row, Facts>(
   return { groups, known, unknown };
 }
 
-/** What became of objects without a row. */
+/** The outcome for objects without a row. */
 export interface Inserted<Row> {
-  readonly made: readonly Row[];
+  readonly created: readonly Row[];
   /** The keys of objects that carry a Till id but whose row cannot be created yet. */
   readonly lost: readonly string[];
 }
@@ -59,22 +59,22 @@ interface Applying<Row, Facts> {
   readonly beforeWrite?: (written: Folded<Row>['written']) => void;
 }
 
-/** Folds facts into their rows, those just inserted included, and writes what changed. */
+/** Folds facts into their rows, including rows that were just inserted, and writes what changed. */
 export async function applyToRows<Row extends MirrorRow, Facts>(
   tx: Transaction,
   store: RowStore<Row>,
   { rows: { groups, known }, inserted, source, keyOf, take, view, now, beforeWrite }: Applying<Row, Facts>,
 ): Promise<Folded<Row>> {
-  // A row may also have been inserted by another transaction.
+  // Another transaction may have inserted a row, too.
   const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
   const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, view, now });
   beforeWrite?.(written);
   store.update(tx, written);
-  const made = inserted?.made.map(keyOf) ?? [];
+  const created = inserted?.created.map(keyOf) ?? [];
   if (source !== 'events')
-    for (const row of inserted?.made ?? [])
+    for (const row of inserted?.created ?? [])
       if (row.processorAsOf !== undefined) tx.late.push({ key: keyOf(row), since: row.processorAsOf });
-  return { applied: withRecovery(applied, { made, lost: inserted?.lost ?? [] }), written };
+  return { applied: withRecovery(applied, { created, lost: inserted?.lost ?? [] }), written };
 }
 
 /** The keys of rows that erased events created, which do not show metadata. They need a refresh. */
@@ -86,7 +86,7 @@ export function createdWithoutMetadata<Row, Facts extends { readonly metadata: u
 ): readonly string[] {
   if (source !== 'events' || inserted === undefined) return [];
   const incomplete = new Set(unknown.filter(({ metadata }) => metadata === null).map(keyOf));
-  return incomplete.size === 0 ? [] : inserted.made.map(keyOf).filter((key) => incomplete.has(key));
+  return incomplete.size === 0 ? [] : inserted.created.map(keyOf).filter((key) => incomplete.has(key));
 }
 
 /**
@@ -95,17 +95,17 @@ export function createdWithoutMetadata<Row, Facts extends { readonly metadata: u
  */
 export function withRecovery(
   applied: Applied,
-  { made = [], lost = [] }: { readonly made?: readonly string[]; readonly lost?: readonly string[] },
+  { created = [], lost = [] }: { readonly created?: readonly string[]; readonly lost?: readonly string[] },
 ): Applied {
   return {
     ...applied,
-    changed: [...new Set([...applied.changed, ...made])],
+    changed: [...new Set([...applied.changed, ...created])],
     ignored: applied.ignored.filter((key) => !lost.includes(key)),
     unsettled: [...new Set([...applied.unsettled, ...lost])],
   };
 }
 
-/** What became of several objects that were applied one after the other. */
+/** The combined outcome of facts that were applied one after the other. */
 export function mergeApplied(all: readonly Applied[]): Applied {
   return {
     changed: all.flatMap(({ changed }) => changed),

@@ -8,7 +8,7 @@ interface ErasableRow {
   readonly metadata: unknown;
 }
 
-/** Reports the rows of deleted customers whose metadata was erased. The database erases it with the customer. */
+/** Reports the rows of deleted customers whose metadata was erased. A trigger erases it with the customer. */
 export async function reportErased<Row extends ErasableRow>(
   tx: Transaction,
   { name }: Pick<Table<Row>, 'name'>,

@@ -2,7 +2,7 @@ import { idTime } from '../platform/id.ts';
 import { encodeCursor } from './list-cursor.ts';
 import { readCursor } from './list-page.ts';
 
-/** One page of a list that is only walked by cursor. */
+/** One page of a list that has cursors, but no page numbers. */
 export interface IdCursorPage<Row> {
   readonly data: readonly Row[];
   /** Null on the last page. */
@@ -12,9 +12,9 @@ export interface IdCursorPage<Row> {
 const microsPerMs = 1_000n;
 
 /**
- * Reads one page of a list that is ordered by Till's own ids, which contain their time, newest first. `read` returns rows
- * from the one before `before` on; null: from the newest on. `list` names the list, so that a cursor is accepted only for
- * the list that it was made for.
+ * Reads one page of a list that is ordered by Till's own ids, which contain their time, newest first. `read` returns
+ * the rows that are older than `before`, or the newest rows if it is null. `list` names the list, so that a cursor is
+ * accepted only for its own list.
  */
 export async function pageById<Row extends { readonly id: string }>(
   list: string,

@@ -12,7 +12,7 @@ const positions = fc.record({
   page: fc.integer({ min: 1, max: 0xffff_ffff }),
 });
 
-test('a cursor is read as the position that it was made from, to the microsecond', async () => {
+test('a cursor gives back its position, to the microsecond', async () => {
   await assertProperty(
     fc.property(positions, fc.string(), (position, text) => {
       const cursor = encodeCursor(position, text);

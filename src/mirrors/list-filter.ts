@@ -7,20 +7,23 @@ import { instantText, parseInstant } from '../platform/instant.ts';
  * `created_at` and `id`.
  */
 export interface ColumnFilter {
-  /** The column, or an expression that the index has. */
+  /** The column, or an expression that is indexed. */
   readonly column: string;
-  /** The value to compare with, given the SQL of the parameter: `$3`. */
+  /** Returns the SQL of the value to compare with, given the SQL of the parameter, such as `$3`. */
   readonly toSql: (parameter: string) => string;
-  /** Makes equal values of a request equal texts. Undefined if the value matches no rows. */
+  /** Writes equal values as equal texts. Undefined if the value matches no rows. */
   readonly normalise: (value: string) => string | undefined;
 }
 
 /**
- * A parameter that selects the rows of which a condition is true. If many lists use it alone, it has a partial index on
- * `created_at` and `id`.
+ * A parameter that selects the rows for which a condition is true. If many requests use it alone, it has a partial
+ * index on `created_at` and `id`.
  */
 export interface ConditionFilter {
-  /** Given a function that adds the value of the request to the statement, and returns the SQL of its parameter. */
+  /**
+   * Returns the SQL of the condition. `add` adds the value of the request to the statement, and returns the SQL of its
+   * parameter.
+   */
   readonly toCondition: (add: () => string) => string;
   readonly normalise: (value: string) => string | undefined;
 }
@@ -32,12 +35,12 @@ export type Filters = Readonly<Record<string, Filter>>;
 /** The values of a request by the names of their parameters. */
 export type FilterValues = Readonly<Record<string, string | undefined>>;
 
-/** Selects the rows of which the condition is true. The only value is `true`. */
+/** Selects the rows for which the condition is true. The only value is `true`. */
 export function byTruth(condition: string): ConditionFilter {
   return { toCondition: () => condition, normalise: (value) => value };
 }
 
-/** Selects the rows of which a condition with the value is true. */
+/** Selects the rows for which a condition on the value is true. */
 export function byCondition(toSql: (parameter: string) => string): ConditionFilter {
   return { toCondition: (add) => toSql(add()), normalise: (value) => value };
 }
@@ -56,8 +59,8 @@ export function byTextOfAnyCase(column: string): ColumnFilter {
 }
 
 /**
- * Compares ids. A malformed id matches no rows, and PostgreSQL would reject the comparison. `toSql` is for a column that
- * holds another value than the id.
+ * Compares ids. A malformed id matches no rows: PostgreSQL would reject the comparison. `toSql` is for a column that
+ * does not hold the id itself.
  */
 export function byId(column: string, toSql: ColumnFilter['toSql'] = (id) => id): ColumnFilter {
   return {
@@ -78,7 +81,7 @@ export interface UsedFilter {
 export interface Selection {
   /** In the order of the declaration. */
   readonly used: readonly UsedFilter[];
-  /** The first moment to show, and the first after those to show. */
+  /** `createdAfter` is inclusive, `createdBefore` is exclusive. */
   readonly createdAfter: string | undefined;
   readonly createdBefore: string | undefined;
 }

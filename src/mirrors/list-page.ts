@@ -15,12 +15,12 @@ export interface Page<Item> extends PageRequest {
   readonly total: number;
 }
 
-/** A page by its number, or the next page of a walk. */
+/** A page by its number, or the page after a cursor. */
 export interface ListRequest {
   readonly limit: number;
   readonly page?: number | undefined;
   readonly cursor?: string | undefined;
-  /** For an export, which needs no total: how many rows to leave out before the page. */
+  /** For an export, which needs no total: the number of rows to skip before the page. */
   readonly skip?: number | undefined;
   readonly filters: FilterValues;
 }
@@ -33,9 +33,9 @@ export interface ListPage<Item> extends Page<Item> {
 }
 
 /**
- * Lists one page, newest first. The next page of a walk is found by the last row of the one before it: `created_at` and
- * `id` never change, so a walk meets a row at most once. One statement has one snapshot, so the total and the page always
- * agree.
+ * Lists one page, newest first. A cursor names the last row of the page before: `created_at` and `id` never change, so
+ * a caller that follows cursors sees a row at most once. One statement has one snapshot, so the total and the page
+ * always agree.
  */
 export async function listPage<Row extends { readonly id: string }>(
   db: Queryable,
@@ -85,7 +85,7 @@ interface ListColumns {
   readonly list_micros: string;
 }
 
-/** What a cursor belongs to. */
+/** The list and its filters, to which a cursor belongs. */
 function describeQuery<Row extends object>(
   { table, variant }: List<Row>,
   selection: Selection | undefined,

@@ -10,10 +10,10 @@ import type { Selection, UsedFilter } from './list-filter.ts';
 export const totalMax = 10_000;
 
 /**
- * How many rows to read, and from where: after so many others, or after a row. With `skip`, after so many others from the
- * row or from the start on, and the total is not counted.
+ * The rows to read: `limit` rows after an offset, or after a position. With `skip`, so many more rows are skipped, and
+ * the total is not counted.
  */
-export type Place = { readonly limit: number } & (
+export type RowWindow = { readonly limit: number } & (
   | { readonly offset: number; readonly position?: never; readonly skip?: never }
   | { readonly position: Position; readonly skip?: never; readonly offset?: never }
   | { readonly position: Position | undefined; readonly skip: number; readonly offset?: never }
@@ -29,20 +29,20 @@ interface Equality {
 interface Selected {
   readonly from: string;
   readonly where: string;
-  /** The columns and values that lead the index to walk, before `created_at` and `id`. */
+  /** The columns of the walked index before `created_at` and `id`, with their values. */
   readonly lead: readonly Equality[];
 }
 
 /**
  * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
- * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of an
- * equality. Otherwise PostgreSQL may walk all rows by time, in the hope that matching rows are evenly spread, which takes
- * seconds for a plan that was sold long ago.
+ * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of
+ * an equality. Otherwise PostgreSQL may walk all rows by time, because it assumes that matching rows are evenly spread.
+ * That takes seconds for a plan that was sold long ago.
  */
 export function listStatement<Row extends object>(
   list: List<Row>,
   selection: Selection,
-  place: Place,
+  place: RowWindow,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [place.limit];
   const add = (value: unknown) => `$${values.push(value)}`;
@@ -100,8 +100,8 @@ function select<Row extends object>(
 }
 
 /**
- * The filters whose index is walked: the first one used, with its partner if they have an index together. The index of a
- * condition has only its rows, in the order of the list.
+ * The filters whose index is walked: the first one used, with its partner if they share an index. The partial index of
+ * a condition contains only its rows, in the order of the list.
  */
 function walkedFilters<Row extends object>(
   { combined }: List<Row>,
@@ -136,7 +136,7 @@ function countRows<Row extends object>(list: List<Row>, selection: Selection, se
 
 function pageAfter(
   selected: Selected,
-  { position, skip = 0 }: Pick<Place, 'position' | 'skip'>,
+  { position, skip = 0 }: Pick<RowWindow, 'position' | 'skip'>,
   add: (value: unknown) => string,
 ): string {
   const after = position === undefined ? 'true' : isAfter(selected, position, add);

@@ -16,8 +16,8 @@ export interface List<Row extends object> extends CountedList<Row> {
   readonly filters: Filters;
   /** Names a list that shows other rows of the table than the one whose total the counter keeps. */
   readonly variant?: string;
-  /** The filter that names the owner of the rows: an owner has few, so they are all counted. */
+  /** The filter that names the owner of the rows. An owner has few rows, so they are all counted. */
   readonly owner?: string;
-  /** Two filters of which neither is selective, so that they have an index together, in this order. */
+  /** Two filters, neither of them selective, that share an index in this order. */
   readonly combined?: readonly [string, string];
 }

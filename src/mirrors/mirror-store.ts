@@ -18,7 +18,7 @@ export class MirrorStore<Row extends { readonly id: string }> {
     return db.query(`select ${columns} from till.${name} where id = any($1)`, [ids], `find_${name}`);
   }
 
-  /** Rows whose ids are in a range, its ends included, in the order of the ids. */
+  /** Rows whose ids are in a range, inclusive, in the order of the ids. */
   findBetween(db: Queryable, from: string, to: string, limit: number): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
     const sql = `select ${columns} from till.${name} where id between $1 and $2 order by id limit $3`;
@@ -50,12 +50,16 @@ export class MirrorStore<Row extends { readonly id: string }> {
   ): Promise<readonly Row[]> {
     const { name, columns, insert } = this.#table;
     if (rows.length === 0) return [];
-    const made = await tx.query<Row>(`${insert} returning ${columns}`, [recordSet(rows)], `insert_${name}`);
+    const created = await tx.query<Row>(
+      `${insert} returning ${columns}`,
+      [recordSet(rows)],
+      `insert_${name}`,
+    );
     tx.written.add(
       name,
-      made.map((row) => ({ row, isNew: true, isStored: true, isFirst })),
+      created.map((row) => ({ row, isNew: true, isStored: true, isFirst })),
     );
-    return made;
+    return created;
   }
 
   /** The rows must be locked. */

@@ -3,7 +3,7 @@ import type { Database, Transaction } from '../platform/postgres.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
 import type { Mirror } from './mirror.ts';
 
-/** A row rarely changes during its refresh. If it changes five times in a row, the next event settles it. */
+/** A row rarely changes during its refresh. If it does so five times, the next event settles it. */
 const refreshesMax = 5;
 
 /** Refreshes until the row does not change during the refresh. False if it keeps changing. */
@@ -40,7 +40,7 @@ export async function applyResponse<Facts>(
   if (needsRefresh) await correct(mirror, mirror.keyOf(facts));
 }
 
-/** The same in a transaction of the caller, who refreshes the row after it if that is needed. */
+/** Like `applyResponse`, in a transaction of the caller, who then refreshes the row if needed. */
 export async function applyInTransaction<Facts>(
   tx: Transaction,
   mirror: Mirror<Facts>,
@@ -61,7 +61,7 @@ export function ignoredAll(...keys: readonly string[]): Applied {
   return { ...nothingApplied, ignored: keys };
 }
 
-/** For responses about objects that had no row when the refresh began. */
+/** For objects that had no row when the refresh began. */
 export const noRevisions: Revisions = new Map();
 
 /** The revisions for a refresh that read this row before it called the processor. */

@@ -24,7 +24,7 @@ export interface Updated<Row, Facts> {
   readonly row: Row;
 }
 
-/** How the changes of one kind of object differ from those of others. */
+/** The parts of a change that differ between the kinds of objects. */
 interface UpdateOptions<Row, Change, Facts> {
   readonly name: CheckedOperation<unknown, unknown, unknown, unknown>['name'];
   readonly resource: Resource;
@@ -90,9 +90,9 @@ export function updateSteps<
       return { result: await findRow(tx, row.id), ...applied };
     },
     refresh,
-    /** Nothing at the processor shows whether a change was made. Making it again has the same effect. */
+    /** Nothing at the processor shows whether a change took effect. Repeating it has the same effect. */
     find: async () => null,
-    /** The first request may have died before it could refresh a row that had changed meanwhile. */
+    /** The first request may have died before it refreshed a row that had changed meanwhile. */
     replay: async (_id: string, claim: FoundClaim) => refresh(await findRow(database, parentOf(claim))),
   };
 }

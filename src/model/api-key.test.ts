@@ -21,7 +21,7 @@ test('every combination of scopes grants what its scopes imply, and nothing else
   }
 });
 
-test('a key contains its id, and no other text does', () => {
+test('an API key contains its id, and no other text does', () => {
   const id = randomUUID();
   const key = writeKey(id, randomBytes(secretBytes));
   assert.match(key, /^till_[\x21-\x7e]+$/);

@@ -1,11 +1,11 @@
-/** What a key may do. Each operation of the API declares the one that it needs. */
+/** What an API key may do. Each operation of the API declares the scope that it needs. */
 export const scopes = ['read', 'write', 'refund', 'operate', 'admin'] as const;
 
 export type Scope = (typeof scopes)[number];
 
 export const keyNamePattern = '^[A-Za-z0-9_.-]{1,64}$';
 
-/** An API key as operators see it. The key itself is shown once, and not stored. */
+/** An API key as operators see it. The full API key is shown once and not stored. */
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
@@ -16,32 +16,34 @@ export interface StoredKey {
   readonly lastUsedAt: Date | null;
 }
 
-/** The values of a new key. */
+/** The values of a new API key. */
 export type KeyValues = Pick<StoredKey, 'name' | 'scopes' | 'expiresAt'>;
 
-/** Who sends a request: the key that it carries. */
+/** The caller of a request, identified by its API key. */
 export interface Caller {
-  /** Null for a key from the environment, which has none. */
+  /** Null for an API key from the environment, which has no id. */
   readonly id: string | null;
-  /** The name of the key, for logs and events. */
+  /** The name of the API key, for logs and events. */
   readonly name: string;
-  /** The application that idempotency keys belong to: the name, or empty for a key without a name of its own. */
+  /**
+   * The application that idempotency keys belong to: the name of the API key, or empty if it has no name of its own.
+   */
   readonly application: string;
   readonly scopes: readonly Scope[];
-  /** Null if the key does not expire. */
+  /** Null if the API key does not expire. */
   readonly expiresAt: Date | null;
-  /** Whether the key is still valid, for a request that takes long. A promise only if the database must be asked. */
+  /** Whether the API key is still valid, for long requests. A promise only if the database must be read. */
   isValid(): boolean | Promise<boolean>;
 }
 
-/** Whether a key with these scopes may do what needs `needed`. Every scope implies `read`, and `admin` implies all. */
+/** Whether an API key with these scopes has the scope `needed`. Every scope implies `read`, and `admin` implies all. */
 export function grants(held: readonly Scope[], needed: Scope): boolean {
   return held.includes(needed) || held.includes('admin') || (needed === 'read' && held.length > 0);
 }
 
 /**
- * `till_`, the id of the key and its secret. The id is no secret: it finds the key, and only the secret is compared. The
- * beginning lets scanners recognise keys that were published by mistake.
+ * An API key is `till_`, its id and its secret. The id is not secret: it finds the row, and only the secret is
+ * compared. The prefix lets scanners recognise API keys that were published by mistake.
  */
 export function writeKey(id: string, secret: Buffer): string {
   return `till_${id.replaceAll('-', '')}_${secret.toString('base64url')}`;
@@ -51,7 +53,7 @@ export function writeKey(id: string, secret: Buffer): string {
 export const secretBytes = 32;
 const keyPattern = /^till_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_[\w-]{43}$/;
 
-/** The id in a key. Undefined for any other text, such as a key from the environment. */
+/** The id in an API key. Undefined for any other text, such as an API key from the environment. */
 export function idInKey(key: string): string | undefined {
   return keyPattern.exec(key)?.slice(1).join('-');
 }

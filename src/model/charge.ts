@@ -51,8 +51,8 @@ interface ChargedRow extends ChargeValues {
 }
 
 /**
- * Decides whether the charge is the latest one of the payment. What a row stores of a charge never changes, so the time
- * of its creation is enough to order charges. Two charges of one second need a refresh.
+ * Decides whether the charge is the latest one of the payment. The stored values of a charge never change, so its
+ * creation time is enough to order charges. Two charges of the same second need a refresh.
  */
 export function takeCharge<Row extends ChargedRow>(
   row: Row,
@@ -66,14 +66,14 @@ export function takeCharge<Row extends ChargedRow>(
     const isComplete = row.paymentMethod !== null || charge.paymentMethod === null;
     return isComplete ? kept : taken;
   }
-  if (origin === 'present') return taken;
+  if (origin === 'current') return taken;
   const rowAt = row.chargedAt?.getTime() ?? Number.NEGATIVE_INFINITY;
   const chargeAt = charge.createdAt.getTime();
   if (chargeAt < rowAt) return kept;
   return chargeAt > rowAt ? taken : { verdict: 'refresh', row };
 }
 
-/** The same for an event. A row that still shows an authorisation that is over has missed how it ended. */
+/** Like `takeCharge`, for an event. A row that still shows an authorisation that has ended missed how it ended. */
 export function takeChargeFacts<Row extends ChargedRow & { readonly amountCapturable: number }>(
   row: Row,
   facts: ChargeFacts,

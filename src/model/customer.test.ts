@@ -89,14 +89,14 @@ test('an event that does not show the metadata never clears it: a newer one need
   };
   assert.deepEqual([at(999).verdict, at(1_000).verdict, at(1_001).verdict], ['keep', 'refresh', 'refresh']);
   const read = { ...facts, name: 'Grace', externalId: null, metadata: null };
-  const { verdict, row } = takeCustomerFacts(customer, read, 'present', testNow);
+  const { verdict, row } = takeCustomerFacts(customer, read, 'current', testNow);
   assert.deepEqual(
     [verdict, row.name, row.externalId, row.metadata],
     ['take', 'Grace', 'user-1', { tier: 'gold' }],
   );
 });
 
-test('a customer has the values of a request if those that it names are the same, whatever the case of the email', () => {
+test('a customer has the values of a request if every value in the request is the same, except for the case of the email', () => {
   const has = (values: object) => hasValues(customer, { email: 'ADA@example.com', ...values });
   assert.equal(has({}), true);
   assert.equal(has({ name: 'Ada', phone: null, metadata: { tier: 'gold' } }), true);

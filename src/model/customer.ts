@@ -80,7 +80,7 @@ export function isExternalId(value: string): boolean {
   return new RegExp(externalIdPattern, 'u').test(value) && [...value].length <= externalIdLengthMax;
 }
 
-/** A change of a customer. An absent field stays, and null clears it. */
+/** A change of a customer. An absent field keeps its value, and null clears it. */
 export interface CustomerChange {
   readonly email?: string;
   readonly name?: string | null;
@@ -118,7 +118,7 @@ export function isChangeIgnored(
   return fields.some((field) => {
     const requested = change[field];
     if (requested === undefined || normalized(requested) === normalized(before[field])) return false;
-    // Normalizing changes a text, but it does not clear a text that was set or keep one that was cleared.
+    // Normalizing can change a text. It cannot clear a text that was set, or keep one that was cleared.
     return after[field] === before[field] || (requested === null) !== (after[field] === null);
   });
 }

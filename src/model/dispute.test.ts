@@ -21,13 +21,13 @@ function verdict(before: Dispute, after: Dispute, origin: Origin = 'event') {
   return takeDispute(row, after, origin, testNow).verdict;
 }
 
-test('the first dispute is taken, wherever it comes from', () => {
-  for (const origin of ['event', 'present', 'moved'] as const)
+test('the first dispute is taken from any source', () => {
+  for (const origin of ['event', 'current', 'moved'] as const)
     assert.equal(takeDispute(undisputed, disputeOf('du_1', 1_000), origin, testNow).verdict, 'take');
 });
 
 test('a dispute that was created later replaces an earlier one, never the reverse, whatever the times of the events', () => {
-  for (const origin of ['event', 'present', 'moved'] as const) {
+  for (const origin of ['event', 'current', 'moved'] as const) {
     for (const second of [1_500, 2_000, 2_500]) {
       const [early, late] = [disputeOf('du_9', 1_000), disputeOf('du_1', 1_001)];
       assert.equal(verdict(early, { ...late, asOf: atSecond(second) }, origin), 'take');
@@ -47,14 +47,14 @@ test('the newest event about a dispute wins, no status is final, and a tie needs
     assert.equal(verdict(before, after(2_000)), 'refresh');
     assert.equal(verdict(before, after(2_001)), 'take');
     assert.equal(verdict(before, after(2_000, status)), 'keep');
-    assert.equal(verdict(before, after(1_999), 'present'), 'take');
+    assert.equal(verdict(before, after(1_999), 'current'), 'take');
     assert.equal(verdict(before, after(2_001), 'moved'), 'refresh');
   }
 });
 
 test('a response that reports a dispute needs a refresh if the row has none, and brings the newest if it lists them', () => {
   const take = (facts: Parameters<typeof takeDisputes>[1], row = undisputed) =>
-    takeDisputes(row, facts, 'present', testNow);
+    takeDisputes(row, facts, 'current', testNow);
   assert.equal(take({}).verdict, 'keep');
   assert.equal(take({ isDisputed: false }).verdict, 'keep');
   assert.equal(take({ isDisputed: true }).verdict, 'refresh');

@@ -7,7 +7,7 @@ interface DisputeValues {
   /** An open set: `needs_response`, `won`, `lost`, `warning_needs_response` and others. */
   readonly status: string;
   readonly amount: number;
-  /** It can differ from the payment's. */
+  /** It can differ from the currency of the payment. */
   readonly currency: string;
   readonly reason: string | null;
 }
@@ -23,7 +23,7 @@ export interface Dispute extends DisputeValues {
 /** An event about a dispute. It does not say whether the payment belongs to Till. */
 export interface DisputeFacts extends Dispute {
   readonly processorPaymentIntentId: string;
-  /** The payment's. Only lists show it. */
+  /** The customer of the payment. Only lists show it. */
   readonly processorCustomerId?: string | null;
 }
 
@@ -32,7 +32,7 @@ export interface UnlinkedDisputeFacts {
   readonly processorDisputeId: string;
 }
 
-/** A dispute as a payment's row stores it, in one JSON column. Times are texts of ISO 8601. */
+/** A dispute as a payment's row stores it, in one JSON column. Times are ISO 8601 texts. */
 export interface StoredDispute extends DisputeValues {
   readonly processorDisputeId: string;
   readonly createdAt: string;
@@ -51,8 +51,8 @@ interface TakenDispute<Row> {
 }
 
 /**
- * Decides whether the row shows the dispute. A row shows the dispute that was created last, and of two that were created
- * in the same second the one with the greater id, so that this needs no read. Events about one dispute are ordered by
+ * Decides whether the row shows the dispute. A row shows the dispute that was created last. If two were created in the
+ * same second, it shows the one with the greater id, so that no read is needed. Events about one dispute are ordered by
  * their times. No status is final: an inquiry that was closed can still become a chargeback.
  */
 export function takeDispute<Row extends DisputedRow>(
@@ -83,7 +83,10 @@ export interface DisputesOfPayment {
   readonly disputes?: readonly Dispute[];
 }
 
-/** The same for a response about the payment. A row without the dispute that the response reports needs a refresh. */
+/**
+ * Like `takeDispute`, for a response about the payment. A row without the dispute that the response reports needs a
+ * refresh.
+ */
 export function takeDisputes<Row extends DisputedRow>(
   row: Row,
   { isDisputed = false, disputes }: DisputesOfPayment,

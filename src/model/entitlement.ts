@@ -14,7 +14,7 @@ export const entitlementReasons = [
 
 export type EntitlementReason = (typeof entitlementReasons)[number];
 
-/** Until when access lasts after the paid period, for a subscription that is `past_due`. */
+/** How long access lasts after the paid period, for a subscription that is `past_due`. */
 export interface Grace {
   readonly days: number;
   readonly now: Date;
@@ -54,8 +54,9 @@ export function entitlementOf(terms: EntitlementTerms, { days, now }: Grace): En
 type FeatureValue = PlanFeatures[string];
 
 /**
- * The features of all these plans together, the plan of the newest subscription first. A boolean is true if one of them
- * is, and of integers the largest counts. Of other values, and of different types, the newest subscription's counts.
+ * The features of all these plans together, the plan of the newest subscription first. A boolean is true if it is true
+ * in one of them. The largest integer counts. For other values, and for mixed types, the newest subscription's value
+ * counts.
  */
 export function mergeFeatures(newestFirst: readonly PlanFeatures[]): PlanFeatures {
   const values = new Map<string, [FeatureValue, ...FeatureValue[]]>();

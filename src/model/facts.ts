@@ -28,8 +28,8 @@ export interface OwnFacts extends Facts {
 }
 
 /**
- * When facts were true, on the processor's clock, in whole seconds. An event has one time, so both ends are equal. A
- * response was true at some moment between its request and its arrival.
+ * When facts were true, by the processor's clock, in whole seconds. An event has one time, so both ends are equal. A
+ * response was true at some time between its request and its arrival.
  */
 export interface AsOf {
   readonly earliest: Date;

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isSameValue, type Origin, type Taken } from './transition.ts';
 
-/** The outcome of applying facts, by the keys of the objects. */
+/** The outcome of applying facts, as keys of objects. */
 export interface Applied {
   readonly changed: readonly string[];
   /** Objects that do not belong to Till. */
@@ -95,7 +95,7 @@ export function foldFacts<Row extends MirrorRow, Facts>(folding: Folding<Row, Fa
   };
 }
 
-/** A row whose change the API does not show keeps the time of its last change. */
+/** A row keeps its `updatedAt` if the API does not show the change. */
 function withTime<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): Row {
   const { updatedAt } = before;
   if (after.updatedAt === updatedAt) return after;
@@ -107,7 +107,10 @@ function withTime<Row extends MirrorRow>(before: Row, after: Row, view: View<Row
 /** The names of the fields that a view has, by the view. */
 const shownFields = new WeakMap<View<never>, readonly string[]>();
 
-/** Most changes are of a field that is shown under its own name. This is found out faster than by two views. */
+/**
+ * Most changes are of a field that is shown under its own name. Comparing that field is faster than computing two
+ * views.
+ */
 function hasShownChange<Row extends MirrorRow>(before: Row, after: Row, view: View<Row>): boolean {
   const fields = shownFields.get(view) ?? Object.keys(view(before)).filter((name) => name !== 'updatedAt');
   shownFields.set(view, fields);
@@ -116,7 +119,7 @@ function hasShownChange<Row extends MirrorRow>(before: Row, after: Row, view: Vi
 
 function originOf(source: Source, key: string, revision: number): Origin {
   if (source === 'events') return 'event';
-  return source.get(key) === revision ? 'present' : 'moved';
+  return source.get(key) === revision ? 'current' : 'moved';
 }
 
 /** Groups facts by their object. The facts of each object keep their order. */

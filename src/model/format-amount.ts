@@ -15,7 +15,7 @@ export function formatAmount(amount: number, currency: string): string {
   return decimals === 0 ? `${whole} ${code}` : `${whole}.${fraction} ${code}`;
 }
 
-/** How many decimals the processor counts amounts of a currency in. */
+/** The number of decimals in which the processor counts amounts of a currency. */
 export function decimalsOf(code: string): number {
   if (withoutDecimals.includes(code)) return 0;
   return withThreeDecimals.includes(code) ? 3 : 2;

@@ -21,7 +21,7 @@ export interface Invoice extends DatedRow {
   readonly currency: string;
   readonly status: InvoiceStatus;
   readonly attemptCount: number;
-  /** Null if the processor will not try again on its own. */
+  /** Null if the processor makes no further attempt by itself. */
   readonly nextPaymentAttemptAt: Date | null;
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
@@ -33,7 +33,7 @@ export interface Invoice extends DatedRow {
   readonly isIncomplete: boolean;
 }
 
-/** Null in facts means unknown, except for `nextPaymentAttemptAt`, which is then absent. The row keeps its value. */
+/** In facts, null means unknown, and the row keeps its value. `nextPaymentAttemptAt` is absent if it is unknown. */
 interface InvoiceDetails {
   readonly number: string | null;
   readonly amountRemaining: number | null;
@@ -110,7 +110,7 @@ export function takeInvoiceFacts(
   return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
 }
 
-/** What a row knows about the period that it bills. Only a paid invoice of a subscription must know it. */
+/** The period that an invoice bills, if it is known. Only a paid invoice of a subscription must know it. */
 export function coverageOf(
   row: Pick<Invoice, 'coversUntil'>,
   { coversUntil, status, processorSubscriptionId }: InvoiceFacts,
@@ -124,7 +124,9 @@ export const noCoverage = { coversUntil: null };
 
 type ShownDetails = Pick<Invoice, keyof InvoiceDetails>;
 
-/** The details after facts: what they do not say stays. An invoice never loses its number or its PDF. */
+/**
+ * The details after facts. A detail that the facts do not contain stays. An invoice never loses its number or its PDF.
+ */
 export function detailsAfter(before: ShownDetails, facts: InvoiceDetails): ShownDetails {
   const { nextPaymentAttemptAt = before.nextPaymentAttemptAt } = facts;
   return {
@@ -138,7 +140,7 @@ export function detailsAfter(before: ShownDetails, facts: InvoiceDetails): Shown
   };
 }
 
-/** The details of an invoice about which facts say nothing. */
+/** The details of a new row, before its facts are applied. */
 export function firstDetails({
   amountDue,
   amountPaid,

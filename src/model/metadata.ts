@@ -1,25 +1,28 @@
 import { Failure } from '../errors.ts';
 import type { Origin, Verdict } from './transition.ts';
 
-/** The caller's own values on an object, without the keys that Till keeps for itself. */
+/** The caller's own values on an object, without the metadata keys that Till reserves. */
 export type Metadata = Readonly<Record<string, string>>;
 
 /** The metadata of an object that belongs to a customer. Null once the customer is deleted. */
 export type OwnedMetadata = Metadata | null;
 
-/** A change of metadata: it sets the keys that it names, and null removes a key. */
+/** A change of metadata. It sets the metadata keys that it contains, and null removes one. */
 export type MetadataChange = Readonly<Record<string, string | null>>;
 
-/** Keys with this prefix belong to Till. */
+/** Metadata keys with this prefix belong to Till. */
 export const ownKeyPrefix = 'till_';
 
-/** The processor keeps 50 keys per object. Till leaves room for its own, and for keys that others set there. */
+/**
+ * The processor keeps 50 metadata keys per object. Till leaves room for its own, and for those that others set at the
+ * processor.
+ */
 export const metadataKeysMax = 20;
 /** The processor's own limits. */
 export const metadataKeyLengthMax = 40;
 export const metadataValueLengthMax = 500;
 
-/** Enough to replace every key by another one in one change. */
+/** Enough to replace every metadata key by another one in one change. */
 export const metadataChangeKeysMax = 2 * metadataKeysMax;
 
 export const noMetadata: Metadata = {};
@@ -38,19 +41,19 @@ export function hasMetadata(metadata: Metadata, change: MetadataChange): boolean
 /** Whether the processor's response to a change still shows an old value. */
 export function isMetadataChangeIgnored(before: Metadata, change: MetadataChange, after: Metadata): boolean {
   return Object.entries(change).some(([key, requested]) => {
-    const [old, present] = [valueAt(before, key), valueAt(after, key)];
-    return requested !== old && present === old;
+    const [old, current] = [valueAt(before, key), valueAt(after, key)];
+    return requested !== old && current === old;
   });
 }
 
-/** The part of facts that says what the metadata is. Null if they do not show it. */
+/** The metadata in facts. Null if the facts do not show it. */
 interface MetadataFacts {
   readonly metadata: Metadata | null;
 }
 
 /**
- * Whether an event that a row would take does not show the metadata, because it was erased. Taking it would date the row's
- * metadata as of the event, so the object is read instead.
+ * Whether the row would take this event although its metadata was erased. Taking it would give the row's metadata the
+ * time of the event, so the object is read instead.
  */
 export function needsMetadata(
   { metadata, deleted = false }: MetadataFacts & { readonly deleted?: boolean },
@@ -87,7 +90,7 @@ function isEmpty(metadata: OwnedMetadata): boolean {
   return metadata === null || Object.keys(metadata).length === 0;
 }
 
-/** A change is refused if the metadata was erased, or if it would leave too many keys. */
+/** Refuses a change if the metadata was erased, or if the change would leave too many metadata keys. */
 export function refuseChange(before: OwnedMetadata, change: MetadataChange): void {
   if (before === null) {
     throw new Failure(
@@ -98,7 +101,9 @@ export function refuseChange(before: OwnedMetadata, change: MetadataChange): voi
   refuseTooManyKeys(before, change);
 }
 
-/** Others may have set more keys at the processor. A change may then replace and remove keys, but not add one. */
+/**
+ * Others may have set more metadata keys at the processor. A change may then replace and remove keys, but not add one.
+ */
 export function refuseTooManyKeys(before: Metadata, change: MetadataChange): void {
   const keysBefore = Object.keys(before).length;
   const keysAfter = Object.keys(mergeMetadata(before, change)).length;

@@ -41,7 +41,7 @@ test('what a schedule will charge is in use', () => {
   assert.equal(isInUse('pm_1', 'pm_1', [use('active', 'pm_2', 'pm_2', 'pm_3')]), false);
 });
 
-test('the default of a live subscription is in use, also if the status is unknown', () => {
+test('the default of a live subscription is in use, even if the status is unknown', () => {
   const inUse = [...subscriptionStatuses, null].filter((status) =>
     isInUse('pm_1', null, [use('canceled', 'pm_1'), use(status, 'pm_1')]),
   );
@@ -55,7 +55,7 @@ test("the customer's default is in use if a live subscription has none of its ow
   assert.equal(isInUse('pm_1', 'pm_2', [use('active')]), false);
 });
 
-test('only texts that look like an id of the processor are one', () => {
+test("only a text in the format of the processor's ids is a payment method id", () => {
   for (const id of ['pm_1', 'card_1Ab', 'x'.repeat(255)]) assert.equal(isPaymentMethodId(id), true);
   for (const text of ['', '.', '..', 'pm_1/detach', 'pm_1?', 'pm 1', 'pm_1\n', 'x'.repeat(256)])
     assert.equal(isPaymentMethodId(text), false, text);

@@ -34,7 +34,7 @@ export interface PaymentMethodUse {
   readonly status: SubscriptionStatus | null;
   /** Null if the subscription charges the customer's default. */
   readonly paymentMethodId: string | null;
-  /** What it will charge by its schedule: now, and in each later phase. Empty if it has no schedule. */
+  /** The payment methods of its schedule: of the current phase, and of each later one. Empty if it has no schedule. */
   readonly scheduledMethodIds: readonly (string | null)[];
 }
 
@@ -59,7 +59,7 @@ export function needsScheduledDefault(
   return scheduledMethodIds.some((id) => id !== paymentMethodId);
 }
 
-/** What the subscription charges, now and later. */
+/** The payment methods that the subscription charges, now and later. */
 function methodsOf({ paymentMethodId, scheduledMethodIds }: PaymentMethodUse): readonly (string | null)[] {
   return [paymentMethodId, ...scheduledMethodIds];
 }

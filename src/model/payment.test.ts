@@ -130,7 +130,7 @@ test('the amount left to refund is never negative', () => {
   assert.equal(amountLeft({ amountReceived: 2_000, amountRefunded: 2_500, amountReserved: 0 }), 0);
 });
 
-test('metadata is a change of its own, also of a payment that is final', () => {
+test('metadata changes by itself, even of a payment that is final', () => {
   const paid: Payment = { ...payment, intentStatus: 'succeeded', status: 'succeeded', amountReceived: 2_000 };
   const told: PaymentFacts = { ...facts, status: 'succeeded', amountReceived: 2_000, metadata: { a: '1' } };
   const at = (second: number) =>
@@ -138,7 +138,7 @@ test('metadata is a change of its own, also of a payment that is final', () => {
   assert.equal(at(999).verdict, 'keep');
   assert.equal(at(1_000).verdict, 'refresh');
   assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['take', { a: '1' }]);
-  assert.deepEqual(takePaymentFacts(paid, told, 'present', testNow).row.metadata, { a: '1' });
+  assert.deepEqual(takePaymentFacts(paid, told, 'current', testNow).row.metadata, { a: '1' });
 });
 
 test('an event that does not show the metadata never clears it: a newer one needs a refresh', () => {
@@ -147,14 +147,14 @@ test('an event that does not show the metadata never clears it: a newer one need
   const { verdict } = takePaymentFacts(row, unknown, 'event', testNow);
   assert.equal(verdict, 'refresh');
   assert.equal(takePaymentFacts(row, { ...unknown, asOf: atSecond(1) }, 'event', testNow).verdict, 'keep');
-  const read = takePaymentFacts(row, unknown, 'present', testNow);
+  const read = takePaymentFacts(row, unknown, 'current', testNow);
   assert.deepEqual([read.verdict, read.row.status, read.row.metadata], ['take', 'processing', { a: '1' }]);
 });
 
 test('erased metadata stays erased, and events are applied without it', () => {
   const row: Payment = { ...payment, metadata: null };
   for (const metadata of [{ a: '1' }, {}, null]) {
-    for (const origin of ['event', 'present'] as const) {
+    for (const origin of ['event', 'current'] as const) {
       const paid = { ...facts, status: 'succeeded', metadata, asOf: atSecond(1_001) } as const;
       const taken = takePaymentFacts(row, paid, origin, testNow);
       assert.deepEqual([taken.verdict, taken.row.status, taken.row.metadata], ['take', 'succeeded', null]);

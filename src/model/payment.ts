@@ -23,7 +23,10 @@ export const paymentStatuses = [
   'refunded',
 ] as const;
 
-/** The values of the list's parameter `source`. Without it, the list shows the payments made through the API. */
+/**
+ * The values of the list's parameter `source`. Without it, the list shows the payments that were created through the
+ * API.
+ */
 export const paymentSources = ['subscription', 'all'] as const;
 
 type PaymentStatus = (typeof paymentStatuses)[number];
@@ -42,14 +45,14 @@ interface PaymentValues {
   readonly failure: PaymentFailure | null;
 }
 
-/** Why the last attempt to pay failed, in the processor's words. The processor does not always give all of them. */
+/** Why the last attempt to pay failed, in the processor's words. The processor does not always send every field. */
 export interface PaymentFailure {
   readonly code: string | null;
   readonly declineCode: string | null;
   readonly message: string | null;
 }
 
-/** The invoice of a subscription that a payment pays. All null in a payment made through the API. */
+/** The invoice of a subscription that a payment pays. All null in a payment that was created through the API. */
 interface PaidInvoice {
   readonly processorInvoiceId: string | null;
   readonly processorSubscriptionId: string | null;
@@ -90,7 +93,7 @@ export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment
   readonly description?: string | null;
   /** The latest charge. Undefined in events, which only contain its id. */
   readonly charge?: Charge | null;
-  /** The invoice that it pays. Undefined in newer API versions, where a payment intent does not say. */
+  /** The invoice that it pays. Undefined in newer API versions, which do not show it in a payment intent. */
   readonly processorInvoiceId?: string | null;
 }
 
@@ -143,7 +146,7 @@ export function takePaymentFacts(
   const values = { ...valuesOfPayment(facts), metadata: takeMetadata(payment.metadata, facts) };
   const intent = takeValues(payment, values, { rule, origin, asOf, now });
   const isIncomplete = payment.metadata !== null && needsMetadata(facts, origin, intent.verdict);
-  // The processor's own description of what a subscription charges is not stored: events do not contain it.
+  // The processor's own description of a payment of a subscription is not stored, because events do not contain it.
   const description = payment.processorInvoiceId === null ? facts.description : undefined;
   const described = takeDescription(payment, intent, description, now);
   const charged = facts.charge ? takeCharge(described.row, facts.charge, origin, now) : described;
@@ -172,13 +175,13 @@ function takeDescription(
     : { verdict: 'keep', row };
 }
 
-/** A refresh reads everything, so it also settles the parts that would be taken. */
+/** If one part needs a refresh, so does the row: a refresh reads everything. */
 function strongestOf(...verdicts: readonly Verdict[]): Verdict {
   if (verdicts.includes('refresh')) return 'refresh';
   return verdicts.includes('take') ? 'take' : 'keep';
 }
 
-/** The values that a row takes from facts whenever it takes them: everything but what identifies and dates them. */
+/** The values that a row takes from facts: everything except ids and times. */
 function valuesOfPayment({
   localId,
   processorPaymentIntentId,
@@ -207,7 +210,7 @@ export function firstValuesOfPayment(
   return { ...valuesOfPayment(facts), description, metadata, ...charged, dispute: null };
 }
 
-/** A change of a payment. An absent field stays. */
+/** A change of a payment. An absent field keeps its value. */
 export interface PaymentChange {
   readonly metadata?: MetadataChange;
 }

@@ -1,4 +1,4 @@
-/** What a plan gives to its subscribers: a switch, a quantity or a text for each key. */
+/** The features that subscribers get: a switch, a quantity or a text for each feature. */
 export type PlanFeatures = Readonly<Record<string, boolean | number | string>>;
 
 export const noFeatures: PlanFeatures = {};
@@ -7,12 +7,12 @@ export const noFeatures: PlanFeatures = {};
 export const featuresMax = 50;
 export const featureKeyLengthMax = 40;
 export const featureTextLengthMax = 100;
-/** Enough for a name or a key of the application. */
+/** Enough for a name or an id of the application. */
 export const groupLengthMax = 64;
 
 /**
- * No control characters. Quotes and backslashes would double the length of a key in JSON, and so would characters beyond
- * U+FFFF in the units in which the processor may count it.
+ * No control characters. Quotes and backslashes would double the length of a feature name in JSON. So would characters
+ * beyond U+FFFF, if the processor counts UTF-16 units.
  */
 export const featureKeyPattern = '^[^\\p{C}"\\\\\\u{10000}-\\u{10FFFF}]+$';
 export const featureTextPattern = '^[^\\p{C}]*$';

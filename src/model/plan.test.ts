@@ -88,10 +88,10 @@ test('a plan is active only while its product and its price are active', () => {
       const one = takeProductFacts(
         { ...plan, ...halves },
         { ...product, active: productActive },
-        'present',
+        'current',
         testNow,
       );
-      const both = takePriceFacts(one.row, { ...price, active: priceActive }, 'present', testNow);
+      const both = takePriceFacts(one.row, { ...price, active: priceActive }, 'current', testNow);
       assert.equal(both.row.active, productActive && priceActive);
     }
   }
@@ -117,7 +117,7 @@ test('a deletion is final whatever its time, even in the same second as another 
 });
 
 test('a plan keeps its name if the name of its product cannot be read', () => {
-  const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'present', testNow);
+  const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'current', testNow);
   assert.deepEqual([row.name, row.active], [plan.name, false]);
 });
 

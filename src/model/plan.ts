@@ -32,7 +32,7 @@ export interface Plan {
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
-  /** The plan bills once in this many intervals. */
+  /** The number of intervals between two bills. */
   readonly intervalCount: number;
   /** The product's. */
   readonly features: PlanFeatures;
@@ -52,7 +52,7 @@ export interface Plan {
   readonly revision: number;
 }
 
-/** The half of a plan that says what is sold. */
+/** The product: the half of a plan that describes what is sold. */
 export interface ProductFacts extends OwnFacts {
   readonly processorProductId: string;
   /** Null if the name cannot be read. The plan then keeps its name. */
@@ -68,14 +68,17 @@ export interface ProductFacts extends OwnFacts {
   readonly deleted?: true;
 }
 
-/** The half of a plan that says how much it costs and how often. */
+/** The price: the half of a plan that has the amount and the interval. */
 export interface PriceFacts extends OwnFacts {
   readonly processorPriceId: string;
   readonly processorProductId: string;
-  /** Null if the price is not one whole amount in the smallest unit (tiers, fractions). It cannot be a Till plan. */
+  /**
+   * Null if the price is not one whole amount in the smallest unit (tiers, fractions). Such a price cannot be a Till
+   * plan.
+   */
   readonly amount: number | null;
   readonly currency: string;
-  /** Null if the price is paid once. It cannot be a Till plan. */
+  /** Null if the price is paid once. Such a price cannot be a Till plan. */
   readonly interval: PlanInterval | null;
   readonly intervalCount: number;
   /** Why it cannot be a Till plan. Absent if it can. */
@@ -141,7 +144,7 @@ export function takePlanFacts(
   };
 }
 
-/** A change of a plan. An absent field stays. */
+/** A change of a plan. An absent field keeps its value. */
 export interface PlanChange {
   readonly name?: string;
   /** Replaces all features. */
@@ -166,7 +169,7 @@ export function isPlanChangeIgnored(
   );
 }
 
-/** Whether a new value was requested, and the old one is still there. */
+/** Whether a new value was requested, and the response still has the old one. */
 function isIgnored(requested: unknown, before: unknown, after: unknown): boolean {
   return requested !== undefined && !isDeepStrictEqual(requested, before) && isDeepStrictEqual(after, before);
 }
@@ -197,7 +200,7 @@ export function activePlan(plan: Plan | undefined): Plan {
   return found;
 }
 
-/** False if there is no such plan. */
+/** False if the plan does not exist. */
 export function isGrouped(plan: Plan | undefined): boolean {
   return plan !== undefined && plan.groupName !== null;
 }
@@ -206,7 +209,7 @@ export function planArchived(): Failure {
   return new Failure('plan_archived', 'The plan is archived. Choose an active plan.');
 }
 
-/** What facts say of everything that is kept in the product's metadata. */
+/** The values that the product's metadata contains, if the facts show it. */
 function shownMetadata({ metadata, features, groupName }: ProductFacts): Partial<Plan> {
   return metadata === null ? {} : { metadata, features, groupName };
 }

@@ -6,7 +6,7 @@ export const priceObstacles = {
   packaged: 'The price divides the quantity into packages, and a plan bills each unit.',
   custom_amount: 'The customer chooses the amount of the price, and a plan has a fixed one.',
   fraction: 'The price has a fraction of the smallest unit of its currency, and a plan has a whole amount.',
-  interval: 'The price has an interval that plans do not have.',
+  interval: 'Plans do not support the interval of the price.',
 } as const;
 
 export type PriceObstacle = keyof typeof priceObstacles;

@@ -82,7 +82,7 @@ test('an unknown status confirms a reservation as pending, and any known status 
 
 test('an unknown status does not change the status of a row', () => {
   for (const status of refundStatuses) {
-    for (const origin of ['event', 'present', 'moved'] as const) {
+    for (const origin of ['event', 'current', 'moved'] as const) {
       const unknown: RefundFacts = { ...facts, status: 'unknown', asOf: atSecond(9_000) };
       const { row } = takeRefundFacts({ ...refund, status }, unknown, origin, testNow);
       assert.deepEqual([row.status, row.updatedAt], [status, rowUpdatedAt]);

@@ -26,13 +26,13 @@ export interface RefundFacts extends OwnFacts {
   readonly processorRefundId: string;
   /** Null if the refunded charge has no payment intent. Then it belongs to no Till payment. */
   readonly processorPaymentIntentId: string | null;
-  /** The payment's. Only lists show it. */
+  /** The customer of the payment. Only lists show it. */
   readonly processorCustomerId?: string | null;
   readonly amount: number;
   readonly currency: string;
   /** `unknown`, in responses only, if the status is null or new to Till. The refund still counts. */
   readonly status: RefundStatus | 'unknown';
-  /** Null if there is no reason, or one that only the processor can give. */
+  /** Null without a reason, or with one that only the processor can give. */
   readonly reason: RefundReason | null;
 }
 

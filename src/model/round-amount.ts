@@ -1,19 +1,19 @@
 import { Failure } from '../errors.ts';
 import { decimalsOf } from './format-amount.ts';
 
-/** Of the field of an amount, for the documentation. */
+/** For the description of an amount in the API documentation. */
 export const roundAmountRule =
   'In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0.';
 
-/** What is wrong with an amount that is not round. */
+/** The message for an amount that is not round. */
 export const roundAmountMistake = 'must end in 0 in a currency with three decimals';
 
-/** The processor only takes amounts that end in 0 in currencies with three decimals. */
+/** In currencies with three decimals the processor accepts only amounts that end in 0. */
 export function isRoundAmount(amount: number, currency: string): boolean {
   return decimalsOf(currency.toUpperCase()) < 3 || amount % 10 === 0;
 }
 
-/** For an amount whose currency the request does not name. Null is all that is left, which is always possible. */
+/** For an amount whose currency is not in the request. Null is the whole remaining amount, which is always accepted. */
 export function refuseIfNotRound(amount: number | null, currency: string): void {
   if (amount === null || isRoundAmount(amount, currency)) return;
   const path = 'body.amount';

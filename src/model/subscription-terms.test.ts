@@ -9,10 +9,10 @@ const forever: Discount = {
 const once: Discount = { ...forever, isOnce: true };
 const used: Discount = { ...once, usedBy: 'in_1' };
 
-function terms(present: Discount | null, facts: Partial<SubscriptionTermFacts>) {
+function terms(current: Discount | null, facts: Partial<SubscriptionTermFacts>) {
   const all = { discount: null, pendingChange: null, processorLatestInvoiceId: 'in_1', ...facts };
   const { discount, isIncomplete } = termsOf(
-    { discount: present, pendingChange: null },
+    { discount: current, pendingChange: null },
     all,
     () => undefined,
   );
@@ -36,9 +36,9 @@ describe('an event about a subscription without a discount', () => {
 });
 
 test('a response says which discount the latest invoice has used', () => {
-  for (const present of [null, forever, once, used]) {
-    assert.deepEqual(terms(present, { usedDiscount: used }), [used, false]);
-    assert.deepEqual(terms(present, { usedDiscount: null }), [null, false]);
+  for (const current of [null, forever, once, used]) {
+    assert.deepEqual(terms(current, { usedDiscount: used }), [used, false]);
+    assert.deepEqual(terms(current, { usedDiscount: null }), [null, false]);
   }
   const id = { processorDiscountId: 'di_1' };
   assert.deepEqual(terms(used, { usedDiscount: id }), [used, false]);

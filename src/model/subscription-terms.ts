@@ -12,9 +12,11 @@ export interface Discount {
   readonly currency: string | null;
   /** ISO 8601. Null if it does not end. */
   readonly endsAt: string | null;
-  /** It is for one invoice. */
+  /** The discount is for one invoice. */
   readonly isOnce?: true;
-  /** The processor's id of that invoice. The processor then takes the discount off the subscription. */
+  /**
+   * The processor's id of the invoice that has used it. The processor removes the discount from the subscription then.
+   */
   readonly usedBy?: string;
 }
 
@@ -60,7 +62,10 @@ export interface PendingChangeFacts {
   readonly at: Date | null;
 }
 
-/** The terms that a row gets from facts. What the facts do not contain stays as it is, and makes the row incomplete. */
+/**
+ * The terms that a row gets from facts. Terms that the facts do not contain stay as they are, and the row becomes
+ * incomplete.
+ */
 export function termsOf(
   row: Pick<SubscriptionTerms, 'discount' | 'pendingChange'>,
   facts: SubscriptionTermFacts,
@@ -80,24 +85,24 @@ export const noTerms = { discount: null, pendingChange: null };
 
 /** A discount never changes, so its id is enough to recognise it. Undefined if only its id is known. */
 function knownDiscount(
-  present: Discount | null,
+  current: Discount | null,
   discount: SubscriptionTermFacts['discount'],
 ): Discount | null | undefined {
   if (discount === null || 'code' in discount) return discount;
-  return present?.processorDiscountId === discount.processorDiscountId ? present : undefined;
+  return current?.processorDiscountId === discount.processorDiscountId ? current : undefined;
 }
 
 /**
- * The discount of a subscription that has none any more. It is shown until the invoice that has used it is paid: the row
- * of the invoice decides that, because it may be written first. Undefined if the latest invoice must be read.
+ * The used discount of a subscription that no longer has one. It is shown until the invoice that has used it is paid.
+ * The row of the invoice decides that, because it may be written first. Undefined if the latest invoice must be read.
  */
 function usedDiscount(
-  present: Discount | null,
+  current: Discount | null,
   { usedDiscount: used, processorLatestInvoiceId }: SubscriptionTermFacts,
 ): Discount | null | undefined {
-  if (used !== undefined) return knownDiscount(present, used);
-  if (present?.usedBy !== undefined) return present.usedBy === processorLatestInvoiceId ? present : null;
-  return present?.isOnce === true ? undefined : null;
+  if (used !== undefined) return knownDiscount(current, used);
+  if (current?.usedBy !== undefined) return current.usedBy === processorLatestInvoiceId ? current : null;
+  return current?.isOnce === true ? undefined : null;
 }
 
 function toPendingChange(change: PendingChangeFacts | null, planIdOf: PlanIdOf): PendingChange | null {

@@ -153,7 +153,7 @@ test('a subscription with several items shows the plan and period of the oldest 
   }
 });
 
-test('a subscription ends with its period if the processor says so by its flag, or by that date alone', () => {
+test('a subscription ends with its period if the processor shows the flag, or only that date', () => {
   const otherEnd = new Date('2026-03-01T00:00:00Z');
   const item = (processorPriceId: string, currentPeriodEnd: Date) => ({
     ...{ processorPriceId, planLocalId: null, quantity: 1, currentPeriodStart: periodStart },
@@ -211,7 +211,7 @@ test('only canceled and incomplete_expired subscriptions have ended', () => {
   assert.deepEqual(ended, ['canceled', 'incomplete_expired']);
 });
 
-test('metadata is a change of its own, also of a subscription that has ended', () => {
+test('metadata changes by itself, even of a subscription that has ended', () => {
   const ended: Subscription = { ...subscription, status: 'canceled' };
   const told: SubscriptionFacts = { ...facts, status: 'canceled', metadata: { a: '1' } };
   const at = (second: number) =>
@@ -225,7 +225,7 @@ test('an event that does not show the metadata never clears it, and erased metad
   const unknown = { ...facts, status: 'active', metadata: null, asOf: atSecond(1_001) } as const;
   const row: Subscription = { ...subscription, metadata: { a: '1' } };
   assert.equal(takeSubscriptionFacts(row, unknown, noPlan, 'event', testNow).verdict, 'refresh');
-  assert.deepEqual(takeSubscriptionFacts(row, unknown, noPlan, 'present', testNow).row.metadata, { a: '1' });
+  assert.deepEqual(takeSubscriptionFacts(row, unknown, noPlan, 'current', testNow).row.metadata, { a: '1' });
   const erased: Subscription = { ...subscription, metadata: null };
   for (const metadata of [{ a: '1' }, null]) {
     const told = { ...unknown, metadata };

@@ -17,7 +17,7 @@ import {
 } from './subscription-terms.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from './transition.ts';
 
-/** `entitlement.ts` says which of them entitle the customer. */
+/** `entitlement.ts` decides which of them entitle the customer. */
 export const subscriptionStatuses = [
   'incomplete',
   'incomplete_expired',
@@ -34,11 +34,11 @@ export type SubscriptionStatus = (typeof subscriptionStatuses)[number];
 interface SubscriptionValues {
   readonly status: SubscriptionStatus;
   readonly trialEnd: Date | null;
-  /** Of facts: the processor's flag. Of a row: whether it ends with its current period, in whichever way it says so. */
+  /** In facts: the processor's flag. In a row: whether it ends with its current period, by the flag or by a date. */
   readonly cancelAtPeriodEnd: boolean;
-  /** When it will be canceled. */
+  /** When the subscription will be canceled. */
   readonly cancelAt: Date | null;
-  /** When its cancellation was requested. */
+  /** When the cancellation was requested. */
   readonly canceledAt: Date | null;
   readonly endedAt: Date | null;
   readonly processorLatestInvoiceId: string | null;
@@ -53,7 +53,7 @@ export interface Subscription extends DatedRow, SubscriptionValues, Subscription
   readonly quantity: number;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
-  /** Null until the webhook of the invoice. */
+  /** Null until the webhook of the invoice has arrived. */
   readonly latestInvoiceId: string | null;
   /**
    * The end of the period that the latest paid invoice bills. Only known while the status is `past_due`: then the
@@ -81,7 +81,7 @@ export interface ChangedSubscriptionFacts {
   readonly processorSubscriptionId: string;
 }
 
-/** The customer can no longer pay with this payment method. Subscriptions that did may have lost it. */
+/** The customer can no longer pay with this payment method. Subscriptions that charged it may have lost it. */
 export interface DetachedMethodFacts {
   readonly processorCustomerId: string;
   readonly paymentMethodId: string;
@@ -168,7 +168,7 @@ export function takeSubscriptionFacts(
   return isIncomplete ? { ...taken, verdict: 'refresh' } : taken;
 }
 
-/** A change of a subscription that bills nothing. An absent field stays. */
+/** A change of a subscription that bills nothing. An absent field keeps its value. */
 export interface SubscriptionChange {
   readonly metadata?: MetadataChange;
   readonly cancelAtPeriodEnd?: boolean;
@@ -195,7 +195,7 @@ export function isSubscriptionChangeIgnored(
   );
 }
 
-/** What a row takes from the facts as it is, and from the item that it follows. */
+/** The values that a row takes from the facts unchanged, and from the item that it follows. */
 export function valuesOfSubscription(
   facts: SubscriptionFacts,
   item: SubscriptionItemFacts,
@@ -216,8 +216,8 @@ export function valuesOfSubscription(
 }
 
 /**
- * The processor says that a subscription ends with its period by a flag, or by a date alone: its portal does the latter.
- * A date in a later period counts once that period has begun.
+ * A subscription ends with its period if the processor shows a flag, or only a date, as its portal does. A date in a
+ * later period counts once that period has begun.
  */
 function endsWithPeriod(
   { status, cancelAtPeriodEnd, cancelAt }: SubscriptionFacts,

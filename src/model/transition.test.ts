@@ -27,9 +27,9 @@ test('an event with the same values in the same second is not a tie', () => {
 
 test('a response for an unchanged row wins whatever its time, unless the current status is final', () => {
   for (const isSame of [true, false]) {
-    assert.deepEqual(verdictsOf('if newer', 'present', isSame), ['take', 'take', 'take']);
-    assert.deepEqual(verdictsOf('always', 'present', isSame), ['take', 'take', 'take']);
-    assert.deepEqual(verdictsOf('never', 'present', isSame), ['keep', 'keep', 'keep']);
+    assert.deepEqual(verdictsOf('if newer', 'current', isSame), ['take', 'take', 'take']);
+    assert.deepEqual(verdictsOf('always', 'current', isSame), ['take', 'take', 'take']);
+    assert.deepEqual(verdictsOf('never', 'current', isSame), ['keep', 'keep', 'keep']);
   }
 });
 

@@ -17,10 +17,10 @@ export type TransitionTable<Status extends string> = Readonly<Record<Status, Rea
 export type Verdict = 'take' | 'keep' | 'refresh';
 
 /**
- * Where facts come from. `event`: an event, which has a time. `present`: a refresh, and the row has not changed since
+ * Where facts come from. `event`: an event, which has a time. `current`: a refresh, and the row has not changed since
  * it began. `moved`: a refresh, but the row has changed since it began, so either may be newer.
  */
-export type Origin = 'event' | 'present' | 'moved';
+export type Origin = 'event' | 'current' | 'moved';
 
 export interface Arrival {
   readonly rule: Rule;
@@ -30,10 +30,10 @@ export interface Arrival {
   readonly factsAsOf: AsOf;
 }
 
-/** The ordering rule: in whatever order events arrive, the row ends in the state of the processor's object. */
+/** The ordering rule: events can arrive in any order, and the row still ends in the state of the processor's object. */
 export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
-  if (rule === 'always' || origin === 'present') return 'take';
+  if (rule === 'always' || origin === 'current') return 'take';
   const isNewer = factsAsOf.earliest > rowAsOf.latest;
   // The values stay, but the row is now true at a later time. An event from before that time is late.
   if (isSame) return isNewer ? 'take' : 'keep';
@@ -49,7 +49,7 @@ interface Taking {
   readonly now: Date;
 }
 
-/** What a row becomes when it takes facts, and whether it does. */
+/** The row after it takes facts, and the verdict. */
 export interface Taken<Row> {
   readonly verdict: Verdict;
   readonly row: Row;

@@ -41,11 +41,11 @@ export function retryAfterMs(attempts: number, random: number): number {
   return Math.round(delayMs * (0.5 + random / 2));
 }
 
-/** What waits to be processed, or for an operator. */
+/** The events that wait to be processed, or for an operator. */
 export interface WebhookBacklog {
   readonly pending: number;
   readonly failed: number;
-  /** For how long the pending event that waits longest has been due. Null if none is due. */
+  /** How long the oldest due event has been due. Null if none is due. */
   readonly lagSeconds: number | null;
   /** Null if none is pending. */
   readonly oldestPendingSeconds: number | null;

@@ -22,14 +22,14 @@ export interface PaymentMethodParts {
 }
 
 /** What the call to the processor needs. */
-type Prepared = Pick<Customer, 'processorCustomerId'>;
+type PreparedSetup = Pick<Customer, 'processorCustomerId'>;
 
 /**
- * The steps of preparing to save a payment method. Nothing is recorded but the claim: a replay looks the setup up at
- * the processor by the claim's id.
+ * The steps of preparing to save a payment method. Only the claim is recorded: a replay looks the setup up at the
+ * processor, by the mark of the claim.
  */
 export class PaymentMethodCreation
-  implements CheckedOperation<NewPaymentMethodRequest, Prepared, CardSetup, CardSetup>
+  implements CheckedOperation<NewPaymentMethodRequest, PreparedSetup, CardSetup, CardSetup>
 {
   readonly name = 'payment_methods.create';
   readonly #parts: PaymentMethodParts;
@@ -42,13 +42,13 @@ export class PaymentMethodCreation
     return customerId;
   }
 
-  prepare({ customerId }: NewPaymentMethodRequest): Promise<Prepared> {
+  prepare({ customerId }: NewPaymentMethodRequest): Promise<PreparedSetup> {
     return this.#parts.customers.read(customerId);
   }
 
   async call(
     { customerId }: NewPaymentMethodRequest,
-    { processorCustomerId }: Prepared,
+    { processorCustomerId }: PreparedSetup,
     write: OperationWrite,
   ): Promise<CardSetup> {
     const { customers, processor } = this.#parts;
@@ -73,7 +73,7 @@ export class PaymentMethodCreation
     const customer = await customers.read(parentOf(claim));
     const setup = await this.find(claim);
     if (setup !== null) return setup;
-    // Fails if the processor does not know the customer either, and says so: that is the more useful hint.
+    // Fails if the processor does not know the customer either: that failure tells the caller more.
     await customers.correct(customer);
     throw objectMissing('setup intent');
   }

@@ -79,7 +79,7 @@ export class PaymentMethodService {
     const method = await this.#read(customer, paymentMethodId);
     const { uses, customerDefault } = await this.#readUses(customer);
     const changed = uses.filter((use) => needsDefault(use, method.id));
-    // All calls end before the response, so that none of them overtakes the caller's next request.
+    // All calls end before the response, so that none of them runs after the caller's next request.
     await inLanes(changed, concurrentChangesMax, (use) => this.#setInTurn(customer, method, use));
     if (customerDefault !== method.id) await this.#setOfCustomer(customer, method);
     return { ...method, isDefault: true };
@@ -98,13 +98,13 @@ export class PaymentMethodService {
     if (attempt.outcome !== 'done') throw await this.#explain(attempt, customer, method);
   }
 
-  /** Fails if it belongs to another customer: other customers' payment methods do not exist for this one. */
+  /** Fails with `not_found` if it belongs to another customer. */
   async #read(customer: Customer, paymentMethodId: string): Promise<AttachablePaymentMethod> {
     const { customers, processor } = this.#parts;
     if (!isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
     const method = await processor.paymentMethods.read(paymentMethodId);
     if (method?.processorCustomerId === customer.processorCustomerId) return method;
-    // Fails if the processor has deleted the customer, or if the key belongs to another account.
+    // Fails if the processor has deleted the customer, or if the secret key belongs to another account.
     await customers.correct(customer);
     throw paymentMethodNotFound();
   }
@@ -163,17 +163,19 @@ export class PaymentMethodService {
       processorSubscriptionId,
       paymentMethodId: method.id,
       isPlanned: needsScheduledDefault(use, method.id),
-      // A new key each time, because setting a default twice has the same effect as setting it once.
+      // A new processor key each time, because setting a default twice has the same effect as setting it once.
       idempotencyKey: randomUUID(),
     });
     if (attempt.outcome === 'done') return;
     const failure = await this.#explain(attempt, customer, method);
     // A subscription that has ended since it was listed needs no default.
-    const present = await this.#readUse(customer, processorSubscriptionId);
-    if (present !== undefined && needsDefault(present, method.id)) throw failure;
+    const current = await this.#readUse(customer, processorSubscriptionId);
+    if (current !== undefined && needsDefault(current, method.id)) throw failure;
   }
 
-  /** The failure to report after the processor refused a change. Fails if the customer or payment method is gone. */
+  /**
+   * The failure to report after the processor refused a change. Throws if the customer or the payment method is gone.
+   */
   async #explain(refused: Refused, customer: Customer, method: AttachablePaymentMethod): Promise<Error> {
     await this.#read(customer, method.id);
     return notReached(refused, 'payment method', 'unchanged');

@@ -28,7 +28,8 @@ export function registerCaptureRoutes(app: FastifyInstance, payments: PaymentSer
     scope: 'write',
     operationId: 'capturePayment',
     summary: 'Capture an authorised payment fully or partially',
-    description: 'A payment created with `captureMethod` `manual` is captured once, before `captureBefore`.',
+    description:
+      'For a payment with `captureMethod` `manual`. You can capture it once, before `captureBefore`.',
     body: body(CaptureBody, { amount: 1_500 }),
     response: {
       200: response('The captured payment.', PaymentSchema, {

@@ -14,7 +14,7 @@ interface DisputeMirrorParts extends MirrorParts {
   readonly payments: PaymentMirror;
 }
 
-/** A payment's row stores its newest dispute, so the key of a dispute is the payment intent's. */
+/** A payment's row stores its newest dispute, so the key of a dispute is the key of the payment intent. */
 export class DisputeMirror implements Mirror<DisputeFacts> {
   readonly resource = 'dispute';
   /** For events that do not name the payment intent. */
@@ -43,7 +43,7 @@ export class DisputeMirror implements Mirror<DisputeFacts> {
     // A dispute does not carry Till's id, so only a read shows whether a payment without a row belongs to Till. A resync
     // has already recovered every payment that does.
     const lost = source === 'events' ? rows.unknown.map(keyOf) : [];
-    const inserted = lost.length === 0 ? undefined : { made: [], lost };
+    const inserted = lost.length === 0 ? undefined : { created: [], lost };
     const folding = {
       rows,
       inserted,

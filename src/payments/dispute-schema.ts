@@ -11,7 +11,7 @@ export const DisputeSchema = Type.Object(
     }),
     amount: nullable(
       Type.Integer({
-        description: 'The disputed amount. Null if the dispute is in another currency than the payment.',
+        description: "The disputed amount. Null if the currency of the dispute is not the payment's.",
       }),
     ),
     reason: nullable(Type.String({ description: "The processor's reason, an open set." })),

@@ -27,7 +27,7 @@ export class InvoicePaymentMirror implements Mirror<InvoicePaymentFacts> {
     return `${processorInvoiceId} ${processorPaymentIntentId}`;
   }
 
-  /** The payment has succeeded, unless Till has missed that, or the payment itself. */
+  /** Needs a refresh only if Till has missed the payment, or its success. */
   async apply(tx: Transaction, facts: readonly InvoicePaymentFacts[]): Promise<Applied> {
     const { paymentStore, payments } = this.#parts;
     const rows = await paymentStore.findByKeys(tx, facts.map(payments.keyOf));
@@ -44,7 +44,7 @@ export class InvoicePaymentMirror implements Mirror<InvoicePaymentFacts> {
     const [row] = await paymentStore.findByKeys(database, [key]);
     if (row !== undefined) return payments.refresh(key);
     const charge = await subscriptionCharges.findByInvoice(invoiceKey);
-    const present = charge && (await processor.payments.read(key));
-    return present ? payments.recordMissing(present.payment, charge) : ignoredAll(invoicePayment);
+    const current = charge && (await processor.payments.read(key));
+    return current ? payments.recordMissing(current.payment, charge) : ignoredAll(invoicePayment);
   }
 }

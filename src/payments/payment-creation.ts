@@ -30,18 +30,18 @@ export interface PaymentParts extends MirrorParts {
   readonly customers: CustomerService;
 }
 
-/** A row to insert, and which request it is for. */
+/** A row to insert, and its request. */
 interface NewRow {
   readonly payment: Payment;
   readonly cause: Cause | undefined;
 }
 
 /** What the call to the processor needs. */
-type Prepared = Pick<Customer, 'processorCustomerId'>;
+type PreparedPayment = Pick<Customer, 'processorCustomerId'>;
 
 /** The steps of creating a payment. */
 export class PaymentCreation
-  implements CheckedOperation<NewPaymentRequest, Prepared, PaymentWithSecret, CreatedPayment>
+  implements CheckedOperation<NewPaymentRequest, PreparedPayment, PaymentWithSecret, CreatedPayment>
 {
   readonly name = 'payments.create';
   readonly #parts: PaymentParts;
@@ -61,13 +61,13 @@ export class PaymentCreation
     return customerId;
   }
 
-  prepare({ customerId }: NewPaymentRequest): Promise<Prepared> {
+  prepare({ customerId }: NewPaymentRequest): Promise<PreparedPayment> {
     return this.#parts.customers.read(customerId);
   }
 
   async call(
     { customerId, ...values }: NewPaymentRequest,
-    { processorCustomerId }: Prepared,
+    { processorCustomerId }: PreparedPayment,
     write: OperationWrite,
   ): Promise<PaymentWithSecret> {
     const { customers, processor } = this.#parts;
@@ -86,7 +86,7 @@ export class PaymentCreation
     { customerId }: NewPaymentRequest,
   ): Promise<CreatedPayment | undefined> {
     const { clock, mirror } = this.#parts;
-    // An earlier call made the payment, and it was disputed since. Recording it also reads the dispute.
+    // An earlier call created the payment, and it was disputed since. `record` also reads the dispute.
     if (payment.isDisputed === true) return undefined;
     const inserted = await this.#inserting.add({
       payment: toPayment(id, payment, customerId, clock.now()),
@@ -129,10 +129,10 @@ export class PaymentCreation
     if (payment.intentStatus === 'succeeded' || payment.intentStatus === 'canceled') {
       return { payment, clientSecret: null };
     }
-    const present = await processor.payments.read(payment.processorPaymentIntentId);
-    if (present === null) throw objectMissing('payment');
-    await applyResponse(database, mirror, present.payment, payment);
-    return { payment: await this.#read(id), clientSecret: present.clientSecret };
+    const current = await processor.payments.read(payment.processorPaymentIntentId);
+    if (current === null) throw objectMissing('payment');
+    await applyResponse(database, mirror, current.payment, payment);
+    return { payment: await this.#read(id), clientSecret: current.clientSecret };
   }
 
   async #insertAll(rows: readonly NewRow[]): Promise<readonly (Payment | undefined)[]> {
@@ -140,10 +140,10 @@ export class PaymentCreation
     const payments = rows.map(({ payment }) => payment);
     const inserted = await runWithCauses(
       ([id = '']) => causes.get(id),
-      () => this.#parts.mirror.insertMade(payments),
+      () => this.#parts.mirror.insertCreated(payments),
     );
-    const made = new Map(inserted.map((row) => [row.id, row]));
-    return payments.map(({ id }) => made.get(id));
+    const created = new Map(inserted.map((row) => [row.id, row]));
+    return payments.map(({ id }) => created.get(id));
   }
 
   async #read(id: string): Promise<Payment> {

@@ -27,7 +27,7 @@ import {
   type SubscriptionCharges,
 } from './subscription-charges.ts';
 
-/** A row is normally written within a second of its payment. It is late after a crash or the restore of a backup. */
+/** A row is normally written within a second of its payment. After a crash or a restore it is late. */
 const lateAfterMs = 60_000;
 
 interface PaymentMirrorParts extends MirrorParts {
@@ -40,7 +40,7 @@ interface PaymentMirrorParts extends MirrorParts {
 
 export class PaymentMirror implements Mirror<PaymentFacts> {
   readonly resource = 'payment';
-  /** For events about charges: one attempt to pay. */
+  /** For events about charges. A charge is one attempt to pay. */
   readonly ofCharges: Mirror<ChargeFacts>;
   readonly #parts: PaymentMirrorParts;
 
@@ -62,7 +62,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return this.#apply(tx, facts, source);
   }
 
-  /** Records what subscriptions charged, if it has no row yet. */
+  /** Records payments of subscriptions that have no row yet. */
   recordCharges(tx: Transaction, charges: readonly ChargedPayment[]): Promise<Applied> {
     const byKey = new Map(charges.map(({ facts, charge }) => [this.keyOf(facts), charge]));
     return this.#apply(
@@ -73,7 +73,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     );
   }
 
-  /** Creates the row of a payment without a Till id only if `chargeOf` says what it charges for. */
+  /** Creates the row of a payment without a Till id only if `chargeOf` returns its invoice. */
   async #apply(
     tx: Transaction,
     facts: readonly PaymentFacts[],
@@ -91,15 +91,15 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const take = takePaymentFacts;
     const folding = { rows, inserted, source, keyOf, take, view: paymentView, now, beforeWrite };
     const { applied, written } = await applyToRows(tx, store, folding);
-    const made = inserted?.made ?? [];
+    const created = inserted?.created ?? [];
     const turned = written.filter(({ before, after }) => before.intentStatus !== after.intentStatus);
-    const changed = [...turned.map(({ after }) => after), ...made];
+    const changed = [...turned.map(({ after }) => after), ...created];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
     this.countDisputed(tx, written);
     const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
       processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
-    const late = made.filter(isLate).map(keyOf);
-    // Events do not contain everything that a row stores, and those about earlier charges found no row.
+    const late = created.filter(isLate).map(keyOf);
+    // Events do not contain everything that a row stores, and events about earlier charges found no row.
     const incomplete = [
       ...(source === 'events' ? late : []),
       ...createdWithoutMetadata(source, rows, inserted, keyOf),
@@ -107,14 +107,14 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };
   }
 
-  /** Inserts payments that were just made. Returns those that had no row. */
-  insertMade(rows: readonly Payment[]): Promise<readonly Payment[]> {
+  /** Inserts payments that were just created. Returns those that had no row. */
+  insertCreated(rows: readonly Payment[]): Promise<readonly Payment[]> {
     return this.#parts.database.transaction((tx) => this.#insertRows(tx, rows, { isFirst: true }));
   }
 
   /**
-   * Counts the payments that have succeeded, of those whose status is new. Call it after the commit. What subscriptions
-   * charge is not counted.
+   * Counts succeeded payments, given the payments whose status is new. Payments of subscriptions do not count. Call it
+   * after the commit.
    */
   countSucceeded(payments: readonly Payment[]): void {
     const succeeded = payments.filter(
@@ -169,7 +169,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const { keyOf } = this;
     const rows = await lockRows<Payment, ChargeFacts>(tx, store, facts, keyOf);
     const lost = rows.unknown.filter(({ localId }) => isOurId(localId)).map(keyOf);
-    const inserted = lost.length === 0 ? undefined : { made: [], lost };
+    const inserted = lost.length === 0 ? undefined : { created: [], lost };
     const folding = {
       rows,
       inserted,
@@ -182,12 +182,14 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return (await applyToRows(tx, store, folding)).applied;
   }
 
-  /** Records what an invoice was paid with. A payment made through the API can be attached to an invoice, too. */
+  /**
+   * Records the payment of an invoice. A payment that was created through the API can be attached to an invoice, too.
+   */
   recordMissing(facts: PaymentFacts, charge: SubscriptionCharge): Promise<Applied> {
     return isOurId(facts.localId) ? this.#recover(facts) : this.#record(facts, charge);
   }
 
-  /** Recovers a Till payment whose row was lost. Recovers its customer first, which may be lost too. */
+  /** Recovers a Till payment whose row was lost. Recovers its customer first, if that was lost too. */
   async #recover(facts: PaymentFacts, isDisputed = false): Promise<Applied> {
     const { database, lostCustomers } = this.#parts;
     const { localId, processorCustomerId } = facts;
@@ -200,7 +202,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return { ...applied, late: [key] };
   }
 
-  /** Records the charge of a Till subscription. Charges for other customers cost no read. */
+  /** Records the charge of a Till subscription. Reads nothing for customers that do not belong to Till. */
   async #recoverCharge(facts: PaymentFacts, isDisputed: boolean): Promise<Applied> {
     const { database, customers, subscriptionCharges } = this.#parts;
     const { processorCustomerId } = facts;
@@ -241,12 +243,12 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
       const charge = chargeOf(facts);
       return charge === undefined ? [] : [toChargedPayment(facts, charge, now)];
     });
-    return { made: await this.#insertRows(tx, rows), lost: [] };
+    return { created: await this.#insertRows(tx, rows), lost: [] };
   }
 
   /**
-   * A payment intent with a Till id whose customer has no row is lost. One without a Till id that may be the charge of a
-   * Till subscription is lost too: a refresh finds out what it charges for. Others belong to other applications.
+   * A payment intent with a Till id whose customer has no row is lost. One without a Till id is lost too if it may be
+   * the charge of a Till subscription: a refresh finds its invoice. Others belong to other applications.
    */
   async #insert(
     tx: Transaction,
@@ -274,7 +276,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const isLost = (facts: PaymentFacts) =>
       isOurId(facts.localId) ? ownerOf(facts) === undefined : ownerOf(facts) !== undefined;
     const lost = candidates.filter(isLost);
-    return { made: await this.#insertRows(tx, payments), lost: lost.map(this.keyOf) };
+    return { created: await this.#insertRows(tx, payments), lost: lost.map(this.keyOf) };
   }
 
   #insertRows(

@@ -184,7 +184,7 @@ export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentSer
       source: Type.Optional(
         Type.Enum([...paymentSources], {
           description:
-            '`subscription`: what subscriptions charged. `all`: these and the payments made with `POST /api/v1/payments`. ' +
+            '`subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. ' +
             'Default: only the latter; with `subscriptionId`, all.',
         }),
       ),
@@ -233,7 +233,9 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
   });
 }
 
-/** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */
+/**
+ * The case of the currency, and a default that is sent or left out, make no difference to the identity of a request.
+ */
 function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
   const { customerId, amount, currency, description, paymentMethodId, metadata } = body;
   if (body.offSession && paymentMethodId === undefined)

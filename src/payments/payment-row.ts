@@ -3,7 +3,7 @@ import { firstValuesOfPayment, noInvoice, type Payment, type PaymentFacts } from
 import { derivedId, idTime } from '../platform/id.ts';
 import type { SubscriptionCharge } from './subscription-charges.ts';
 
-/** The id of a charge's row derives from the processor's, so that a lost row gets the same id again. */
+/** The id of the row is derived from the processor's id, so that a lost row gets the same id again. */
 export function toChargedPayment(
   facts: PaymentFacts,
   { customerId, ...link }: SubscriptionCharge,

@@ -60,7 +60,7 @@ export class PaymentService {
     change: PaymentChange,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Payment>> {
-    // Without a key, there is nothing to remember about a change of nothing.
+    // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw paymentNotFound();
@@ -88,7 +88,7 @@ export class PaymentService {
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
     if (payment.processorInvoiceId !== null) throw chargedForInvoice();
     const { processorPaymentIntentId } = payment;
-    // Every request has its own key, because canceling twice has the same effect as canceling once.
+    // Every request has its own processor key, because canceling twice has the same effect as canceling once.
     const attempt = await processor.payments.cancel({
       processorPaymentIntentId,
       idempotencyKey: randomUUID(),

@@ -59,7 +59,7 @@ const otherFilters = {
   status: byText('status'),
 };
 
-/** The payments made through the API. */
+/** The payments that were created through the API. */
 export const paymentList: List<Payment> = {
   table: paymentTable,
   only: 'processor_invoice_id is null',
@@ -77,7 +77,7 @@ const subscriptionFilters = {
   ...otherFilters,
 };
 
-/** What subscriptions charged. */
+/** The payments of subscriptions. */
 export const subscriptionPaymentList: List<Payment> = {
   ...paymentList,
   variant: 'subscription',
@@ -92,7 +92,7 @@ export const allPaymentList: List<Payment> = {
   filters: subscriptionFilters,
 };
 
-/** All payments of a subscription are what it charged. Saying so lets PostgreSQL use the index of those. */
+/** All payments with a subscription are payments of subscriptions. With that condition PostgreSQL uses their index. */
 function listOf({ source, subscriptionId }: FilterValues): List<Payment> {
   if (source === 'subscription') return subscriptionPaymentList;
   if (subscriptionId !== undefined) return { ...subscriptionPaymentList, variant: 'all' };
@@ -176,14 +176,14 @@ export class PaymentStore extends MirrorStore<Payment> {
     return db.query(sql, [chargeId, limit]);
   }
 
-  /** What these subscriptions charged, by the processor's ids. */
+  /** The payments of these subscriptions, by the processor's ids. */
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
     const sql = `select ${columns} from till.payments
       where processor_invoice_id is not null and processor_subscription_id = any($1)`;
     return db.query(sql, [keys], 'find_payments_of_subscriptions');
   }
 
-  /** What was charged for these invoices of these subscriptions. */
+  /** The payments of these invoices of these subscriptions. */
   findOfInvoices(
     db: Queryable,
     subscriptionKeys: readonly string[],

@@ -27,7 +27,7 @@ export function paymentView(payment: Payment) {
   };
 }
 
-/** An amount in another currency would look like one in the payment's. */
+/** The view has no currency of its own for the dispute, so an amount in another currency is not shown. */
 function disputeView({ dispute, currency }: Payment) {
   if (dispute === null) return null;
   const { status, reason, evidenceDueBy } = dispute;

@@ -35,7 +35,7 @@ export interface RefundedPayment {
   readonly refund: Refund;
 }
 
-/** The payment, and the amount reserved for the refund. */
+/** The payment, and the amount that is reserved for the refund. */
 interface Reserved {
   readonly payment: Payment;
   readonly amount: number;
@@ -104,7 +104,8 @@ export class RefundCreation
     const { processorPaymentIntentId } = payment;
     const attempt = await processor.refunds.create({ ...write, processorPaymentIntentId, amount, reason });
     if (attempt.outcome === 'done') return attempt.value;
-    // First, because this fails if the processor does not know the payment. Then a missing refund proves nothing.
+    // First, because this fails if the processor does not know the payment. In that case a missing refund would prove
+    // nothing.
     const corrected = await payments.correct(payment);
     // An earlier call whose response was lost may have created the refund.
     const lookUp = { ...lookUpOf({ mark: write.mark, attemptedAt: clock.now() }), processorPaymentIntentId };

@@ -63,7 +63,8 @@ export class RefundMirror implements Mirror<RefundFacts> {
     const now = clock.now();
     const rows = await lockRows(tx, rowStore, known, keyOf);
     const created = rows.unknown.map((first) => toRefund(first, now));
-    const inserted = created.length === 0 ? undefined : { made: await store.insert(tx, created), lost: [] };
+    const inserted =
+      created.length === 0 ? undefined : { created: await store.insert(tx, created), lost: [] };
     const folding = { rows, inserted, source, keyOf, take: takeRefundFacts, view: refundView, now };
     const { applied } = await applyToRows(tx, rowStore, folding);
     await paymentStore.addUpRefunds(tx, payments, now);
@@ -92,7 +93,7 @@ export class RefundMirror implements Mirror<RefundFacts> {
     return this.#parts.store.findByKeys(db, keys);
   }
 
-  /** Also locks the reservations of the refunds, which do not have the processor's ids yet. */
+  /** Also locks the reservations, which do not have the processor's ids yet. */
   #rowStore(reserved: ReadonlyMap<string, string>): RowStore<Refund> {
     const { store } = this.#parts;
     return {

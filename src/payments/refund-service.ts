@@ -34,7 +34,7 @@ export class RefundService {
     } catch (error) {
       const isExceeded = error instanceof Failure && error.code === 'refund_exceeds_remaining';
       if (!isExceeded || request.amount !== null) throw error;
-      // The request is for the full remaining amount, and the row was stale. The failed attempt has corrected it.
+      // The request is for the full remaining amount, and the row was stale. The failed attempt corrected the row.
       return this.#create(request, key);
     }
   }

@@ -4,14 +4,14 @@ import { isAttempted, type PaymentFacts } from '../model/payment.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 
-/** What a payment intent charges for: an invoice of a Till subscription. */
+/** The invoice of a Till subscription that a payment intent pays. */
 export interface SubscriptionCharge {
   readonly processorInvoiceId: string;
   readonly processorSubscriptionId: string;
   readonly customerId: string;
 }
 
-/** A payment intent, and what it charges for. */
+/** A payment intent, and the invoice that it pays. */
 export interface ChargedPayment {
   readonly facts: PaymentFacts;
   readonly charge: SubscriptionCharge;
@@ -40,8 +40,8 @@ export class SubscriptionCharges {
   }
 
   /**
-   * Usually both rows exist, and nothing is read. A row that is missing may still arrive, or was lost, so it is
-   * refreshed. Invoices of all customers are stored, so one without a customer belongs to another application.
+   * Usually both rows exist, and nothing is read. A missing row may still arrive, or was lost, so it is refreshed. An
+   * invoice whose customer has no row belongs to another application.
    */
   async findByInvoice(processorInvoiceId: string): Promise<SubscriptionCharge | undefined> {
     const { invoices, subscriptions } = this.#parts;
@@ -57,8 +57,8 @@ export class SubscriptionCharges {
 }
 
 /**
- * Whether a payment intent that Till did not create may be the charge of a subscription. Another event reports that it
- * has paid an invoice, so its own success costs no read.
+ * Whether a payment intent that Till did not create may be the charge of a subscription. The event of its success needs
+ * no read, because another event reports that it has paid an invoice.
  */
 export function mayBeCharge(facts: PaymentFacts, source: Source): boolean {
   const { processorInvoiceId, processorCustomerId, status } = facts;

@@ -19,7 +19,7 @@ import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { PlanStore } from './plan-store.ts';
 import { planView } from './plan-view.ts';
 
-/** A product has a few prices. One with hundreds must not use up the calls that the processor allows. */
+/** A product usually has a few prices. A product with hundreds must not use up the rate limit of the processor. */
 const refreshesAtOnce = 4;
 
 interface PlanMirrorParts extends MirrorParts {
@@ -97,13 +97,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     const plans = facts.flatMap((one) =>
       isOurId(one.price.localId) ? (toPlan(one.price.localId, one, now) ?? []) : [],
     );
-    const made = await this.#parts.store.insert(tx, plans);
-    for (const { processorPriceId, processorProductId, productAsOf, priceAsOf } of made)
+    const created = await this.#parts.store.insert(tx, plans);
+    for (const { processorPriceId, processorProductId, productAsOf, priceAsOf } of created)
       tx.late.push(
         { key: processorPriceId, since: priceAsOf },
         { key: processorProductId, since: productAsOf },
       );
-    return made;
+    return created;
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Plan[]> {
@@ -125,7 +125,10 @@ export class PlanMirror implements Mirror<PlanFacts> {
     await this.#parts.store.lock(tx, products.map(productKeyOf), prices.map(priceKeyOf));
   }
 
-  /** A lost plan is not created here: half of it does not make a row, and not every price can be a plan. */
+  /**
+   * Does not create rows of lost plans: a product or a price alone is not enough for a row, and not every price can be
+   * a plan.
+   */
   async #apply<Facts>(
     tx: Transaction,
     store: RowStore<Plan>,
@@ -140,11 +143,13 @@ export class PlanMirror implements Mirror<PlanFacts> {
     return withRecovery(applied, { lost });
   }
 
-  /** A row that another refresh has created meanwhile may be older than these facts. It needs another refresh. */
+  /**
+   * If another refresh has created the row meanwhile, the row may be older than these facts and needs another refresh.
+   */
   async #recoverFrom(facts: PlanFacts, key: string): Promise<Applied> {
     const { database, store } = this.#parts;
-    const made = await database.transaction((tx) => this.record(tx, [facts]));
-    if (made.length > 0) return { ...nothingApplied, changed: [key] };
+    const created = await database.transaction((tx) => this.record(tx, [facts]));
+    if (created.length > 0) return { ...nothingApplied, changed: [key] };
     const rows = await store.findByKeys(database, [facts.price.processorPriceId]);
     return rows.length > 0 ? { ...nothingApplied, unsettled: [key] } : ignoredAll(key);
   }

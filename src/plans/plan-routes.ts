@@ -45,7 +45,7 @@ const Features = Type.Unsafe<PlanFeatures>({
   },
   maxProperties: featuresMax,
   description:
-    `What the plan gives to its subscribers: at most ${featuresMax} booleans, integers and texts of at most ` +
+    `The features that subscribers get: at most ${featuresMax} booleans, integers and texts of at most ` +
     `${featureTextLengthMax} characters. Keys have 1 to ${featureKeyLengthMax} characters, without quotes, backslashes ` +
     'and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others.',
 });
@@ -74,7 +74,7 @@ const CreateBody = Type.Object(
         minimum: 1,
         maximum: intervalCountMax,
         default: 1,
-        description: 'Bill once in this many intervals, at least every three years.',
+        description: 'The number of intervals between two bills. A plan bills at least every three years.',
       }),
     ),
     features: Type.Optional(Features),
@@ -176,7 +176,9 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
   });
 }
 
-/** Requests that differ only in the case of the currency, or in spelling out a default, are the same request. */
+/**
+ * The case of the currency, and a default that is sent or left out, make no difference to the identity of a request.
+ */
 function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
   const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;
   refuseLongPeriod(interval, intervalCount);

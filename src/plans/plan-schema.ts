@@ -14,11 +14,11 @@ export const PlanSchema = component('Plan', {
   amount: Type.Integer({ description: 'In the smallest unit of the currency.' }),
   currency: Type.String(),
   interval: Type.Enum([...planIntervals]),
-  intervalCount: Type.Integer({ description: 'The plan bills once in this many intervals.' }),
+  intervalCount: Type.Integer({ description: 'The number of intervals between two bills.' }),
   features: Type.Unsafe<PlanFeatures>({
     type: 'object',
     additionalProperties: { type: featureTypes },
-    description: 'What the plan gives to its subscribers.',
+    description: 'The features that subscribers get.',
   }),
   group: nullable(Type.String({ description: 'Null if the plan is in no group.' })),
   active: Type.Boolean({ description: 'False if the plan is archived.' }),

@@ -81,7 +81,7 @@ export class PlanService {
     change: PlanChange,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<Plan>> {
-    // Without a key, there is nothing to remember about a change of nothing.
+    // An empty change without an idempotency key needs no claim.
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw planNotFound();
@@ -95,7 +95,7 @@ export class PlanService {
 
   /**
    * The failure to report after a call to the processor about a plan failed. If the processor refused because the price
-   * is archived there, the row is corrected, and the caller learns it.
+   * is archived there, the row is corrected, and the failure says so.
    */
   async explainRefusal(error: unknown, id: string): Promise<unknown> {
     const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;

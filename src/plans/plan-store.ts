@@ -55,7 +55,7 @@ export class PlanStore extends MirrorStore<Plan> {
     );
   }
 
-  /** Newest first. There are no pages, because the spec has none for plans and there are few plans. */
+  /** Newest first. There are few plans, so the list has no pages. */
   list(db: Queryable, activeOnly: boolean): Promise<readonly Plan[]> {
     return db.query(
       `select ${columns} from till.plans where active or not $1 order by created_at desc, id desc`,

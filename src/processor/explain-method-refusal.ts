@@ -3,8 +3,8 @@ import { isPaymentMethodId, paymentMethodNotFound } from '../model/payment-metho
 import type { PaymentMethodCalls } from './port/processor.ts';
 
 /**
- * The failure to report after a charge with a payment method failed: a 404 if the processor refused it and the payment
- * method is not the customer's. The processor's own codes do not tell that apart from other refusals.
+ * The failure to report after a charge with a payment method failed: a 404 if the payment method does not belong to the
+ * customer. The processor's codes do not distinguish this from other refusals.
  */
 export async function explainMethodRefusal(
   paymentMethods: PaymentMethodCalls,
@@ -15,7 +15,7 @@ export async function explainMethodRefusal(
   return (await isMethodOf(paymentMethods, id, processorCustomerId)) ? error : paymentMethodNotFound();
 }
 
-/** Fails if the payment method is not the customer's. For a write that has an effect before the charge. */
+/** Fails if the payment method does not belong to the customer. For a write that has an effect before the charge. */
 export async function requireMethodOf(
   paymentMethods: PaymentMethodCalls,
   id: string,

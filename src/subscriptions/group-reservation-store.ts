@@ -3,7 +3,7 @@ import type { Queryable } from '../platform/postgres.ts';
 interface GroupReservation {
   readonly customerId: string;
   readonly groupName: string;
-  /** The subscription that shall have a plan of the group. */
+  /** The subscription that is about to have a plan of the group. */
   readonly subscriptionId: string;
   readonly claimId: string;
 }
@@ -11,8 +11,8 @@ interface GroupReservation {
 /** All SQL for the reservations of groups. The primary key decides which of several concurrent requests gets a group. */
 export class GroupReservationStore {
   /**
-   * Reserves the group for a customer, unless a claim on another subscription does. Returns the claim that reserves it
-   * then. Claims on one subscription come one after the other, so that only an abandoned one can hold a reservation.
+   * Reserves the group for a customer, unless a claim on another subscription has reserved it. Returns the claim that
+   * has it. Claims on one subscription run one after the other, so another claim on the same subscription is abandoned.
    */
   async reserve(tx: Queryable, reservation: GroupReservation): Promise<string> {
     const { customerId, groupName, subscriptionId, claimId } = reservation;

@@ -3,7 +3,10 @@ import { Failure, isDefiniteRefusal } from '../errors.ts';
 /** The processor's longest code. */
 export const promotionCodeLengthMax = 500;
 
-/** The processor's codes have letters, digits and dashes. Other visible characters may follow; nothing else is looked up. */
+/**
+ * The processor's codes have letters, digits and dashes. It may allow other visible characters later, so these are
+ * looked up too.
+ */
 const promotionCode = /^[!-~]+$/;
 
 /** A malformed code matches no promotion code. */
@@ -12,8 +15,8 @@ export function isPromotionCode(text: string): boolean {
 }
 
 /**
- * The failure to report after the creation of a subscription with a promotion code failed. The processor does not have a
- * code of its own for each reason, so whatever it says about the promotion code, or about its coupon, counts.
+ * The failure to report after the creation of a subscription with a promotion code failed. The processor has no error
+ * code for each reason, so every refusal that is about the promotion code or its coupon counts.
  */
 export function explainCodeRefusal(error: unknown, code: string | undefined): unknown {
   if (code === undefined || !isDefiniteRefusal(error)) return error;

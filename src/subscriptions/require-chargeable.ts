@@ -3,16 +3,16 @@ import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
 import type { Processor } from '../processor/port/processor.ts';
 
 /**
- * Fails if nothing can pay the invoice of a resumption: the subscription would stay paused, with an open invoice. A
- * resumption that bills nothing needs no payment method.
+ * Fails if no payment method can pay the invoice of a resumption: the subscription would stay paused, with an open
+ * invoice. A resumption that bills nothing needs no payment method.
  */
 export async function requireChargeable(
   processor: Processor,
-  present: SubscriptionToPay,
+  current: SubscriptionToPay,
   processorCustomerId: string,
 ): Promise<void> {
-  if (await hasUsableMethod(processor, present, processorCustomerId)) return;
-  const { processorSubscriptionId } = present.subscription;
+  if (await hasUsableMethod(processor, current, processorCustomerId)) return;
+  const { processorSubscriptionId } = current.subscription;
   const attempt = await processor.subscriptionChanges.preview({ processorSubscriptionId, resumes: true });
   const billsNothing = attempt.outcome === 'done' && (attempt.value?.amountDue ?? 0) === 0;
   if (!billsNothing) throw noPaymentMethod();
@@ -27,7 +27,7 @@ async function hasUsableMethod(
   const id = paymentMethodId ?? (await readDefault());
   if (id === null) return false;
   const method = await paymentMethods.read(id);
-  // One that was detached cannot be charged. Older kinds of payment methods cannot be read here.
+  // A detached payment method cannot be charged. Older kinds cannot be read here, so they count as usable.
   return method === null || method.processorCustomerId === processorCustomerId;
 
   async function readDefault(): Promise<string | null> {

@@ -16,7 +16,7 @@ export interface GroupParts {
 export interface Joining {
   readonly customerId: string;
   readonly planId: string;
-  /** Its row, if there is one, does not count. */
+  /** This subscription itself does not count. */
   readonly subscriptionId: string;
   readonly claimId: string;
   readonly admission: Admission;
@@ -26,10 +26,10 @@ export interface Joining {
 type Joined = Omit<Joining, 'claimId' | 'admission'>;
 
 /**
- * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the
- * customer has a live subscription to a plan that is in this group now. The reservation comes before the check: if it
- * had to wait for another claim that just ended, the check sees the subscription which that claim has recorded. A
- * claim that was admitted is not checked again: its plan may have joined a taken group since.
+ * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
+ * subscription to a plan that is in this group now. The reservation comes before the check: if it waited for another
+ * claim, the check sees the subscription that the other claim recorded. A claim that was admitted is not checked again,
+ * because its plan may have joined a taken group since.
  */
 export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
   const { groups, plans } = parts;
@@ -67,7 +67,7 @@ async function findLive(
   const open = await store.listOpenOfCustomer(tx, customerId);
   const others = open.filter(({ id }) => id !== subscriptionId);
   if (others.length === 0) return undefined;
-  // A change that waits counts as if it was made.
+  // A pending change counts as if it had taken effect.
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
     (await plans.findAll(tx, [...new Set(others.flatMap(plansOf))]))

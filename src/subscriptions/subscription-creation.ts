@@ -34,14 +34,17 @@ export interface NewSubscriptionRequest
 
 export interface CreatedSubscription {
   readonly subscription: Subscription;
-  /** The first invoice's secret, passed on to the caller and never stored. Null if there is nothing to confirm. */
+  /**
+   * The client secret of the first invoice. Passed on to the caller and never stored. Null if there is nothing to
+   * confirm.
+   */
   readonly clientSecret: string | null;
-  /** The same for the card of a trial. Null if there is none to save. */
+  /** The client secret to save a card in a trial. Null if there is none to save. */
   readonly setupClientSecret: string | null;
 }
 
 /** What the call to the processor needs. */
-type Prepared = Pick<
+type PreparedSubscription = Pick<
   NewSubscription,
   'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'
 >;
@@ -59,13 +62,19 @@ export interface SubscriptionParts {
 
 /** The steps of creating a subscription. */
 export class SubscriptionCreation
-  implements CheckedOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecrets, CreatedSubscription>
+  implements
+    CheckedOperation<
+      NewSubscriptionRequest,
+      PreparedSubscription,
+      SubscriptionWithSecrets,
+      CreatedSubscription
+    >
 {
   readonly name = 'subscriptions.create';
   readonly #parts: SubscriptionParts;
   readonly #plan: Plan | undefined;
 
-  /** `plan` is that of the request, if it was read already. */
+  /** `plan` is the plan of the request, if it was already read. */
   constructor(parts: SubscriptionParts, plan?: Plan) {
     this.#parts = parts;
     this.#plan = plan;
@@ -75,7 +84,11 @@ export class SubscriptionCreation
     return customerId;
   }
 
-  async prepare({ customerId, planId, promotionCode }: NewSubscriptionRequest): Promise<Prepared> {
+  async prepare({
+    customerId,
+    planId,
+    promotionCode,
+  }: NewSubscriptionRequest): Promise<PreparedSubscription> {
     const { customers, plans } = this.#parts;
     const customer = await customers.read(customerId);
     const { processorPriceId } = activePlan(this.#plan ?? (await plans.find(planId)));
@@ -86,7 +99,7 @@ export class SubscriptionCreation
 
   async call(
     { customerId, planId, promotionCode, ...values }: NewSubscriptionRequest,
-    prepared: Prepared,
+    prepared: PreparedSubscription,
     write: OperationWrite,
   ): Promise<SubscriptionWithSecrets> {
     const { customers, plans, processor } = this.#parts;
@@ -135,16 +148,16 @@ export class SubscriptionCreation
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.#read(id);
     if (hasEnded(subscription.status)) return { subscription, clientSecret: null, setupClientSecret: null };
-    const present = await processor.subscriptions.read(subscription.processorSubscriptionId);
-    if (present === null) throw objectMissing('subscription');
-    await applyResponse(database, mirror, present.subscription, subscription);
-    const { clientSecret, setupClientSecret } = present;
+    const current = await processor.subscriptions.read(subscription.processorSubscriptionId);
+    if (current === null) throw objectMissing('subscription');
+    await applyResponse(database, mirror, current.subscription, subscription);
+    const { clientSecret, setupClientSecret } = current;
     return { subscription: await this.#read(id), clientSecret, setupClientSecret };
   }
 
   /**
-   * A resumed creation may not find the code again, because the call before the crash used it up. It then looks up what
-   * that call created, as for every check that fails.
+   * A resumed creation may not find the code, because the call before the crash used it up. As after every failed
+   * check, the creation then looks up what that call created.
    */
   async #findCode(customer: Customer, code: string): Promise<string> {
     const { customers, processor } = this.#parts;
@@ -172,7 +185,12 @@ export class SubscriptionCreation
 export class GroupedSubscriptionCreation
   extends SubscriptionCreation
   implements
-    CheckedReservingOperation<NewSubscriptionRequest, Prepared, SubscriptionWithSecrets, CreatedSubscription>
+    CheckedReservingOperation<
+      NewSubscriptionRequest,
+      PreparedSubscription,
+      SubscriptionWithSecrets,
+      CreatedSubscription
+    >
 {
   readonly #groupParts: GroupParts;
 

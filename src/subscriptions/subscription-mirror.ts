@@ -50,7 +50,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   readonly changed: Mirror<ChangedSubscriptionFacts>;
   /** For events about a change whose invoice the processor has voided, because it was not paid in time. */
   readonly ofExpiredChanges: Mirror<ChangedSubscriptionFacts>;
-  /** For events about payment methods that can no longer be used. The key is that of the customer. */
+  /** For events about payment methods that can no longer be used. The key is the key of the customer. */
   readonly ofDetachedMethods: Mirror<DetachedMethodFacts>;
   readonly #parts: SubscriptionMirrorParts;
 
@@ -76,8 +76,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   /**
-   * A subscription that Till created is lost if its customer or plan has no row. A refresh recovers them, and also the
-   * plans that a subscription with a row has lost.
+   * A subscription that Till created is lost if its customer or plan has no row. A refresh recovers them. It also
+   * recovers lost plans of a subscription that has a row.
    */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
     const { applied, planIdOf } = await this.#apply(tx, facts, source);
@@ -95,11 +95,11 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const [row] = await store.findByKeys(database, [key]);
     const facts = (await processor.subscriptions.read(key))?.subscription;
     if (facts === undefined) return row === undefined ? ignoredAll(key) : unknownToProcessor;
-    // A subscription without a Till id also belongs to Till if it is one of a Till customer to a Till plan.
+    // A subscription without a Till id belongs to Till if its customer and its plan do.
     const isLost = row === undefined && isOurId(facts.localId);
     if (isLost && !(await this.#recoverCustomer(facts))) return ignoredAll(key);
     await this.#recoverPlans(facts);
-    // Recovery has done what it can, so nothing that is still lost causes another refresh.
+    // Recovery is done, so objects that are still lost do not cause another refresh.
     const { applied } = await database.transaction((tx) => this.#apply(tx, [facts], revisionsOf(key, row)));
     return applied;
   }
@@ -176,7 +176,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     };
   }
 
-  /** What earlier changes left to bill must not be lost with the invoice of the expired one: see decision 0026. */
+  /**
+   * Unbilled amounts of earlier changes must not be lost with the voided invoice of the expired change. See decision
+   * 0026.
+   */
   async #restoreAndRefresh(key: string): Promise<Applied> {
     const applied = await this.refresh(key);
     const [row] = await this.#parts.store.findByKeys(this.#parts.database, [key]);
@@ -200,8 +203,8 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 
   /**
-   * Mirrors a subscription of a Till customer to a Till plan, even if it was created elsewhere. One that was created
-   * elsewhere with several plans is left out: its row would hide all but one of them.
+   * Mirrors a subscription of a Till customer to a Till plan, even if it was created outside Till. A subscription from
+   * outside Till with several plans is left out, because its row would show only one of them.
    */
   async #insert(
     tx: Transaction,
@@ -228,7 +231,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
       subscriptions.map((after) => ({ after })),
     );
     await store.insert(tx, subscriptions);
-    return { made: subscriptions, lost: [] };
+    return { created: subscriptions, lost: [] };
   }
 
   /** Recovers the customer of a lost subscription. False if the subscription does not belong to Till. */
@@ -247,7 +250,7 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
   }
 }
 
-/** Whether it entitles its customer follows from what else it shows. */
+/** `entitled` follows from the other fields, so any value serves to find a change. */
 function view(subscription: Subscription): object {
   return subscriptionView(subscription, false);
 }

@@ -48,7 +48,7 @@ const CreateBody = Type.Object(
         minLength: 1,
         maxLength: promotionCodeLengthMax,
         description:
-          'What the customer entered, in any case. A code that is restricted to this customer comes before one for all ' +
+          'The code that the customer entered, in any case. A code that is restricted to this customer comes before one for all ' +
           'customers.',
       }),
     ),
@@ -161,7 +161,7 @@ function addWrites(
   });
 }
 
-/** Requests that differ only in spelling out a default are the same request. */
+/** A default that is sent or left out makes no difference to the identity of a request. */
 function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequest {
   const { customerId, planId, quantity, trialPeriodDays = 0, paymentMethodId, promotionCode } = body;
   const { trialEndWithoutCard: atTrialEnd, metadata } = body;

@@ -22,7 +22,7 @@ const DiscountSchema = Type.Object(
 const PendingChangeSchema = Type.Object(
   {
     planId: nullable(
-      Type.String({ format: 'uuid', description: 'Null if the new price is not a plan of Till.' }),
+      Type.String({ format: 'uuid', description: 'Null if the new price is not a Till plan.' }),
     ),
     quantity: Type.Integer(),
     at: time('Null if the change waits for the customer to authenticate.'),
@@ -51,10 +51,10 @@ export const SubscriptionSchema = component('Subscription', {
       'processor canceled it.',
   }),
   cancelAt: time('When the subscription will be canceled.'),
-  canceledAt: time('When the cancellation was requested, also if the subscription has not ended yet.'),
+  canceledAt: time('When the cancellation was requested, even if the subscription has not ended yet.'),
   endedAt: time('When the subscription ended.'),
   latestInvoiceId: nullable(
-    Type.String({ format: 'uuid', description: 'Null until the webhook of the invoice.' }),
+    Type.String({ format: 'uuid', description: 'Null until the webhook of the invoice has arrived.' }),
   ),
   defaultPaymentMethodId: nullable(
     Type.String({ description: "The processor's id. Null if the customer's default is used." }),

@@ -81,12 +81,12 @@ export class SubscriptionService {
     };
   }
 
-  /** What a change will cost. Changes nothing. */
+  /** Previews the cost of a change. Changes nothing. */
   async preview(id: string, change: TermsChange): Promise<PreviewedChange> {
     return previewChange(this.#parts, await this.read(id), change);
   }
 
-  /** Pays the invoice that the request names, else the one that decides the status. */
+  /** Pays the invoice in the request, or else the invoice that decides the status. */
   async pay(
     id: string,
     payment: Omit<PaymentRequest, 'subscriptionId'>,
@@ -96,21 +96,21 @@ export class SubscriptionService {
     return this.#parts.idempotency.run(this.paying, { subscriptionId: id, ...payment }, key);
   }
 
-  /** Reads the client secret that is left to confirm, which is never stored. Null if there is none. */
+  /** Reads the client secret, which is never stored. Null if there is nothing to confirm. */
   async readClientSecret(id: string): Promise<string | null> {
     const { processor } = this.#parts;
     const first = await this.#readToPay(id);
     const isDraft = invoiceToPay(first)?.status === 'draft';
     if (isDraft) await this.#finalizeInvoiceToPay(id);
-    const present = isDraft ? await this.#readToPay(id) : first;
-    for (const invoiceId of [invoiceToPay(present)?.processorInvoiceId, present.changeInvoiceId]) {
+    const current = isDraft ? await this.#readToPay(id) : first;
+    for (const invoiceId of [invoiceToPay(current)?.processorInvoiceId, current.changeInvoiceId]) {
       const secret = invoiceId == null ? null : await processor.invoices.readClientSecret(invoiceId);
       if (secret !== null) return secret;
     }
-    return present.setupClientSecret;
+    return current.setupClientSecret;
   }
 
-  /** Makes the invoice that `pay` would pay payable for the customer too. */
+  /** Finalizes the invoice that `pay` would pay, so that the customer can pay it too. */
   #finalizeInvoiceToPay(id: string): Promise<void> {
     const { turns, processor } = this.#parts;
     return turns.run({ subscriptionId: id, claimId: null, goesFirst: false }, async () => {
@@ -123,14 +123,14 @@ export class SubscriptionService {
     });
   }
 
-  /** Reads at the processor what is left to pay, and brings the row up to date with it. */
+  /** Reads what is left to pay from the processor, and updates the row. */
   async #readToPay(id: string): Promise<SubscriptionToPay> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
-    const present = await processor.subscriptions.readToPay(subscription.processorSubscriptionId);
-    if (present === null) throw objectMissing('subscription');
-    await applyResponse(database, mirror, present.subscription, subscription);
-    return present;
+    const current = await processor.subscriptions.readToPay(subscription.processorSubscriptionId);
+    if (current === null) throw objectMissing('subscription');
+    await applyResponse(database, mirror, current.subscription, subscription);
+    return current;
   }
 
   async read(id: string): Promise<Subscription> {
@@ -162,7 +162,10 @@ export class SubscriptionService {
     return corrected;
   }
 
-  /** Runs a write to a subscription in its turn. One that Till does not know has no other writers in Till. */
+  /**
+   * Runs a write to a subscription in its turn. A subscription without a row has no other writers in Till, and needs no
+   * turn.
+   */
   async inTurn<Result>(processorSubscriptionId: string, work: () => Promise<Result>): Promise<Result> {
     const { database, store, turns } = this.#parts;
     const [subscription] = await store.findByKeys(database, [processorSubscriptionId]);

@@ -12,8 +12,8 @@ const latestInvoiceId = `(select invoices.id from till.invoices
   where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id)`;
 
 /**
- * Until when the latest paid invoice pays. It is read from the invoices and not copied into the row, so that the order in
- * which a subscription and its invoices arrive does not matter. Only a subscription that is `past_due` needs it.
+ * The end of the period that the latest paid invoice pays. It is read from the invoices and not copied into the row, so
+ * that a subscription and its invoices can arrive in any order. Only a subscription that is `past_due` needs it.
  */
 export const paidUntil = `case when subscriptions.status = 'past_due' then (
   select invoices.covers_until from till.invoices
@@ -21,7 +21,7 @@ export const paidUntil = `case when subscriptions.status = 'past_due' then (
     and invoices.status = 'paid' and invoices.covers_until is not null
   order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
 
-/** A discount that an invoice has used is shown until that invoice is paid, or cannot be paid any more. */
+/** A used discount is shown until its invoice is paid, or can no longer be paid. */
 const discount = `case when subscriptions.discount->>'usedBy' is null or not exists (select from till.invoices
   where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
     and invoices.status not in ('draft', 'open')) then subscriptions.discount end`;

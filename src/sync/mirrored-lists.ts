@@ -1,5 +1,5 @@
 import type { Mirror } from '../mirrors/mirror.ts';
-import type { Pages, Place } from '../processor/port/pages.ts';
+import type { ListingStart, Pages } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Mirrors } from './mirrors.ts';
 
@@ -9,7 +9,7 @@ export interface MirroredList<Facts> {
   list(filter: ListFilter): Pages<Facts>;
 }
 
-type ListFilter = Place & { readonly processorCustomerId?: string };
+type ListFilter = ListingStart & { readonly processorCustomerId?: string };
 
 /** What a resync compares and an import adopts, in this order: an object comes after those that it depends on. */
 export function mirroredLists(processor: Processor, mirrors: Mirrors) {

@@ -120,7 +120,7 @@ test('401: a response that is ready after its API key was revoked is not shown',
   const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 1_000, currency: 'eur' };
   atStep = (step) => {
-    if (step !== 'answer.before') return undefined;
+    if (step !== 'response.before') return undefined;
     reached.resolve();
     return held.promise;
   };

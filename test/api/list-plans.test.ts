@@ -5,7 +5,7 @@ import { customerList } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
-import { listStatement, type Place, totalMax } from '../../src/mirrors/list-statement.ts';
+import { listStatement, type RowWindow, totalMax } from '../../src/mirrors/list-statement.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
 import { allRefundList } from '../../src/payments/refund-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
@@ -114,7 +114,7 @@ for (const { name, list, selections } of cases) {
       assert.ok(selection !== undefined);
       const row = rows[rowCount / 3];
       const position = { createdAt: 1_767_225_603_000_000n, id: row?.id ?? '', page: 2 };
-      const places: readonly Place[] = [
+      const places: readonly RowWindow[] = [
         { limit, offset: 0 },
         { limit, position },
       ];

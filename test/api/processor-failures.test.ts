@@ -22,7 +22,7 @@ const backend = await startBackend({ after });
 const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
 const { call, control } = till;
 /** Shorter than Till's own, which test/processor/limits.test.ts checks: a test cannot wait for those. */
-const limits = { deadlineMs: 600, tryTimeoutMs: 400 };
+const limits = { deadlineMs: 600, attemptTimeoutMs: 400 };
 /** Only for calls that hang: on a busy machine, others take as long as these limits. */
 const impatient = await startTill({ in: 'process', on: backend, limits, mustNotLogErrors: true });
 

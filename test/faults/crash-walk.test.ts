@@ -38,11 +38,11 @@ const madeBy = new Set([
   'record.row',
   'record.completed',
   'record.after',
-  'answer.before',
+  'response.before',
 ]);
 
 /** What the processor has no part in exists from its commit on. */
-const committedBy = new Set(['record.after', 'answer.before']);
+const committedBy = new Set(['record.after', 'response.before']);
 
 function isMade({ operation }: WalkedCase, crashPoint: string): boolean {
   return (operation.startsWith('event_endpoints.') ? committedBy : madeBy).has(crashPoint);

@@ -204,7 +204,7 @@ const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax
 const impatient = await startTill({
   in: 'process',
   on: backend,
-  limits: { deadlineMs: 350, tryTimeoutMs: 300, retriesMax: 0 },
+  limits: { deadlineMs: 350, attemptTimeoutMs: 300, retriesMax: 0 },
 });
 
 for (const [place, creation] of creationCases.entries()) {

@@ -9,7 +9,7 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 
 /** Retries come at once. The time-outs are never met unless a test means to meet them. */
-const patient: CallLimits = { deadlineMs: 60_000, tryTimeoutMs: 30_000, retriesMax: 2, retryDelayMs: 1 };
+const patient: CallLimits = { deadlineMs: 60_000, attemptTimeoutMs: 30_000, retriesMax: 2, retryDelayMs: 1 };
 
 export interface Adapter {
   readonly processor: Processor;

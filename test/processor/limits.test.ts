@@ -33,7 +33,7 @@ describe('a try has its time', () => {
   ] as const) {
     test(`a server that ${what} ends as a time-out of unknown effect, after the last retry`, async (t) => {
       const server = await startScriptedServer(t, script);
-      const { processor, outcomes } = startAdapter(t, server.url, { limits: { tryTimeoutMs: 250 } });
+      const { processor, outcomes } = startAdapter(t, server.url, { limits: { attemptTimeoutMs: 250 } });
       await assert.rejects(processor.payments.create(newPayment), isFailure('processor_timeout', 'unknown'));
       assert.equal(server.seen.length, 3);
       assert.deepEqual(await outcomes(), { 'payments.create timeout': 1 });
@@ -42,7 +42,9 @@ describe('a try has its time', () => {
 
   test('the deadline leaves no time for a retry that could only time out', async (t) => {
     const server = await startScriptedServer(t, hang);
-    const { processor } = startAdapter(t, server.url, { limits: { deadlineMs: 250, tryTimeoutMs: 5_000 } });
+    const { processor } = startAdapter(t, server.url, {
+      limits: { deadlineMs: 250, attemptTimeoutMs: 5_000 },
+    });
     await assert.rejects(processor.payments.create(newPayment), isFailure('processor_timeout', 'unknown'));
     assert.equal(server.seen.length, 1);
   });

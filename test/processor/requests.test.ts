@@ -259,7 +259,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     ({ subscriptionChanges }) =>
       subscriptionChanges.changeAtPeriodEnd({
         ...{ ...key, isRepeated: false, found: changeable({ schedule: null }), quantity: 1 },
-        ...{ presentPriceId: 'price_1', processorPriceId: 'price_2', interval: 'month', intervalCount: 1 },
+        ...{ currentPriceId: 'price_1', processorPriceId: 'price_2', interval: 'month', intervalCount: 1 },
         startsCycle: false,
       }),
     'POST /v1/subscription_schedules from_subscription=sub_1',

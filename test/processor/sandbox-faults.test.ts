@@ -118,7 +118,7 @@ const writes: readonly Write[] = [
 for (const { operation, prepare, count } of writes) {
   const isDelete = operation === 'customers.delete' || operation === 'subscriptions.cancel';
 
-  async function start(t: TestContext, limits: { tryTimeoutMs?: number; retriesMax?: number } = {}) {
+  async function start(t: TestContext, limits: { attemptTimeoutMs?: number; retriesMax?: number } = {}) {
     const sandboxed = await startSandboxed(t, { limits });
     const work = await prepare(sandboxed);
     return { sandboxed, work };
@@ -141,7 +141,7 @@ for (const { operation, prepare, count } of writes) {
     }
 
     test('a hang is got over by a retry once its time is up', async (t) => {
-      const { sandboxed, work } = await start(t, { tryTimeoutMs: 250 });
+      const { sandboxed, work } = await start(t, { attemptTimeoutMs: 250 });
       await sandboxed.control('faults', { operation, kind: 'hang' });
       await work();
       if (count) assert.equal(await count(sandboxed), 1);

@@ -12,12 +12,12 @@ const allCrashPoints: readonly string[] = Object.keys({
   'record.row': true,
   'record.completed': true,
   'record.after': true,
-  'answer.before': true,
+  'response.before': true,
 } satisfies Record<CrashPoint, true>);
 
 /** For the crash walks. The short form leaves out those that leave the same rows behind as a neighbour. */
 export const walkedPoints = effort<readonly string[]>({
-  short: ['claim.prepared', 'call.before', 'call.after', 'record.completed', 'answer.before'],
+  short: ['claim.prepared', 'call.before', 'call.after', 'record.completed', 'response.before'],
   long: allCrashPoints,
 });
 

@@ -15,7 +15,7 @@ let left = plans.reduce((sum, { requests }) => sum + requests, 0);
 /** Far longer than the last request needs to come to its crash point: the first must not be answered meanwhile. */
 const requestDeadlineMs = 600_000;
 /** Many requests start at once, so that on a busy machine a call takes longer than in production. */
-const callLimits = { deadlineMs: 60_000, tryTimeoutMs: 30_000 };
+const callLimits = { deadlineMs: 60_000, attemptTimeoutMs: 30_000 };
 const never = new Promise<void>(() => {});
 const logger = createLogger('info');
 const urls: string[] = [];

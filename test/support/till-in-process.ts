@@ -29,7 +29,7 @@ import { signWebhook } from './webhook-events.ts';
 /** Retries come at once. No timeout is met, unless a test sets a shorter one. */
 const patientLimits: CallLimits = {
   deadlineMs: 60_000,
-  tryTimeoutMs: 30_000,
+  attemptTimeoutMs: 30_000,
   retriesMax: 2,
   retryDelayMs: 1,
 };

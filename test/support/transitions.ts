@@ -10,7 +10,7 @@ import type { Origin, Verdict } from '../../src/model/transition.ts';
  * - `!` the status that arrives is final: it wins, whatever the times
  * - `.` the row's status is final: it stays
  *
- * A response is the processor's present state, so its time does not matter, and only a final status stays. If the row
+ * A response is the processor's current state, so its time does not matter, and only a final status stays. If the row
  * has moved since the refresh began, either can be newer, and it is refreshed again.
  */
 export type PairRule = '=' | '<' | '!' | '.';
@@ -27,22 +27,22 @@ export const testNow = new Date('2026-02-02T00:00:00Z');
 const outcomes: Readonly<Record<PairRule, Readonly<Record<Origin, Readonly<Record<When, Verdict>>>>>> = {
   '=': {
     event: { older: 'keep', 'same second': 'keep', newer: 'take' },
-    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    current: { older: 'take', 'same second': 'take', newer: 'take' },
     moved: { older: 'keep', 'same second': 'keep', newer: 'take' },
   },
   '<': {
     event: { older: 'keep', 'same second': 'refresh', newer: 'take' },
-    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    current: { older: 'take', 'same second': 'take', newer: 'take' },
     moved: { older: 'refresh', 'same second': 'refresh', newer: 'refresh' },
   },
   '!': {
     event: { older: 'take', 'same second': 'take', newer: 'take' },
-    present: { older: 'take', 'same second': 'take', newer: 'take' },
+    current: { older: 'take', 'same second': 'take', newer: 'take' },
     moved: { older: 'take', 'same second': 'take', newer: 'take' },
   },
   '.': {
     event: { older: 'keep', 'same second': 'keep', newer: 'keep' },
-    present: { older: 'keep', 'same second': 'keep', newer: 'keep' },
+    current: { older: 'keep', 'same second': 'keep', newer: 'keep' },
     moved: { older: 'keep', 'same second': 'keep', newer: 'keep' },
   },
 };
@@ -77,7 +77,7 @@ export function assertTransitions<Status extends string>(
     for (const [index, to] of statuses.entries()) {
       const rule = rules[index];
       assert.ok(rule !== undefined && rule in outcomes);
-      for (const origin of ['event', 'present', 'moved'] as const) {
+      for (const origin of ['event', 'current', 'moved'] as const) {
         for (const [when, second] of Object.entries(seconds)) {
           const what = `${from} → ${to}, ${origin}, ${when}`;
           const asOf = atSecond(second);

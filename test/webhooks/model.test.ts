@@ -18,7 +18,7 @@
  *   a deleted customer's unstarted subscription called canceled   this test (rarely), concurrency
  *   a final status yields to a newer time (`payment.ts`)          permutations; the sandbox's times never lie
  *   the row's time goes back with an answer (`laterOf`)           permutations
- *   an answer is dated by its object's creation (`answer-time`)   this test, answers
+ *   an answer is dated by its object's creation (`response-as-of`)   this test, answers
  *   an answer is applied although the row has moved (`fold.ts`)   concurrency; here the gap is too short to be met
  */
 import assert from 'node:assert/strict';

@@ -3,10 +3,11 @@ import { Failure } from '../../errors.ts';
 import type { Processor } from '../port/processor.ts';
 import { type CompareAccountParts, compareAccount } from './compare-account.ts';
 
-/** Longer than the processor's slowest usual responses; a start must not wait for a processor that hangs. */
+/** Longer than the processor's slowest usual responses. A start must not wait for a processor that hangs. */
 const startWaitMsMax = 5_000;
 /**
- * The delay before the first retry; it doubles with each further one. A processor that restarts is back within seconds.
+ * The delay before the first retry. It doubles with every further one. A processor that restarts is back within
+ * seconds.
  */
 const retryDelayMs = 1_000;
 /** The longest time for which writes are still refused after the processor is back. */
@@ -24,7 +25,7 @@ type State =
 export class AccountGuard {
   readonly #parts: CompareAccountParts;
   readonly #stopping = new AbortController();
-  readonly #firstTry = Promise.withResolvers<void>();
+  readonly #firstAttempt = Promise.withResolvers<void>();
   readonly #comparison = Promise.withResolvers<'same' | 'different'>();
   #state: State = { is: 'undecided', failure: undefined, retryDelayMs };
   #isStarted = false;
@@ -33,7 +34,7 @@ export class AccountGuard {
     this.#parts = parts;
   }
 
-  /** Resolves once the accounts have been compared; never, if the service stops before that. */
+  /** Resolves once the accounts have been compared. Never resolves if the service stops before that. */
   get comparison(): Promise<'same' | 'different'> {
     return this.#comparison.promise;
   }
@@ -42,10 +43,10 @@ export class AccountGuard {
   async start(processor: Processor): Promise<void> {
     const timer = new AbortController();
     const expired = wait(startWaitMsMax, undefined, { signal: timer.signal }).catch(() => {});
-    // After the wait below, nothing awaits the first attempt; its failure is logged.
-    this.#firstTry.promise.catch(() => {});
+    // After the wait below, nothing awaits the first attempt. Its failure is logged.
+    this.#firstAttempt.promise.catch(() => {});
     void this.#compareUntilDecided(processor);
-    await Promise.race([this.#firstTry.promise, expired]).finally(() => timer.abort());
+    await Promise.race([this.#firstAttempt.promise, expired]).finally(() => timer.abort());
     if (this.#state.is === 'different') throw new Error(this.#state.difference);
     this.#isStarted = true;
   }
@@ -61,12 +62,12 @@ export class AccountGuard {
       throw new Failure(
         'processor_misconfigured',
         'PROCESSOR_SECRET_KEY belongs to a different processor account or mode than the database. ' +
-          'Set the right key; the log names both accounts.',
+          'Set a key of the right account. The log names both accounts.',
         { effect: 'none' },
       );
     }
     const { failure } = this.#state;
-    // A key that the processor does not accept is not an outage.
+    // A secret key that the processor does not accept is not an outage.
     if (failure instanceof Failure && failure.code === 'processor_misconfigured') {
       throw new Failure(failure.code, failure.message, { effect: 'none' });
     }
@@ -86,15 +87,15 @@ export class AccountGuard {
         return;
       } catch (failure) {
         if (signal.aborted) return;
-        // A defect, or a database role without privileges: the service should not start with either.
-        if (!(failure instanceof Failure)) this.#firstTry.reject(failure);
+        // A defect, or a database role without privileges. The service should not start with either.
+        if (!(failure instanceof Failure)) this.#firstAttempt.reject(failure);
         this.#state = { is: 'undecided', failure, retryDelayMs: delayMs };
         this.#parts.logger.warn(
           { err: failure, retryDelayMs: delayMs },
           'processor account not verified; processor calls refused',
         );
       } finally {
-        this.#firstTry.resolve();
+        this.#firstAttempt.resolve();
       }
       await wait(delayMs, undefined, { signal }).catch(() => {});
     }

@@ -10,7 +10,7 @@ export class AccountStore {
     return rows[0] && { id: rows[0].account_id, livemode: rows[0].livemode };
   }
 
-  /** Stores the account unless one is stored already; fills in that one's id if it is still unknown. */
+  /** Stores the account, unless one is already stored. Fills in the id of the stored one if it is unknown. */
   async remember(db: Queryable, { id, livemode }: ProcessorAccount): Promise<void> {
     await db.query(
       'insert into till.processor_account (account_id, livemode) values ($1, $2) on conflict do nothing',
@@ -23,7 +23,7 @@ export class AccountStore {
     );
   }
 
-  /** Stores the account in place of any other. */
+  /** Replaces the stored account. */
   async replace(db: Queryable, { id, livemode }: ProcessorAccount): Promise<void> {
     await db.query(
       `insert into till.processor_account (account_id, livemode) values ($1, $2)

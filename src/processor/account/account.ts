@@ -1,6 +1,6 @@
-/** The account of the processor that a key belongs to, and its mode. */
+/** The account that the secret key belongs to, and its mode. */
 export interface ProcessorAccount {
-  /** Null if the key may not read it. */
+  /** Null if the secret key may not read it. */
   readonly id: string | null;
   readonly livemode: boolean;
 }
@@ -15,10 +15,10 @@ export function describeAccount({ id, livemode }: ProcessorAccount): string {
 }
 
 /** A message for the operator, who has to choose. */
-export function describeDifference(remembered: ProcessorAccount, present: ProcessorAccount): string {
+export function describeDifference(remembered: ProcessorAccount, current: ProcessorAccount): string {
   return (
     `this database belongs to the processor account ${describeAccount(remembered)}, ` +
-    `but the processor key belongs to ${describeAccount(present)}. ` +
+    `but the processor key belongs to ${describeAccount(current)}. ` +
     'Set PROCESSOR_SECRET_KEY to a key of the remembered account, use another database, ' +
     'or run "till adopt-account" to accept the new account on purpose.'
   );

@@ -11,9 +11,9 @@ export interface CompareAccountParts {
 }
 
 /**
- * Compares the key's account with the one that the database belongs to, and stores it at first contact. Returns a
- * description of the difference; undefined if there is none. Throws if the processor cannot be reached. `remembers`: false
- * to store nothing.
+ * Compares the account of the secret key with the account that the database belongs to. Stores it if none is stored,
+ * unless `remembers` is false. Returns a description of the difference, or undefined if there is none. Throws if the
+ * processor cannot be reached.
  */
 export async function compareAccount(
   { database, store, logger }: CompareAccountParts,
@@ -22,14 +22,14 @@ export async function compareAccount(
 ): Promise<string | undefined> {
   const { livemode } = processor;
   const before = await store.read(database);
-  // The key shows its mode, so another mode is detected even if the processor cannot be reached.
+  // The secret key contains its mode, so another mode is detected even if the processor cannot be reached.
   if (before !== undefined && before.livemode !== livemode)
     return describeDifference(before, { id: null, livemode });
-  const present = { id: await processor.readAccount(), livemode };
-  if (present.id === null)
+  const current = { id: await processor.readAccount(), livemode };
+  if (current.id === null)
     logger.warn({ livemode }, 'processor account not readable; only the mode compared');
-  if (remembers) await store.remember(database, present);
+  if (remembers) await store.remember(database, current);
   // Read again, because another process may have stored it first.
-  const remembered = (await store.read(database)) ?? present;
-  return isSameAccount(remembered, present) ? undefined : describeDifference(remembered, present);
+  const remembered = (await store.read(database)) ?? current;
+  return isSameAccount(remembered, current) ? undefined : describeDifference(remembered, current);
 }

@@ -1,18 +1,18 @@
 import type { Processor } from '../port/processor.ts';
 import type { WebhookEndpoint } from '../port/webhook-endpoint-calls.ts';
 
-/** The path at which Till takes the processor's events. */
+/** The path at which Till receives the processor's events. */
 export const webhookPath = '/webhooks/processor';
 
 /** How an endpoint differs from what Till needs. */
 export interface EndpointState {
   readonly isEnabled: boolean;
   readonly missingEvents: readonly string[];
-  /** Till stores them and applies none. `*` is one of them. */
+  /** Event types that Till stores and does not apply. `*` is one of them. */
   readonly otherEvents: readonly string[];
   /**
-   * `newest`: the version that Till is written for. `older`: Till knows its shape. `unknown`: Till may not. `unpinned`:
-   * the default version of the account, which a person can change at any time.
+   * `newest`: the version that Till is written for. `older`: Till knows its shape. `unknown`: Till may not know its
+   * shape. `unpinned`: the default version of the account, which can change at any time.
    */
   readonly version: 'newest' | 'older' | 'unknown' | 'unpinned';
 }
@@ -43,7 +43,7 @@ function versionOf(
   return understands(apiVersion) ? 'older' : 'unknown';
 }
 
-/** Whether two addresses reach the same place. */
+/** Whether two URLs are the same address. */
 export function isSameUrl(a: string, b: string): boolean {
   return a === b || (URL.parse(a)?.href ?? a) === (URL.parse(b)?.href ?? b);
 }
@@ -51,15 +51,15 @@ export function isSameUrl(a: string, b: string): boolean {
 interface EndpointsOfUrl {
   /** The endpoint to keep. */
   readonly current: WebhookEndpoint | undefined;
-  /** Those that Till made, or that it made another one for. */
+  /** Endpoints that Till created, or that Till created a replacement for. */
   readonly superseded: readonly WebhookEndpoint[];
-  /** Those that a person made. */
+  /** Endpoints that a person created. */
   readonly foreign: readonly WebhookEndpoint[];
 }
 
 /**
- * Which of the endpoints of one address to keep: the successor of a replaced one, else one that sends events, else the
- * oldest. The choice depends only on the list, so that runs at the same time make the same one.
+ * Chooses which endpoint of an address to keep: the successor of a replaced one, else one that sends events, else the
+ * oldest. The choice depends only on the list, so concurrent runs make the same choice.
  */
 export function chooseEndpoint(endpoints: readonly WebhookEndpoint[]): EndpointsOfUrl {
   const replaced = new Set(endpoints.map(({ replaces }) => replaces));

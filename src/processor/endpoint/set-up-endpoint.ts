@@ -6,11 +6,11 @@ import type { NewWebhookEndpoint, WebhookEndpoint } from '../port/webhook-endpoi
 import { chooseEndpoint, isSameUrl, stateOf } from './endpoint-state.ts';
 
 /**
- * Every creation of a day under one address has a key of its own, in this order. More than a few mean that the endpoint
- * is deleted again and again.
+ * Every creation of a day for one address has its own processor key, numbered in order. More than a few creations mean
+ * that something keeps deleting the endpoint.
  */
 const creationsPerDayMax = 20;
-/** The processor repeats its response under a key for a day. An hour less allows for clocks that differ. */
+/** The processor repeats its response under a processor key for a day. An hour less allows for clock skew. */
 const repeatsForMs = 23 * 60 * 60 * 1_000;
 
 type EndpointProcessor = Pick<
@@ -30,17 +30,17 @@ export interface Setup {
   /** Undefined only in a dry run that would create it. */
   readonly endpoint: WebhookEndpoint | undefined;
   readonly action: 'created' | 'replaced' | 'corrected' | 'unchanged';
-  /** Only once, to the run that created the endpoint or to the one after it, if that one was interrupted. */
+  /** Returned only once: to the run that created the endpoint, or to the next run if that one was interrupted. */
   readonly secret: string | undefined;
-  /** To be deleted once the secret is shown. */
+  /** To delete after the secret is shown. */
   readonly superseded: readonly WebhookEndpoint[];
-  /** Other endpoints with this address, made by a person. */
+  /** Other endpoints with this address, created by a person. */
   readonly foreign: readonly WebhookEndpoint[];
 }
 
 /**
- * Creates the endpoint for the processor's events, or corrects the current one. Any number of runs, at the same time or
- * after an interruption, leave one endpoint.
+ * Creates the endpoint for the processor's events, or corrects the current one. Any number of runs, concurrent or after
+ * an interruption, leave one endpoint.
  */
 export async function setUpEndpoint(
   { processor, clock }: { readonly processor: EndpointProcessor; readonly clock: Clock },
@@ -95,10 +95,11 @@ class SetupRun {
     for (let creation = 1; creation <= creationsPerDayMax; creation += 1) {
       const created = await webhookEndpoints.create(await this.#newEndpoint(replaces, creation));
       const { current, superseded, foreign } = await this.choose();
-      // The response under this key was for an endpoint that was deleted meanwhile.
+      // The response under this processor key was for an endpoint that was deleted meanwhile.
       const known = [...superseded, ...(current === undefined ? [] : [current])];
       if (!known.some(({ id }) => id === created.endpoint.id)) continue;
-      // A run of another release, whose key differs, may have been faster. Its endpoint stays, and this one goes.
+      // A run of another release, with another processor key, may have been faster. Then its endpoint stays, and this
+      // one is deleted.
       const isKept = current?.id === created.endpoint.id;
       const secret = isKept ? await this.#takeSecret(created) : undefined;
       return { endpoint: current, secret, superseded, foreign };
@@ -138,7 +139,7 @@ class SetupRun {
     return isOurs ? created.secret : undefined;
   }
 
-  /** Runs for the same endpoint have the same key, so that only the first of them creates it. */
+  /** Runs for the same endpoint have the same processor key, so that only the first of them creates it. */
   async #newEndpoint(replaces: string | null, creation: number): Promise<NewWebhookEndpoint> {
     const { webhookEndpoints, livemode } = this.#processor;
     const events = [...this.#processor.eventTypes];

@@ -3,15 +3,15 @@ import type { Resource } from '../../model/facts.ts';
 
 /**
  * The result of a change. `wrong_state`: the processor's object is in another state than the mirror, and nothing was
- * done; read it, correct the mirror, then respond. `missing`: the processor says that there is no such object. That
- * alone proves nothing, because a key of another account gets the same response: read the object.
+ * done. Read the object, correct the mirror, then respond. `missing`: the processor does not know the object. That
+ * alone proves nothing, because a secret key of another account gets the same response. Read the object.
  */
 export type Attempt<T> = Done<T> | Refused;
 
 interface Done<T> {
   readonly outcome: 'done';
   readonly value: T;
-  /** The processor repeats its response to an earlier call with the same key, which may be out of date. */
+  /** The processor repeats its response to an earlier call with the same processor key. It may be stale. */
   readonly isReplayed?: true;
 }
 
@@ -26,8 +26,8 @@ export interface Refused {
 type ProcessorObject = Resource | 'payment method' | 'setup intent';
 
 /**
- * The processor does not know an object that Till has a row for. That is never a deletion: most likely the key belongs
- * to another account, so the row must stay as it is.
+ * The processor does not know an object that Till has a row for. That is never a deletion: most likely the secret key
+ * belongs to another account, so the row must stay as it is.
  */
 export function objectMissing(resource: ProcessorObject): Failure {
   return new Failure(
@@ -38,7 +38,7 @@ export function objectMissing(resource: ProcessorObject): Failure {
   );
 }
 
-/** The failure for a write after which the object, read again, is not in the requested state. */
+/** The failure for a write, if a new read shows that the object is not in the requested state. */
 export function notReached(attempt: Attempt<unknown>, resource: ProcessorObject, state: string): Failure {
   if (attempt.outcome === 'done') {
     return new Failure(
@@ -50,7 +50,7 @@ export function notReached(attempt: Attempt<unknown>, resource: ProcessorObject,
   return passOn('processor_rejected', attempt);
 }
 
-/** The failure for a refund of a payment that, read again, has enough left to refund. */
+/** The failure for a refused refund, if a new read shows that enough is left to refund. */
 export function notRefunded(refused: Refused): Failure {
   // The processor checks a state that the mirror does not hold, such as a dispute.
   const isAboutState = refused.outcome === 'wrong_state';

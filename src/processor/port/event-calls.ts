@@ -7,14 +7,14 @@ export interface EventCalls {
    */
   listSince(since: Date, types: readonly string[], cursor?: string | null): AsyncIterable<EventPage>;
   /**
-   * A deleted customer from its deletion event, by either id: without personal data, but with Till's id, which a read
-   * of a deleted customer lacks. Null if the processor no longer has the event (after 30 days).
+   * A deleted customer from its deletion event, by either id. It has no personal data, but it has Till's id, which a
+   * read of a deleted customer does not return. Null if the processor no longer has the event (after 30 days).
    */
   findDeletedCustomer(wanted: {
     readonly processorCustomerId?: string;
     readonly localId?: string;
   }): Promise<CustomerFacts | null>;
-  /** How many events of this time, up to 100, an endpoint has not accepted yet. */
+  /** The number of events of this time span, up to 100, that an endpoint has not accepted yet. */
   countUndelivered(time: { readonly since: Date; readonly until: Date }): Promise<number>;
 }
 
@@ -30,18 +30,21 @@ export interface ProcessorEvent {
   readonly type: string;
   readonly createdAt: Date;
   readonly livemode: boolean;
-  /** The API version of the payload; null if the processor does not say. */
+  /** The API version of the payload. Null if the processor does not show it. */
   readonly apiVersion: string | null;
   /** Null for an object without an id (a preview, a balance), which no mirror holds. */
   readonly objectId: string | null;
-  /** JSON without secrets, and without personal data that no mirror stores. Text, because it is stored as it is. */
+  /** JSON without secrets, and without personal data that no mirror stores. A text, because it is stored unchanged. */
   readonly payload: string;
   /**
-   * What is kept once the person is erased: an event about a customer is read as one without content, and any other says
-   * nothing about metadata. Null if `payload` has no personal data.
+   * The payload that is kept after the customer is erased: an event about a customer has no content, and other events
+   * have no metadata. Null if `payload` has no personal data.
    */
   readonly erasedPayload: string | null;
-  /** The processor's id of the customer to whom the object belongs, if `payload` contains its metadata; null if the object is the customer. */
+  /**
+   * The processor's id of the customer that the object belongs to, if `payload` contains its metadata. Null if the
+   * object is the customer.
+   */
   readonly customerKey: string | null;
 }
 

@@ -39,12 +39,12 @@ export type EventFacts =
 
 /** The call that caused an event. */
 export interface CausingWrite {
-  /** Null if the call had none, such as a deletion. */
+  /** Null if the call had none. Deletions have none. */
   readonly idempotencyKey: string | null;
   readonly objectId: string;
 }
 
-/** What a stored event says. */
+/** The facts of a stored event, and its cause. */
 export type EventContent = EventFacts & {
   /** Null if no call of the processor's API caused it. */
   readonly write: CausingWrite | null;

@@ -1,7 +1,7 @@
 import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
 
-/** A charge that was tried, and did not succeed. */
+/** A charge that was attempted and did not succeed. */
 export interface Declined {
   readonly outcome: 'declined';
   /** The customer must authenticate the payment. */
@@ -13,46 +13,46 @@ export interface Declined {
 
 export interface Paid {
   readonly outcome: 'paid';
-  /** Null if the response is an old one, or does not show the whole invoice. */
+  /** Null if the response is stale, or does not show the whole invoice. */
   readonly invoice: InvoiceFacts | null;
 }
 
-/** The calls of a payment have keys that follow from this key and the invoice. */
+/** The processor keys of a payment are derived from this key and the invoice. */
 export interface NewInvoicePayment {
   readonly processorInvoiceId: string;
-  /** The processor's id. The default one if absent. */
+  /** The processor's id. If absent, the default payment method. */
   readonly paymentMethodId?: string;
   readonly idempotencyKey: string;
 }
 
 export interface InvoicePaymentCalls {
   /**
-   * Makes a draft payable. Another request, or the processor itself, may have done so meanwhile. The processor does not
-   * charge it by itself, neither now nor later.
+   * Makes a draft payable, unless another request or the processor itself already has. The processor does not charge it
+   * by itself, neither now nor later.
    */
   finalize(order: { readonly processorInvoiceId: string; readonly idempotencyKey: string }): Promise<void>;
   /**
-   * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if it is declined.
-   * `processing`: some payment methods take days.
+   * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if the charge
+   * is declined. `processing`: some payment methods take days.
    */
   pay(order: NewInvoicePayment & { readonly isDraft: boolean }): Promise<Paid | 'processing' | Declined>;
   /**
-   * What an earlier payment with this key did, of an invoice that is paid now. Null if there was none. Charges nothing: the
-   * processor repeats its response to the earlier call, or refuses the call if there was none.
+   * The outcome of an earlier payment with this processor key, for an invoice that is paid now. Null if there was none.
+   * Charges nothing: the processor repeats its response to the earlier call, or refuses the call if there was none.
    */
   findPayment(order: NewInvoicePayment): Promise<'paid' | Declined | null>;
-  /** What became of the last try to pay an open invoice. Null if there was none. */
-  findLastTry(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
-  /** With it the customer pays an open invoice. Null if there is nothing to confirm. */
+  /** The outcome of the last attempt to pay an open invoice. Null if there was none. */
+  findLastAttempt(processorInvoiceId: string): Promise<Declined | 'processing' | null>;
+  /** The client secret with which the customer pays an open invoice. Null if there is nothing to confirm. */
   readClientSecret(processorInvoiceId: string): Promise<string | null>;
 }
 
-/** An invoice of a subscription, as far as paying it depends on it. */
+/** The values of an invoice of a subscription that paying it depends on. */
 export interface SubscriptionInvoice {
   readonly processorInvoiceId: string;
-  /** In the processor's words, which may be new ones. */
+  /** The processor's status, an open set. */
   readonly status: string | null;
-  /** Somebody created it by hand. It does not decide the status of the subscription. */
+  /** A person created it by hand. It does not decide the status of the subscription. */
   readonly isOneOff: boolean;
   /** The start of the first period that it bills. Null if it does not show one. */
   readonly billsFrom: Date | null;
@@ -70,8 +70,8 @@ export interface SubscriptionToPay {
   readonly paymentMethodId: string | null;
   /** The invoice of a change that waits for its payment. */
   readonly changeInvoiceId: string | null;
-  /** With it the customer saves a payment method. Null if there is nothing to confirm. */
+  /** The client secret with which the customer saves a payment method. Null if there is nothing to confirm. */
   readonly setupClientSecret: string | null;
-  /** The newest first. Very old ones are left out. */
+  /** Newest first. Very old ones are left out. */
   readonly invoices: readonly SubscriptionInvoice[];
 }

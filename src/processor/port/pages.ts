@@ -1,11 +1,11 @@
-/** One page after another, newest objects first, each page a call with its own deadline. */
+/** The pages of a list, newest objects first. Each page is a call with its own deadline. */
 export type Pages<T> = AsyncIterable<Page<T>>;
 
 export interface Page<T> {
   readonly items: readonly T[];
   /** Objects that cannot be mapped. They are also logged. */
   readonly leftOut: readonly LeftOut[];
-  /** Where another listing with the same filter continues. Null on the last page. */
+  /** Where a later listing with the same filter continues. Null on the last page. */
   readonly next: string | null;
 }
 
@@ -16,9 +16,9 @@ export interface LeftOut {
 }
 
 /**
- * Where a listing starts: after the page that had this `next`; null or absent for the beginning. An object that is created
- * meanwhile comes before it, so the pages after it stay the same.
+ * Where a listing starts: after the page with this `next`, or at the beginning if it is null or absent. New objects
+ * come before it, so the pages after it do not change.
  */
-export interface Place {
+export interface ListingStart {
   readonly after?: string | null;
 }

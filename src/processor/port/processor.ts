@@ -13,21 +13,21 @@ import type { Attempt } from './attempt.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { CausingWrite, EventContent } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
-import type { Pages, Place } from './pages.ts';
+import type { ListingStart, Pages } from './pages.ts';
 import type { CustomerLookUp, LookUp, Marked, RequestMark } from './request-mark.ts';
 import type { SubscriptionChangeCalls } from './subscription-changes.ts';
 import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
 
 /**
  * Everything that Till needs from a payment processor. Every call ends within the deadline of 10 seconds, in one of
- * three ways: with its result; with an `Attempt` that says why the object's state forbids it; or with a `Failure`
- * (`processor_*`, `overloaded`) whose `effect` says whether the call may have taken effect. Lookups, listings and
- * archiving are several calls, each with its own deadline.
+ * three ways: with its result; with an `Attempt` that explains why the object's state forbids the call; or with a
+ * `Failure` (`processor_*`, `overloaded`) whose `effect` says whether the call may have taken effect. Lookups, listings
+ * and archiving are several calls, each with its own deadline.
  */
 export interface Processor {
-  /** The mode of Till's key. Objects and events of the other mode are ignored. */
+  /** The mode of the secret key. Objects and events of the other mode are ignored. */
   readonly livemode: boolean;
-  /** The same for people, who also need to know a sandbox. */
+  /** The mode as people see it. It also distinguishes a sandbox. */
   readonly mode: 'sandbox' | 'test' | 'live';
   /** The types of events that change a mirror. Any other is stored, acknowledged and counted as ignored. */
   readonly eventTypes: ReadonlySet<string>;
@@ -45,17 +45,17 @@ export interface Processor {
   readonly paymentMethods: PaymentMethodCalls;
   readonly events: EventCalls;
   readonly webhookEndpoints: WebhookEndpointCalls;
-  /** The id of the key's account; null if the key is a restricted one that may not read it. */
+  /** The id of the account of the secret key. Null if it is a restricted key that may not read it. */
   readAccount(): Promise<string | null>;
-  /** The time of the processor's clock, to the second. Null if its response has none. */
+  /** The time by the processor's clock, to the second. Null if the response has none. */
   readTime(): Promise<Date | null>;
   /** Whether the bytes are an event that the processor signed. Pure, apart from the secrets. */
   verifyWebhook(body: Uint8Array, signature: string | undefined, now: Date): VerifiedWebhook;
   /** The content of a stored event. Throws `UnmappableError` if no retry can help. */
   readEvent(payload: string): EventContent;
   /**
-   * The request of the API that made a call which caused an event about one of these objects. Undefined unless this
-   * process has sent the call a moment ago.
+   * The API request whose call caused an event about one of these objects. Undefined unless this process sent the call
+   * recently.
    */
   causeOf(write: CausingWrite, ids: readonly string[]): Cause | undefined;
   /** A stored payload as it would be stored today. */
@@ -69,15 +69,15 @@ export interface Processor {
   close(): void;
 }
 
-/** Runs before every call to the processor: throws while it must not be called, or waits until it may be. */
+/** Runs before every call to the processor. Throws while calls are not allowed, or waits until they are. */
 export type BeforeCall = () => void | Promise<void>;
 
 export type { Attempt, Refused } from './attempt.ts';
 
 /**
- * A write, under a key that the caller derives from its own id: the same key with the same values is the same write,
- * however often it is sent. The processor remembers keys, and refusals under them, for 24 hours: where a later attempt
- * is a new request (an update, a cancel, an archive), it needs a new key.
+ * A write under a processor key. The same key with the same values is the same write, even if it is sent several times.
+ * The processor remembers keys, and refusals under them, for 24 hours. If a later attempt is a new request (an update,
+ * a cancel, an archive), it needs a new key.
  */
 interface KeyedWrite {
   readonly idempotencyKey: string;
@@ -91,7 +91,7 @@ interface Creation extends KeyedWrite {
 
 export interface CustomerCalls {
   create(customer: Creation & CustomerValues): Promise<CustomerFacts>;
-  /** `deleted`: the processor knew the customer once; null: it never did. */
+  /** `deleted`: the processor has deleted the customer. Null: it never knew the customer. */
   read(processorCustomerId: string): Promise<CustomerFacts | 'deleted' | null>;
   update(
     change: KeyedWrite & CustomerChange & { readonly processorCustomerId: string },
@@ -102,8 +102,8 @@ export interface CustomerCalls {
    */
   delete(processorCustomerId: string): Promise<Attempt<'deleted'>>;
   find(lookUp: LookUp): Promise<Marked<CustomerFacts> | null>;
-  /** Without deleted customers; `since`: only those created at or after this time. */
-  list(filter?: Place & { readonly since?: Date }): Pages<CustomerFacts>;
+  /** Without deleted customers. `since`: only those created at or after this time. */
+  list(filter?: ListingStart & { readonly since?: Date }): Pages<CustomerFacts>;
 }
 
 export interface CustomerValues {
@@ -118,7 +118,10 @@ export interface PlanCalls {
   /** Creates product and price in one call, so that neither exists alone. */
   create(plan: Creation & PlanValues): Promise<PlanFacts>;
   read(processorPriceId: string): Promise<PlanFacts | null>;
-  /** Archives first the price, which is what a subscription needs, then the product, unless it is to be kept. */
+  /**
+   * Archives the price first, because a subscription needs the price. Then archives the product, unless it is to be
+   * kept.
+   */
   archive(
     plan: KeyedWrite & {
       readonly processorPriceId: string;
@@ -131,7 +134,7 @@ export interface PlanCalls {
     change: KeyedWrite & PlanChange & { readonly processorProductId: string },
   ): Promise<Attempt<ProductFacts>>;
   find(lookUp: LookUp): Promise<Marked<PlanFacts> | null>;
-  list(filter?: Place & { readonly processorProductId?: string }): Pages<PlanFacts>;
+  list(filter?: ListingStart & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
 
 export interface PlanValues {
@@ -146,14 +149,17 @@ export interface PlanValues {
   readonly metadata?: Metadata;
 }
 
-/** The secret is separate from the facts: it is passed on, never stored. Null once nothing is left to confirm. */
+/**
+ * The client secret is separate from the facts, because it is passed on and never stored. Null if nothing is left to
+ * confirm.
+ */
 export interface PaymentWithSecret {
   readonly payment: PaymentFacts;
   readonly clientSecret: string | null;
 }
 
 export interface PaymentCalls {
-  /** A declined off-session charge is no failure: the payment exists, and says why. */
+  /** A declined off-session charge is not a failure: the payment exists, and contains the reason. */
   create(payment: Creation & NewPayment): Promise<PaymentWithSecret>;
   read(processorPaymentIntentId: string): Promise<PaymentWithSecret | null>;
   /** Possible in every state of the payment. */
@@ -163,10 +169,10 @@ export interface PaymentCalls {
   cancel(order: KeyedWrite & { readonly processorPaymentIntentId: string }): Promise<Attempt<PaymentFacts>>;
   /** Captures an authorised payment. The payment carries the mark of the capture, which shows whether it took effect. */
   capture(order: KeyedWrite & NewCapture): Promise<Attempt<PaymentFacts>>;
-  /** The payment, if a capture with this key took effect. */
+  /** The payment, if a capture with this mark took effect. */
   findCapture(lookUp: Omit<NewCapture, 'amount'>): Promise<Marked<PaymentFacts> | null>;
   find(lookUp: CustomerLookUp): Promise<Marked<PaymentWithSecret> | null>;
-  list(filter: Place & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
+  list(filter: ListingStart & { readonly processorCustomerId?: string }): Pages<PaymentFacts>;
 }
 
 export interface NewPayment {
@@ -200,7 +206,7 @@ export interface RefundCalls {
    * All refunds of a payment, whether Till created them or not. Those that cannot be mapped are left out and logged.
    */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly RefundFacts[]>;
-  list(place?: Place): Pages<RefundFacts>;
+  list(place?: ListingStart): Pages<RefundFacts>;
 }
 
 interface NewRefund {
@@ -214,29 +220,31 @@ export interface DisputeCalls {
   read(processorDisputeId: string): Promise<DisputeFacts | null>;
   /** Those that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
-  list(place?: Place): Pages<DisputeFacts>;
+  list(place?: ListingStart): Pages<DisputeFacts>;
 }
 
-/** The first invoice's secret; null where a trial or a free plan leaves nothing to confirm. */
+/** The client secret of the first invoice. Null if a trial or a free plan leaves nothing to confirm. */
 export interface SubscriptionWithSecret {
   readonly subscription: SubscriptionFacts;
   readonly clientSecret: string | null;
 }
 
 export interface SubscriptionWithSecrets extends SubscriptionWithSecret {
-  /** With it the customer saves a payment method. Null unless a trial runs without one. */
+  /** The client secret with which the customer saves a payment method. Null unless a trial runs without one. */
   readonly setupClientSecret: string | null;
 }
 
 export interface SubscriptionCalls {
-  /** A declined first charge is no failure: the subscription exists, and is incomplete. */
+  /** A declined first charge is not a failure: the subscription exists, and is incomplete. */
   create(subscription: Creation & NewSubscription): Promise<SubscriptionWithSecrets>;
   read(processorSubscriptionId: string): Promise<SubscriptionWithSecrets | null>;
-  /** Its invoices, and what else decides what is left to pay. Null if the processor does not know the subscription. */
+  /**
+   * Reads the subscription with everything that decides what is left to pay. Null if the processor does not know it.
+   */
   readToPay(processorSubscriptionId: string): Promise<SubscriptionToPay | null>;
   /**
-   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the present
-   * period goes on, and nothing is billed for it.
+   * Resumes a paused subscription. `now`: a new period begins, and its invoice must be paid. `unchanged`: the current
+   * period continues, and nothing is billed for it.
    */
   resume(
     order: KeyedWrite & { readonly processorSubscriptionId: string; readonly period: 'now' | 'unchanged' },
@@ -250,7 +258,7 @@ export interface SubscriptionCalls {
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
-  list(filter: Place & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+  list(filter: ListingStart & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
 }
 
 export interface NewSubscription {
@@ -260,7 +268,7 @@ export interface NewSubscription {
   readonly quantity?: number;
   /** 0: no trial. */
   readonly trialPeriodDays: number;
-  /** The processor's id of a payment method of the customer. It is charged at once, as if the customer were present. */
+  /** The processor's id of a payment method of the customer. It is charged at once, on session. */
   readonly paymentMethodId?: string;
   /** The processor's id. */
   readonly processorPromotionCodeId?: string;
@@ -277,7 +285,7 @@ export interface PromotionCodeCalls {
   find(entered: { readonly code: string; readonly processorCustomerId: string }): Promise<string | null>;
 }
 
-/** A payment intent with the invoice that it pays, or tries to pay. */
+/** A payment intent, and the invoice that it pays or attempts to pay. */
 export interface PaymentOfInvoice {
   readonly processorInvoiceId: string;
   readonly payment: PaymentFacts;
@@ -285,34 +293,34 @@ export interface PaymentOfInvoice {
 
 export interface InvoiceCalls extends InvoicePaymentCalls {
   read(processorInvoiceId: string): Promise<InvoiceFacts | null>;
-  /** The id of the invoice that a payment intent pays, or tries to pay. Null if there is none. */
+  /** The id of the invoice that a payment intent pays or attempts to pay. Null if there is none. */
   findOfPayment(processorPaymentIntentId: string): Promise<string | null>;
   list(
-    filter: Place & {
+    filter: ListingStart & {
       readonly processorCustomerId?: string;
       readonly processorSubscriptionId?: string;
     },
   ): Pages<InvoiceFacts>;
-  /** The payment intents that pay invoices, or try to. Money that was not paid through a payment intent is left out. */
-  listPayments(place?: Place): Pages<PaymentOfInvoice>;
+  /** The payment intents that pay or attempt to pay invoices. Other ways to pay are left out. */
+  listPayments(place?: ListingStart): Pages<PaymentOfInvoice>;
 }
 
 export interface PaymentMethodCalls {
   /** Prepares to save a payment method, which the frontend then confirms. Nothing is charged. */
   setUp(setup: Creation & { readonly processorCustomerId: string }): Promise<CardSetup>;
   findSetup(lookUp: CustomerLookUp): Promise<Marked<CardSetup> | null>;
-  /** Those attached to the customer, newest first. Those that cannot be mapped are left out and logged. */
+  /** The payment methods of the customer, newest first. Those that cannot be mapped are left out and logged. */
   list(processorCustomerId: string): Promise<readonly AttachablePaymentMethod[]>;
-  /** Of any customer, or of none. */
+  /** Reads a payment method of any customer, or of none. */
   read(paymentMethodId: string): Promise<AttachablePaymentMethod | null>;
   /** The customer's default. `unknown`: the customer is deleted, or the processor never knew it. */
   readDefault(processorCustomerId: string): Promise<{ readonly paymentMethodId: string | null } | 'unknown'>;
-  /** The payment methods of all the customer's subscriptions, also of ended ones. */
+  /** The payment methods of all subscriptions of the customer, including ended ones. */
   listUses(processorCustomerId: string): Promise<readonly PaymentMethodUse[]>;
   setDefault(
     order: KeyedWrite & { readonly processorCustomerId: string; readonly paymentMethodId: string },
   ): Promise<Attempt<null>>;
-  /** `isPlanned`: also of everything that is planned for the subscription. */
+  /** `isPlanned`: also sets it for everything that is planned for the subscription. */
   setDefaultOfSubscription(
     order: KeyedWrite & {
       readonly processorSubscriptionId: string;

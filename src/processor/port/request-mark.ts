@@ -1,9 +1,9 @@
 /**
- * What an object carries in its metadata of the request that created it. Both are digests: they reveal neither the
- * caller's idempotency key nor the request.
+ * The mark of a request, which the object that it created carries in its metadata. Both values are digests: they reveal
+ * neither the idempotency key nor the request.
  */
 export interface RequestMark {
-  /** The same for every request with the same idempotency key, whatever Till has lost. */
+  /** The same for every request with the same idempotency key, even if Till has lost its claim. */
   readonly key: string;
   /** The same for every request with the same values. */
   readonly request: string;
@@ -23,11 +23,11 @@ export interface Marked<T> {
  */
 export interface LookUp {
   readonly mark: RequestMark;
-  /** The earliest time at which it can have been created, by the local clock. The lookup allows for clock skew. */
+  /** The earliest possible creation time, by the local clock. The lookup allows for clock skew. */
   readonly since: Date;
 }
 
-/** The same among the objects of one customer. */
+/** A lookup among the objects of one customer. */
 export interface CustomerLookUp extends LookUp {
   readonly processorCustomerId: string;
 }

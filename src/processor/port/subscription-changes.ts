@@ -4,57 +4,68 @@ import type { Attempt } from './attempt.ts';
 import type { Declined } from './invoice-payment.ts';
 
 /**
- * The calls that change what a subscription has. A change may take several calls to the processor. Each step depends on
- * what the processor shows, so that an order that is repeated goes on where the first one stopped.
+ * The calls that change a subscription. A change may take several calls to the processor. Each step depends on the
+ * state that the processor shows, so a repeated order continues where the first one stopped.
  */
 export interface SubscriptionChangeCalls {
   /** Fails if the processor does not know the subscription. */
   read(processorSubscriptionId: string): Promise<ChangeableSubscription>;
   /**
-   * Changes an item now, and gives the subscription the marks with the change. A change that is billed and not paid at once
-   * waits for its payment, and the subscription stays as it is. A change that is declined is dropped.
+   * Changes an item now, and sets the marks together with the change. A change that is billed but not paid at once
+   * waits for its payment, and the subscription stays as it is. A declined change is dropped.
    */
   changeNow(
     order: ChangeOrder & ItemChange & { readonly changeMarks: readonly string[] },
   ): Promise<ChangeResult>;
-  /** What became of the charge of the change that waits for its payment. */
+  /** Settles the charge of the change that waits for its payment. */
   settleWaitingChange(order: ChangeOrder): Promise<ChangeResult>;
-  /** Plans a change for the end of the period, instead of any other. */
+  /** Plans a change for the end of the period. It replaces any other planned change. */
   changeAtPeriodEnd(order: ChangeOrder & PlannedChange): Promise<SubscriptionFacts>;
-  /** Changes the end of the subscription or its payment method, and metadata with them. An end drops the pending change. */
+  /**
+   * Changes the end of the subscription or its payment method, and the metadata. Setting an end drops the pending
+   * change.
+   */
   changeSettings(order: ChangeOrder & { readonly change: SubscriptionSettings }): Promise<SubscriptionFacts>;
-  /** Drops the change that waits for its payment, and with `all` also what is planned. The subscription after that. */
+  /**
+   * Drops the change that waits for its payment, and with `all` also planned changes. Returns the subscription after
+   * that.
+   */
   dropPendingChange(
     order: ChangeOrder & { readonly which: 'unpaid' | 'all' },
   ): Promise<ChangeableSubscription>;
-  /** Completes what an abandoned change has begun: drops it if it was declined, and restores what it would have billed. */
+  /**
+   * Completes an abandoned change: drops it if it was declined, and restores the unbilled amounts of earlier changes.
+   */
   settleAbandonedChange(order: {
     readonly processorSubscriptionId: string;
     readonly idempotencyKey: string;
   }): Promise<ChangeableSubscription>;
-  /** What earlier changes left to bill is billed with the next invoice, even if a dropped change was to bill it. */
+  /**
+   * Makes sure that the next invoice bills the unbilled amounts of earlier changes, even if a dropped change would have
+   * billed them.
+   */
   restoreUnbilled(processorSubscriptionId: string): Promise<void>;
-  /** Null if there will be no such invoice, because the subscription ends before. */
+  /** Null if no invoice will follow, because the subscription ends first. */
   preview(change: ItemChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }
 
-/** A subscription as a change needs it: with the processor's own ids of its parts. */
+/** A subscription with the processor's ids of its parts, which a change needs. */
 export interface ChangeableSubscription {
   readonly subscription: SubscriptionFacts;
   /** The mirror stores `paused` as `unpaid`. */
   readonly isPaused: boolean;
   readonly currency: string;
-  /** In the order of the items of the facts. */
+  /** In the same order as the items of the facts. */
   readonly items: readonly [ChangeableItem, ...ChangeableItem[]];
   /** The invoice of a change that waits for its payment. */
   readonly changeInvoiceId: string | null;
-  /** The processor's id of what plans later periods. Null if nothing does. */
+  /** The processor's id of the object that plans later periods. Null if there is none. */
   readonly processorPlanningId: string | null;
-  /** The marks of its newest changes, the newest first. */
+  /** The marks of its newest changes, newest first. */
   readonly changeMarks: readonly string[];
   /** The marks that it gets when the change that waits is paid. */
   readonly waitingMarks: readonly string[];
-  /** Another text if anything is different on which the steps of a change depend. */
+  /** Differs if anything differs that the steps of a change depend on. */
   readonly state: string;
 }
 
@@ -62,17 +73,17 @@ export interface ChangeableItem {
   readonly processorItemId: string;
   readonly processorPriceId: string;
   readonly quantity: number;
-  /** Of its price, such as `1 month`. Two prices that bill as often have equal texts. */
+  /** The interval of the price, such as `1 month`. Equal intervals have equal texts. */
   readonly interval: string;
   /** Null if the price is not one whole amount. */
   readonly unitAmount: number | null;
 }
 
-/** A change of the subscription as it was read. The calls of the order have keys that follow from its key. */
+/** A change of the subscription as it was read. The processor keys of its calls are derived from this key. */
 export interface ChangeOrder {
   readonly found: ChangeableSubscription;
   readonly idempotencyKey: string;
-  /** An earlier call may have used the key. */
+  /** An earlier call may have used this key. */
   readonly isRepeated: boolean;
 }
 
@@ -90,22 +101,24 @@ export interface ItemChange {
 
 export interface PlannedChange {
   /** The price of the item to change. */
-  readonly presentPriceId: string;
+  readonly currentPriceId: string;
   readonly processorPriceId: string;
   readonly quantity: number;
-  /** Of the new price. */
+  /** The interval of the new price. */
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   /** Whether the change starts a new billing cycle. */
   readonly startsCycle: boolean;
 }
 
-/** One of both settings, with metadata if that changes too. */
+/** One of the two settings, with metadata if that changes too. */
 export type SubscriptionSettings = Omit<SubscriptionChange, 'cancelAt'>;
 
 export interface ChangeResult {
   readonly facts: SubscriptionFacts;
-  /** With it the customer confirms the payment of the change. Null if there is nothing to confirm. */
+  /**
+   * The client secret with which the customer confirms the payment of the change. Null if there is nothing to confirm.
+   */
   readonly clientSecret: string | null;
   /** The change was billed and declined, and the subscription stays as it was. */
   readonly declined: Declined | null;
@@ -120,9 +133,9 @@ export interface Resumption {
 /** The invoice that will contain a change. */
 export interface ChangePreview {
   readonly amountDue: number;
-  /** When the change would be made. Null if the processor does not say. */
+  /** When the change would take effect. Null if the processor does not show it. */
   readonly prorationDate: Date | null;
-  /** The processor's present time. */
+  /** The processor's current time. */
   readonly now: Date;
   readonly lines: readonly PreviewLine[];
 }

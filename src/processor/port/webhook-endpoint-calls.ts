@@ -10,9 +10,9 @@ export interface WebhookEndpoint {
   /** The API version of the payloads. Null: the default version of the account, which can change. */
   readonly apiVersion: string | null;
   readonly createdAt: Date;
-  /** The idempotency key under which Till created it. Null if a person did. */
+  /** The processor key under which Till created it. Null if a person created it. */
   readonly setupKey: string | null;
-  /** The endpoint in whose place Till created it. */
+  /** The id of the endpoint that it replaces. */
   readonly replaces: string | null;
   /** Whether a run of Till has taken the secret to show it. */
   readonly isSecretTaken: boolean;
@@ -25,13 +25,15 @@ export interface NewWebhookEndpoint {
   readonly replaces: string | null;
 }
 
-/** Used by the command line only: the service itself changes no endpoint. */
+/** Used only by the command line. The service itself changes no endpoint. */
 export interface WebhookEndpointCalls {
-  /** The API version of the endpoints that `create` makes. */
+  /** The API version of the endpoints that `create` creates. */
   readonly apiVersion: string;
   /** All endpoints that receive the events of this account, newest first. */
   list(): Promise<readonly WebhookEndpoint[]>;
-  /** The secret is shown only here. The same key returns the same endpoint, with its secret, for a day. */
+  /**
+   * Only this call returns the secret. The same processor key returns the same endpoint, with its secret, for a day.
+   */
   create(
     endpoint: NewWebhookEndpoint,
   ): Promise<{ readonly endpoint: WebhookEndpoint; readonly secret: string }>;

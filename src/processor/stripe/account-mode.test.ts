@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accountModeOf } from './account-mode.ts';
 
-test('the key and the address show the mode, and where the dashboard of its objects is', () => {
+test('the secret key and the address determine the mode and the dashboard', () => {
   const real = new URL('https://api.stripe.com');
   const elsewhere = new URL('http://127.0.0.1:12111');
   const [live, test] = ['https://dashboard.stripe.com', 'https://dashboard.stripe.com/test'];

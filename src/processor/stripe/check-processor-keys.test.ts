@@ -7,7 +7,7 @@ const sandbox = new URL('http://127.0.0.1:3001');
 for (const [what, secretKey, apiBase, nodeEnv, warnings] of [
   ['a live key in production', 'sk_live_1', publicApiBase, 'production', []],
   ['a restricted live key in production', 'rk_live_1', publicApiBase, 'production', []],
-  ['a test key at home', 'sk_test_1', publicApiBase, undefined, []],
+  ['a test key outside production', 'sk_test_1', publicApiBase, undefined, []],
   ['a test key with the sandbox', 'sk_test_1', sandbox, 'development', []],
   [
     'a live key elsewhere',

@@ -14,7 +14,7 @@ interface ProcessorKeyWarning {
   readonly host?: string;
 }
 
-/** Warns about a key and an address that do not belong together. No warning stops the service. */
+/** Warns about a secret key and an address that do not fit together. The service still starts. */
 export function checkProcessorKeys(settings: ProcessorKeySettings): readonly ProcessorKeyWarning[] {
   const { secretKey, apiBase, nodeEnv } = settings;
   const { host } = apiBase;
@@ -45,8 +45,8 @@ export function checkProcessorKeys(settings: ProcessorKeySettings): readonly Pro
 }
 
 /**
- * Whether a sandbox can be at this address. It takes only test keys, and production has none. Nothing that only a
- * sandbox understands is sent elsewhere.
+ * Whether there may be a sandbox at this address. A sandbox accepts only test keys, and is never used in production.
+ * Requests that only a sandbox understands are sent nowhere else.
  */
 export function mayBeSandbox({ secretKey, apiBase, nodeEnv }: ProcessorKeySettings): boolean {
   return !isLiveKey(secretKey) && apiBase.host !== publicApiBase.host && nodeEnv !== 'production';
@@ -57,7 +57,7 @@ export function isRestrictedKey(secretKey: string): boolean {
   return secretKey.startsWith('rk_');
 }
 
-/** Secret and restricted keys show their mode in their prefix. */
+/** The prefix of secret and restricted keys contains their mode. */
 export function isLiveKey(secretKey: string): boolean {
   return /^(?:sk|rk)_live_/.test(secretKey);
 }

@@ -3,10 +3,10 @@ import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
-/** The methods of the client that change nothing. All others need the permission to write. */
+/** The methods of the client that only read. All others need the permission to write. */
 const reads = ['createPreview', 'list', 'listLineItems', 'retrieve', 'retrieveCurrent'];
 
-/** The resource of a field that is expanded. The processor requires its permission too. */
+/** The resources of expanded fields. The processor requires their permissions too. */
 const expanded: Readonly<Record<string, string>> = {
   coupon: 'coupons',
   latest_charge: 'charges',

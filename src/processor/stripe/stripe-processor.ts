@@ -32,7 +32,7 @@ import { SentWrites } from './wire/sent-writes.ts';
 
 interface StripeProcessorOptions {
   readonly secretKey: string;
-  /** Scheme, host and port. The wire API has a fixed path, so a URL with a path is refused. */
+  /** Scheme, host and port. A URL with a path is refused, because the wire API has a fixed path. */
   readonly apiBase: URL;
   readonly webhookSecrets: readonly string[];
   readonly maxInFlight: number;
@@ -61,7 +61,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
       port: address.port,
       protocol: address.protocol,
       httpClient: createHttpClient(agent, sent),
-      // Till retries by itself, under one deadline.
+      // Till retries calls itself, under one deadline.
       maxNetworkRetries: 0,
       telemetry: false,
     }),

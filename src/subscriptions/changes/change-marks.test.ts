@@ -10,7 +10,7 @@ function request(key: string, { values = 'f', atMs = Date.UTC(2026, 0, 2) } = {}
   return { id: newId(new Date(atMs)), mark: { key: digest(key), request: digest(values) } };
 }
 
-test('a change is recognised by its marks, also after other changes', () => {
+test('a change is recognised by its marks, even after other changes', () => {
   const marks = ['b', 'c', 'd'].reduce<readonly string[]>(
     (earlier, key) => withChangeMark(earlier, request(key)),
     withChangeMark([], request('a')),
@@ -19,21 +19,21 @@ test('a change is recognised by its marks, also after other changes', () => {
   assert.equal(hasChangeMark(marks, request('e')), false);
 });
 
-test('another request with the same key is refused', () => {
+test('another request with the same idempotency key is refused', () => {
   const marks = withChangeMark([], request('a'));
   assert.throws(() => hasChangeMark(marks, request('a', { values: 'e' })), {
     code: 'idempotency_key_reused',
   });
 });
 
-test('a key that is used again after a day is a new one', () => {
+test('an idempotency key that is used again after a day counts as a new one', () => {
   const atMs = Date.UTC(2026, 0, 2);
   const marks = withChangeMark([], request('a', { atMs }));
   assert.equal(hasChangeMark(marks, request('a', { atMs: atMs + 24 * hourMs })), true);
   assert.equal(hasChangeMark(marks, request('a', { atMs: atMs + 25 * hourMs, values: 'e' })), false);
 });
 
-test('the marks fit a value of metadata, and what is not a mark does no harm', () => {
+test('the marks fit a metadata value, and other texts are ignored', () => {
   let marks: readonly string[] = ['edited by hand', ''];
   for (let changes = 0; changes < 100; changes += 1) marks = withChangeMark(marks, request('a'));
   assert.ok(marks.join(' ').length <= 500);

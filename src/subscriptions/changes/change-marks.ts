@@ -5,20 +5,26 @@ import { idTime } from '../../platform/id.ts';
 
 type Marking = Pick<OperationWrite, 'id' | 'mark'>;
 
-/** Fifteen of 30 characters fit the 500 of a metadata value. More than a subscription changes in a day. */
+/**
+ * Fifteen marks of 30 characters fit into the 500 of a metadata value. A subscription rarely changes more often in a
+ * day.
+ */
 const marksMax = 15;
 const hourMs = 3_600_000;
 
 /**
  * The marks of the changes of a subscription, after the change of this request. A subscription carries the marks of its
- * newest changes. If the claim of a change is lost, they show that it was made, even after other changes. Marks have the
- * hour of their request, so that a key that is used again after a day is a new one. A repeated call has the same.
+ * newest changes. If the claim of a change is lost, its mark shows that the change took effect, even after other
+ * changes. A mark contains the hour of its request, so that an idempotency key that is used again after a day counts as
+ * a new one. A repeated call has the same mark.
  */
 export function withChangeMark(marks: readonly string[], write: Marking): readonly string[] {
   return [changeMark(write), ...marks].slice(0, marksMax);
 }
 
-/** Whether the marks show a change of this request. Fails if a different request with the same key made it. */
+/**
+ * Whether the marks show a change of this request. Fails if it was a different request with the same idempotency key.
+ */
 export function hasChangeMark(marks: readonly string[], { id, mark }: Marking): boolean {
   const [ownKey, ownRequest] = changeMark({ id, mark }).split('.');
   const found = marks.map((one) => one.split('.')).find(([key]) => key === ownKey);
@@ -29,7 +35,7 @@ export function hasChangeMark(marks: readonly string[], { id, mark }: Marking): 
   return true;
 }
 
-/** Few of the digits of a mark are enough to tell the changes of one subscription apart. */
+/** A few digits of each digest are enough to tell the changes of one subscription apart. */
 function changeMark({ id, mark }: Marking): string {
   return `${mark.key.slice(0, 16)}.${mark.request.slice(0, 8)}.${hourOf(id).toString(36)}`;
 }

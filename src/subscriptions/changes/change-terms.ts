@@ -13,26 +13,23 @@ import type { TermsChange, WantedTerms } from './subscription-patch.ts';
 export interface ChangePlans {
   readonly subscription: Subscription;
   /** The plan that the row has. */
-  readonly present: Plan;
-  /** The plan that the subscription shall get. Null if it stays. */
+  readonly currentPlan: Plan;
+  /** The requested plan. Null if the plan does not change. */
   readonly wanted: Plan | null;
 }
 
-/** The item to change, and what it shall be. */
-export interface Target {
+/** The item to change, and its values after the change. */
+export interface ChangeTarget {
   readonly item: ChangeableItem;
   readonly processorPriceId: string;
   readonly quantity: number;
   /** The subscription has this plan and quantity already. */
-  readonly isPresent: boolean;
+  readonly isUnchanged: boolean;
   /** The wanted plan bills in another interval. */
   readonly isOtherInterval: boolean;
   /** Another interval, or from free to paid. */
   readonly changesPeriod: boolean;
-  /**
-   * The new plan's period starts with the change. Depending on the subscription's billing mode the processor would not do
-   * so by itself.
-   */
+  /** A new period starts with the change. In some billing modes the processor does not start one by itself. */
   readonly startsPeriod: boolean;
   /** A period costs less than before, or the processor does not show what it costs now. */
   readonly isCheaper: boolean;
@@ -45,19 +42,19 @@ export async function plansOfChange(
   { planId }: WantedTerms,
 ): Promise<ChangePlans> {
   if (hasEnded(subscription.status)) throw subscriptionEnded();
-  const present = await plans.read(subscription.planId);
-  if (planId === undefined) return { subscription, present, wanted: null };
+  const currentPlan = await plans.read(subscription.planId);
+  if (planId === undefined) return { subscription, currentPlan, wanted: null };
   // A subscription keeps a plan that was archived since.
-  const wanted = planId === present.id ? present : await plans.requireActive(planId);
-  return { subscription, present, wanted };
+  const wanted = planId === currentPlan.id ? currentPlan : await plans.requireActive(planId);
+  return { subscription, currentPlan, wanted };
 }
 
-/** What the change makes of the subscription as the processor shows it. Fails if its state forbids the change. */
+/** What the change does to the processor's subscription. Fails if its state forbids the change. */
 export function targetOf(
   found: ChangeableSubscription,
   { quantity: wantedQuantity }: WantedTerms,
-  { present, wanted }: ChangePlans,
-): Target {
+  { currentPlan, wanted }: ChangePlans,
+): ChangeTarget {
   const { status } = found.subscription;
   refuseChangeIn(status);
   if (wanted !== null && wanted.currency !== found.currency)
@@ -66,7 +63,7 @@ export function targetOf(
       `The subscription is billed in ${found.currency}, and the plan in ${wanted.currency}. Choose a plan in the ` +
         'same currency.',
     );
-  const item = itemOf(found, present);
+  const item = itemOf(found, currentPlan);
   const quantity = wantedQuantity ?? item.quantity;
   const processorPriceId = wanted?.processorPriceId ?? item.processorPriceId;
   const { unitAmount } = item;
@@ -77,19 +74,19 @@ export function targetOf(
     item,
     processorPriceId,
     quantity,
-    isPresent: processorPriceId === item.processorPriceId && quantity === item.quantity,
+    isUnchanged: processorPriceId === item.processorPriceId && quantity === item.quantity,
     isOtherInterval,
     changesPeriod,
-    // A trial has no paid period that could start: its plan counts from the end of the trial. Nothing starts in a pause.
+    // In a trial, the new plan is billed from the end of the trial, so no period starts. None starts in a pause either.
     startsPeriod: changesPeriod && status !== 'trialing' && !found.isPaused,
     isCheaper: unitAmount === null || (wanted?.amount ?? unitAmount) * quantity < unitAmount * item.quantity,
   };
 }
 
-/** The change of the item that the processor makes or previews. */
+/** The change of the item, for the change itself or its preview. */
 export function itemChange(
   change: TermsChange,
-  { item, processorPriceId, startsPeriod, isOtherInterval }: Target,
+  { item, processorPriceId, startsPeriod, isOtherInterval }: ChangeTarget,
   { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
 ): ItemChange {
   const { planId, quantity } = change;
@@ -107,7 +104,7 @@ export function itemChange(
   };
 }
 
-/** Fails if a subscription in this status can get only other metadata. */
+/** Fails if only the metadata of a subscription in this status can change. */
 export function refuseChangeIn(status: Subscription['status']): void {
   if (hasEnded(status)) throw subscriptionEnded();
   if (status === 'incomplete')

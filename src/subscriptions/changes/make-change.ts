@@ -18,8 +18,8 @@ import { type ChangePlans, itemChange, refuseChangeIn, targetOf } from './change
 import { refuseChange } from './refuse-change.ts';
 import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
 
-/** What a change made of the subscription. */
-export interface MadeChange {
+/** The effect of a change. */
+export interface ChangeEffect {
   /** The processor's subscription after the change. */
   readonly facts: SubscriptionFacts;
   /** The row before the request. */
@@ -29,28 +29,30 @@ export interface MadeChange {
   readonly failure?: RecordedFailure;
 }
 
-/** Changes plan or quantity now, unless an earlier call of the same request has. Its claim may be lost. */
+/**
+ * Changes plan or quantity now, unless an earlier call of the same request already has, even one whose claim is lost.
+ */
 export async function changeNow(
   { processor, plans: planService }: SubscriptionParts,
   change: ChangeNow,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
-): Promise<MadeChange> {
+): Promise<ChangeEffect> {
   const { subscriptionChanges } = processor;
   const { subscription } = plans;
   const { idempotencyKey, isRepeated } = write;
   const order = { found, idempotencyKey, isRepeated };
   if (hasChangeMark(found.waitingMarks, write))
-    return made(subscription, await subscriptionChanges.settleWaitingChange(order));
+    return effectOf(subscription, await subscriptionChanges.settleWaitingChange(order));
   if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
   await refuseChange(processor, found, change, targetOf(found, change, plans));
-  // A change that the processor will refuse drops nothing.
+  // A change that the processor will refuse must not drop the pending one.
   const current = isWithinPeriod(found, change)
     ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' })
     : found;
   const target = targetOf(current, change, plans);
-  if (target.isPresent) return unbilled(subscription, current);
+  if (target.isUnchanged) return unbilled(subscription, current);
   const changeMarks = withChangeMark(current.changeMarks, write);
   const { planId } = change;
   const result = await subscriptionChanges
@@ -58,52 +60,54 @@ export async function changeNow(
     .catch(async (error: unknown) => {
       throw planId === undefined ? error : await planService.explainRefusal(error, planId);
     });
-  return made(subscription, result);
+  return effectOf(subscription, result);
 }
 
-/** Plans a change of plan or quantity for the end of the period, instead of any that is pending. */
+/** Plans a change of plan or quantity for the end of the period. It replaces a pending change. */
 export async function changeAtPeriodEnd(
   { processor, plans: planService }: SubscriptionParts,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
-): Promise<MadeChange> {
+): Promise<ChangeEffect> {
   const { subscriptionChanges } = processor;
-  const { subscription, present, wanted } = plans;
+  const { subscription, currentPlan, wanted } = plans;
   const { idempotencyKey, isRepeated } = write;
   await refuseChange(processor, found, change, targetOf(found, change, plans));
   const order = { found, idempotencyKey, isRepeated };
   const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
   const target = targetOf(current, change, plans);
-  if (target.isPresent) {
+  if (target.isUnchanged) {
     const dropping = { ...order, found: current, which: 'all' } as const;
     return unbilled(subscription, await subscriptionChanges.dropPendingChange(dropping));
   }
-  const { id, interval, intervalCount } = wanted ?? present;
+  const { id, interval, intervalCount } = wanted ?? currentPlan;
   const { item, processorPriceId, quantity, isOtherInterval } = target;
   const facts = await subscriptionChanges
     .changeAtPeriodEnd({
-      ...{ ...order, found: current, presentPriceId: item.processorPriceId },
+      ...{ ...order, found: current, currentPriceId: item.processorPriceId },
       ...{ processorPriceId, quantity, interval, intervalCount, startsCycle: isOtherInterval },
     })
     .catch(async (error: unknown) => {
       throw await planService.explainRefusal(error, id);
     });
-  // Another request has started a period while the change was planned for the end of the one before.
+  // A new period started meanwhile, and the change was planned for the end of the old one.
   const at = facts.pendingChange?.at ?? null;
   if (at !== null && at < followedItem(facts, () => undefined).currentPeriodEnd) throw concurrentChange();
   return { facts, subscription, clientSecret: null };
 }
 
-/** Changes whether the subscription ends with its period, or the payment method that it charges, and metadata with them. */
+/**
+ * Changes whether the subscription ends with its period, or its payment method, and the metadata in the same request.
+ */
 export async function changeSettings(
   { processor }: SubscriptionParts,
   { kind: _kind, ...change }: SettingsChange,
   found: ChangeableSubscription,
   subscription: Subscription,
   { idempotencyKey, isRepeated }: OperationWrite,
-): Promise<MadeChange> {
+): Promise<ChangeEffect> {
   const { paymentMethodId } = change;
   if (paymentMethodId !== undefined && !isPaymentMethodId(paymentMethodId)) throw paymentMethodNotFound();
   refuseChangeIn(found.subscription.status);
@@ -123,7 +127,7 @@ export async function changeMetadata(
   change: MetadataPatch,
   subscription: Subscription,
   { idempotencyKey, isRepeated }: OperationWrite,
-): Promise<MadeChange> {
+): Promise<ChangeEffect> {
   const { processorSubscriptionId } = subscription;
   const { metadata } = change;
   const attempt = await processor.subscriptions.update({ metadata, processorSubscriptionId, idempotencyKey });
@@ -141,7 +145,7 @@ export async function changeMetadata(
   return { facts: attempt.value, subscription, clientSecret: null };
 }
 
-function made(subscription: Subscription, { facts, clientSecret, declined }: ChangeResult): MadeChange {
+function effectOf(subscription: Subscription, { facts, clientSecret, declined }: ChangeResult): ChangeEffect {
   const failure = declined === null ? {} : { failure: declineFailure(declined) };
   return { facts, subscription, clientSecret, ...failure };
 }
@@ -149,7 +153,7 @@ function made(subscription: Subscription, { facts, clientSecret, declined }: Cha
 function unbilled(
   subscription: Subscription,
   { subscription: facts }: Pick<ChangeableSubscription, 'subscription'>,
-): MadeChange {
+): ChangeEffect {
   return { facts, subscription, clientSecret: null };
 }
 

@@ -8,7 +8,7 @@ import type {
 } from '../../processor/port/subscription-changes.ts';
 import { refuseTakenGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { itemChange, plansOfChange, type Target, targetOf } from './change-terms.ts';
+import { type ChangeTarget, itemChange, plansOfChange, targetOf } from './change-terms.ts';
 import { refuseChange } from './refuse-change.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
@@ -17,7 +17,7 @@ export interface PreviewedChange {
   readonly amountDue: number;
   readonly currency: string;
   readonly billedNow: boolean;
-  /** With this time, the change costs what the preview says. Null if the change prorates nothing. */
+  /** A change with this time costs what the preview shows. Null if the change prorates nothing. */
   readonly prorationDate: Date | null;
   readonly lines: readonly PreviewLine[];
 }
@@ -41,8 +41,8 @@ export async function previewChange(
   await refuseChange(processor, found, change, target);
   const order = itemChange(change, target, subscription);
   const attempt = await processor.subscriptionChanges.preview(
-    // A change to the present plan and quantity bills nothing, whatever it says about proration.
-    target.isPresent ? { ...order, proration: 'none' } : order,
+    // A change to the current plan and quantity bills nothing, whatever its `proration`.
+    target.isUnchanged ? { ...order, proration: 'none' } : order,
   );
   if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
   const preview = attempt.value;
@@ -56,12 +56,12 @@ export async function previewChange(
 }
 
 /**
- * The processor previews a change at the end of the period as if it was made now, which costs the same. Only the period
- * that another interval starts is another one.
+ * The processor previews a change at the end of the period as if it happened now. The cost is the same. Only the period
+ * of a line differs, if the new plan has another interval.
  */
 function linesOf(
   change: TermsChange,
-  { isOtherInterval }: Target,
+  { isOtherInterval }: ChangeTarget,
   { subscription }: ChangeableSubscription,
   wanted: Plan | null,
   preview: ChangePreview | null,
@@ -79,7 +79,7 @@ function linesOf(
 const daysPerInterval = { day: 1, week: 7 } as const;
 const monthsPerInterval = { month: 1, year: 12 } as const;
 
-/** The end of a plan's period. A month that is too short for the day ends it on its last day. */
+/** The end of a plan's period. In a month that is too short, the period ends on the last day. */
 export function periodEndOf(
   start: Date,
   { interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>,
@@ -95,21 +95,24 @@ export function periodEndOf(
   return end;
 }
 
-/** What starts a period is billed now. With `invoice` so is a proration: its invoice does not renew the subscription. */
+/**
+ * A change that starts a period is billed now. With `invoice`, a proration is billed now too, by an invoice that does
+ * not renew the subscription.
+ */
 function isBilledNow(
   change: TermsChange,
-  { startsPeriod, isPresent }: Target,
+  { startsPeriod, isUnchanged }: ChangeTarget,
   { subscription }: ChangeableSubscription,
   preview: ChangePreview | null,
 ): boolean {
-  if (change.kind === 'periodEnd' || isPresent || preview === null) return false;
+  if (change.kind === 'periodEnd' || isUnchanged || preview === null) return false;
   if (startsPeriod) return true;
   const { currentPeriodEnd } = subscription.items[0];
   const renews = preview.lines.some((line) => !line.proration && line.periodStart >= currentPeriodEnd);
   return change.proration === 'invoice' && !renews;
 }
 
-/** The time that the preview used, else one that the processor accepts: it must be within the current period. */
+/** The time that the preview used, else one within the current period, because the processor accepts no other. */
 function prorationDateOf(
   change: TermsChange,
   { subscription }: ChangeableSubscription,

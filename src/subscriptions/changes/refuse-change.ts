@@ -5,24 +5,24 @@ import type { SubscriptionToPay } from '../../processor/port/invoice-payment.ts'
 import type { Processor } from '../../processor/port/processor.ts';
 import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
 import { invoiceToPay } from '../paying/invoice-to-pay.ts';
-import type { Target } from './change-terms.ts';
+import type { ChangeTarget } from './change-terms.ts';
 import type { ChangeNow, TermsChange } from './subscription-patch.ts';
 
-type Calls = Pick<Processor, 'subscriptions' | 'invoices'>;
+type ReadCalls = Pick<Processor, 'subscriptions' | 'invoices'>;
 
 /**
  * Fails if the state of the subscription forbids a change of plan or quantity. A change and its preview both call it, so
  * that a preview is refused exactly when its change is.
  */
 export async function refuseChange(
-  processor: Calls,
+  processor: ReadCalls,
   found: ChangeableSubscription,
   change: TermsChange,
-  target: Target,
+  target: ChangeTarget,
 ): Promise<void> {
   if (change.kind === 'now') return refuseWhilePaymentDue(processor, found, change, target);
   refuseIfEnding(found.subscription);
-  if (found.isPaused && !target.isPresent)
+  if (found.isPaused && !target.isUnchanged)
     throw new Failure(
       'processor_rejected',
       'The subscription is paused, so its period does not end. Resume it first with POST ' +
@@ -31,7 +31,7 @@ export async function refuseChange(
     );
 }
 
-/** Fails if no period follows in which the change could apply. */
+/** Fails if no other period follows the current one. */
 function refuseIfEnding(facts: SubscriptionFacts): void {
   if (isInLastPeriod(facts))
     throw new Failure(
@@ -43,71 +43,73 @@ function refuseIfEnding(facts: SubscriptionFacts): void {
 /** The statuses of a subscription whose latest invoice is not paid. */
 const unpaid: readonly SubscriptionStatus[] = ['past_due', 'unpaid'];
 
-/** The invoice of the period is among the newest ones. Others with so many lines are rare. */
+/** The invoice of the period is among the newest ones. Few other invoices have more lines than the list shows. */
 const readsMax = 5;
 
 /**
- * Fails if no paid invoice covers the period that has begun, and the change would bill or credit a part of it. The status
- * follows the latest invoice, and a credit can pay that: the subscription would be active again, and the period would not
- * be paid. See decision 0028.
+ * Fails if no paid invoice covers the period that has begun, and the change would bill or credit a part of it. The
+ * status follows the latest invoice, and a credit can pay that invoice: the subscription would become active although
+ * the period is not paid. See decision 0028.
  */
 async function refuseWhilePaymentDue(
-  calls: Calls,
+  calls: ReadCalls,
   found: ChangeableSubscription,
   change: ChangeNow,
-  target: Target,
+  target: ChangeTarget,
 ): Promise<void> {
   const { status, processorSubscriptionId, items } = found.subscription;
   if (!unpaid.includes(status) || !isBilledOrCredited(change, target)) return;
-  const present = await calls.subscriptions.readToPay(processorSubscriptionId);
-  if (present === null) throw objectMissing('subscription');
+  const current = await calls.subscriptions.readToPay(processorSubscriptionId);
+  if (current === null) throw objectMissing('subscription');
   const { processorPriceId } = target.item;
   const changed = items.find((item) => item.processorPriceId === processorPriceId) ?? items[0];
-  if (await isPaidUntil(calls, present, changed.currentPeriodEnd)) return;
+  if (await isPaidUntil(calls, current, changed.currentPeriodEnd)) return;
   throw new Failure(
     'payment_due',
     'No paid invoice covers the current period, and this change would bill or credit it. ' +
-      waysOut(found, change, target, present),
+      waysOut(found, change, target, current),
   );
 }
 
 function isBilledOrCredited(
   { proration }: ChangeNow,
-  { isPresent, changesPeriod, isCheaper }: Target,
+  { isUnchanged, changesPeriod, isCheaper }: ChangeTarget,
 ): boolean {
-  if (isPresent) return false;
+  if (isUnchanged) return false;
   return changesPeriod || proration === 'invoice' || (proration === 'nextInvoice' && isCheaper);
 }
 
-/** Whether a paid invoice bills the period that ends then. An invoice that only bills a change bills no period. */
+/**
+ * Whether a paid invoice bills the period that ends at this time. An invoice that only bills a change does not count.
+ */
 async function isPaidUntil(
-  { invoices }: Calls,
-  present: SubscriptionToPay,
+  { invoices }: ReadCalls,
+  current: SubscriptionToPay,
   periodEnd: Date,
 ): Promise<boolean> {
-  const paid = present.invoices.filter(({ status }) => status === 'paid');
+  const paid = current.invoices.filter(({ status }) => status === 'paid');
   const covers = (coversUntil: Date | null | undefined) => coversUntil != null && coversUntil >= periodEnd;
   if (paid.some(({ facts }) => covers(facts?.coversUntil))) return true;
-  // The list does not show all lines of these.
+  // The list does not show all lines of these invoices.
   const unclear = paid.filter(({ facts }) => facts?.coversUntil === undefined);
   for (const { processorInvoiceId } of unclear.slice(0, readsMax))
     if (covers((await invoices.read(processorInvoiceId))?.coversUntil)) return true;
   return false;
 }
 
-/** What the caller can do instead, here and now. */
+/** What the caller can do instead. */
 function waysOut(
   { subscription, isPaused }: ChangeableSubscription,
   { proration }: ChangeNow,
-  { changesPeriod, isCheaper }: Target,
-  present: SubscriptionToPay,
+  { changesPeriod, isCheaper }: ChangeTarget,
+  current: SubscriptionToPay,
 ): string {
   const sends = [
     ...(proration === 'invoice' && !changesPeriod && !isCheaper ? ['proration: nextInvoice'] : []),
     ...(changesPeriod ? [] : ['proration: none']),
     ...(isPaused || isInLastPeriod(subscription) ? [] : ['when: periodEnd']),
   ];
-  const isPayable = invoiceToPay(present) !== null;
+  const isPayable = invoiceToPay(current) !== null;
   const ways = [
     ...(isPayable ? ['pay the invoice first with POST /api/v1/subscriptions/{id}/pay'] : []),
     ...(sends.length === 0 ? [] : [`send ${sends.join(' or ')}`]),

@@ -23,7 +23,7 @@ export const termsFields = {
       Type.String({
         format: 'date-time',
         description:
-          'From a preview: bills as if the change was made then. Fractions of a second are dropped.',
+          'From a preview. The change is billed as if it happened at this time. Fractions of a second are dropped.',
       }),
     ),
   ),

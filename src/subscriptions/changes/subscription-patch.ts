@@ -2,17 +2,17 @@ import { Failure } from '../../errors.ts';
 import type { MetadataChange } from '../../model/metadata.ts';
 
 /**
- * When the difference in price is billed. `nextInvoice`: with the next renewal. `invoice`: now. `none`: never, the new
- * price counts from the next invoice on.
+ * When the difference in price is billed. `nextInvoice`: with the next renewal. `invoice`: now. `none`: never. The new
+ * price applies from the next invoice on.
  */
 export const prorations = ['nextInvoice', 'invoice', 'none'] as const;
 
 export type Proration = (typeof prorations)[number];
 
-/** Enough for every team that pays by card. The API's own limit. */
+/** A limit of Till's API, enough for every team that pays by card. */
 export const quantityMax = 1_000_000;
 
-/** The plan and quantity that a subscription gets. What is absent stays. */
+/** The requested plan and quantity. An absent one does not change. */
 export interface WantedTerms {
   readonly planId?: string;
   readonly quantity?: number;
@@ -21,7 +21,7 @@ export interface WantedTerms {
 export interface ChangeNow extends WantedTerms {
   readonly kind: 'now';
   readonly proration: Proration;
-  /** ISO 8601, in whole seconds. Prorates as if the change was made then. */
+  /** ISO 8601, in whole seconds. The change is prorated as if it happened at this time. */
   readonly prorationDate?: string;
 }
 
@@ -31,7 +31,7 @@ export interface ChangeAtPeriodEnd extends WantedTerms {
 
 export type TermsChange = ChangeNow | ChangeAtPeriodEnd;
 
-/** One of both settings, with metadata if that changes too. */
+/** One of the two settings, with metadata if that changes too. */
 export interface SettingsChange {
   readonly kind: 'settings';
   readonly cancelAtPeriodEnd?: boolean;
@@ -65,7 +65,7 @@ export interface PatchInput extends TermsInput {
 
 const ofTerms = ['planId', 'quantity', 'when', 'proration', 'prorationDate'] as const;
 
-/** Decides which kind of change a body asks for. Fails if it mixes two kinds, or asks for none. */
+/** Decides which kind of change a body requests. Fails if it mixes two kinds, or requests none. */
 export function parsePatch(input: PatchInput): SubscriptionPatch {
   const { cancelAtPeriodEnd, paymentMethodId, metadata } = input;
   const others = Object.entries({ cancelAtPeriodEnd, paymentMethodId, metadata }).filter(

@@ -15,8 +15,8 @@ const PreviewBody = Type.Object(termsFields, {
 const PreviewSchema = component('SubscriptionChangePreview', {
   amountDue: Type.Integer({
     description:
-      'What the invoice that will contain the change costs, in the smallest unit of `currency`: the one that is made ' +
-      'now if `billedNow`, else that of the next renewal.',
+      'The amount of the invoice that will contain the change, in the smallest unit of `currency`: the invoice that ' +
+      'is created now if `billedNow`, else that of the next renewal.',
   }),
   currency: Type.String(),
   billedNow: Type.Boolean(),
@@ -32,7 +32,7 @@ const PreviewSchema = component('SubscriptionChangePreview', {
       amount: Type.Integer({ description: 'Negative for a credit. Without discounts and credit balance.' }),
       periodStart: DateTime,
       periodEnd: DateTime,
-      proration: Type.Boolean({ description: 'True if the line is about a part of a period.' }),
+      proration: Type.Boolean({ description: 'True if the line credits or charges a part of a period.' }),
     }),
   ),
 });
@@ -70,7 +70,7 @@ export function registerSubscriptionPreviewRoutes(
     summary: 'Preview a change of a subscription',
     description:
       'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
-      'has no preview either.',
+      'gets the same refusal here.',
     body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
     response: { 200: response('The invoice that will contain the change.', PreviewSchema, example) },
     failures: [

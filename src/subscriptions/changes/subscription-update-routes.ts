@@ -24,7 +24,7 @@ const UpdateBody = Type.Object(
     cancelAtPeriodEnd: Type.Optional(
       Type.Boolean({
         description:
-          'Whether the subscription ends with its current period. `false` also takes back an end at a later date.',
+          'Whether the subscription ends with its current period. `false` also removes an end at a later date.',
       }),
     ),
     paymentMethodId: Type.Optional(
@@ -43,25 +43,28 @@ const UpdateBody = Type.Object(
 const ChangedSchema = component('ChangedSubscription', {
   subscription: SubscriptionSchema,
   clientSecret: nullable(
-    Type.String({ description: 'The client secret of what the change leaves to confirm. Null if nothing.' }),
+    Type.String({
+      description:
+        'The client secret to confirm the payment of the change. Null if there is nothing to confirm.',
+    }),
   ),
 });
 
 const description = [
-  'One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
-    '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two ' +
-    'before it. What is absent stays.',
+  'Send one of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
+    '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with ' +
+    '`cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.',
   'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
-    'not prorated, and discounts and the payment method are carried over.',
-  '`proration` says what happens to the rest of the current period. A change to another interval, and one from ' +
-    'a free plan to a paid one, starts a new period, which is billed now in any case.',
-  'What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is ' +
-    'changed and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
+    'not prorated, and keeps discounts and the payment method.',
+  '`proration` says what happens to the rest of the current period. A change to another interval, or from a ' +
+    'free plan to a paid one, starts a new period, which is always billed now.',
+  'An amount that is billed now is charged at once. If it is paid, the change applies. If it is declined, nothing ' +
+    'changes and the response is `payment_declined`. If the customer must authenticate, the change waits as ' +
     '`pendingChange`, and the frontend confirms it with `clientSecret`.',
   'While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would ' +
     'bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or ' +
     '`when: periodEnd`; `detail` names what works.',
-  'A change replaces one that waits. A change to the present plan and quantity drops it, and so does ' +
+  'A change replaces a pending one. A change to the current plan and quantity drops it, and so does ' +
     '`cancelAtPeriodEnd: true`.',
   'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
 ].join('\n\n');

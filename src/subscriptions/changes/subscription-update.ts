@@ -21,11 +21,11 @@ import type { SubscriptionParts } from '../subscription-creation.ts';
 import { hasChangeMark } from './change-marks.ts';
 import { type ChangePlans, plansOfChange } from './change-terms.ts';
 import {
+  type ChangeEffect,
   changeAtPeriodEnd,
   changeMetadata,
   changeNow,
   changeSettings,
-  type MadeChange,
 } from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
 
@@ -36,19 +36,21 @@ export interface SubscriptionUpdateRequest {
 
 export interface ChangedSubscription {
   readonly subscription: Subscription;
-  /** What the change leaves to confirm, passed on to the caller and never stored. Null if there is nothing. */
+  /**
+   * Confirms the payment of the change. Passed on to the caller and never stored. Null if there is nothing to confirm.
+   */
   readonly clientSecret: string | null;
 }
 
-/** One attempt for the request itself, and one for each of two changes that come between its calls. */
+/** One attempt for the request itself, and one more for each of two concurrent changes. */
 const attemptsMax = 3;
 
-/** Makes the change that the request asks for. */
-type Change = (write: OperationWrite) => Promise<MadeChange>;
+/** Makes the requested change. */
+type Change = (write: OperationWrite) => Promise<ChangeEffect>;
 
 /** The steps of changing a subscription. What each kind of change does is in make-change.ts. */
 export class SubscriptionUpdate
-  implements CheckedOperation<SubscriptionUpdateRequest, Change, MadeChange, ChangedSubscription>
+  implements CheckedOperation<SubscriptionUpdateRequest, Change, ChangeEffect, ChangedSubscription>
 {
   readonly name = 'subscriptions.update';
   readonly isChange = true;
@@ -109,23 +111,24 @@ export class SubscriptionUpdate
   }
 
   /**
-   * Makes a change that takes several calls. An earlier call may have died after it dropped another change, and before what
-   * follows. If the processor refuses the change and the subscription is not what the calls assumed, it was changed outside
-   * Till meanwhile: the change starts again from what the processor shows now. A refusal has no effect, so the next attempt
-   * has processor keys of its own, and it corrects the row.
+   * Makes a change that takes several calls. An earlier request may have died between two of them, after it dropped a
+   * pending change. If the processor refuses the change because the subscription was changed outside Till meanwhile,
+   * the change starts again from the current state. A refusal has no effect, so the next attempt has new processor
+   * keys. It also corrects the row.
    */
   #inSteps(
     subscription: Subscription,
-    change: (found: ChangeableSubscription, write: OperationWrite) => Promise<MadeChange>,
+    change: (found: ChangeableSubscription, write: OperationWrite) => Promise<ChangeEffect>,
   ): Change {
     const { database, mirror, processor } = this.#parts;
     const { subscriptionChanges } = processor;
     const { processorSubscriptionId } = subscription;
     return async (write) => {
       if (write.isRepeated) await subscriptionChanges.restoreUnbilled(processorSubscriptionId);
-      for (let tries = 1; ; tries += 1) {
+      for (let attempts = 1; ; attempts += 1) {
         const found = await subscriptionChanges.read(processorSubscriptionId);
-        const idempotencyKey = tries === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${tries}`;
+        const idempotencyKey =
+          attempts === 1 ? write.idempotencyKey : `${write.idempotencyKey}-try${attempts}`;
         try {
           return await change(found, { ...write, idempotencyKey });
         } catch (error) {
@@ -135,20 +138,20 @@ export class SubscriptionUpdate
             await applyResponse(database, mirror, current.subscription, subscription);
             if (current.state === found.state) throw error;
           }
-          if (tries === attemptsMax) throw concurrentChange();
+          if (attempts === attemptsMax) throw concurrentChange();
         }
       }
     };
   }
 
-  call(_request: SubscriptionUpdateRequest, change: Change, write: OperationWrite): Promise<MadeChange> {
+  call(_request: SubscriptionUpdateRequest, change: Change, write: OperationWrite): Promise<ChangeEffect> {
     return change(write);
   }
 
   async record(
     tx: Transaction,
     id: string,
-    { facts, subscription, clientSecret, failure }: MadeChange,
+    { facts, subscription, clientSecret, failure }: ChangeEffect,
   ): Promise<Recorded<ChangedSubscription>> {
     const { mirror, groups } = this.#parts;
     const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
@@ -167,10 +170,10 @@ export class SubscriptionUpdate
   }
 
   /**
-   * A change of plan or quantity that was made is found by its mark. Repeating any other change has the same effect. A change
-   * that was declined must not wait for a payment, whether or not the request is repeated.
+   * A change of plan or quantity that took effect is found by its mark. Repeating any other change has the same effect.
+   * A declined change must not stay pending, even if the request is not repeated.
    */
-  async find(claim: FoundClaim): Promise<MadeChange | null> {
+  async find(claim: FoundClaim): Promise<ChangeEffect | null> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.#find(database, parentOf(claim));
     if (hasEnded(subscription.status)) return null;
@@ -189,15 +192,15 @@ export class SubscriptionUpdate
   }
 
   /**
-   * The first request may have died before it could refresh a row that had changed meanwhile. If the change still waits,
-   * its secret is read again.
+   * The first request may have died before it refreshed a row that had changed meanwhile. If the change is still
+   * pending, its client secret is read again.
    */
   async replay(_id: string, claim: FoundClaim): Promise<ChangedSubscription> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.#find(database, parentOf(claim));
-    const present = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
-    await applyResponse(database, mirror, present.subscription, subscription);
-    const { changeInvoiceId } = present;
+    const current = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
+    await applyResponse(database, mirror, current.subscription, subscription);
+    const { changeInvoiceId } = current;
     const clientSecret =
       changeInvoiceId === null ? null : await processor.invoices.readClientSecret(changeInvoiceId);
     return { subscription: await this.#find(database, subscription.id), clientSecret };
@@ -208,7 +211,10 @@ export class SubscriptionUpdate
   }
 }
 
-/** Whether the subscription waits for the payment of this change. When a request is repeated, another one may wait. */
+/**
+ * Whether the subscription waits for the payment of this change. When a request is repeated, it may wait for another
+ * one.
+ */
 export function isWaiting(
   change: SubscriptionPatch,
   { planId, quantity, pendingChange }: Pick<Subscription, 'planId' | 'quantity' | 'pendingChange'>,

@@ -23,8 +23,8 @@ const EntitlementsSchema = component('Entitlements', {
     type: 'object',
     additionalProperties: { type: ['boolean', 'integer', 'string'] },
     description:
-      'The features of the plans that entitle the customer. A boolean is true if it is for one of them, and of ' +
-      "integers the largest counts. Otherwise the newest subscription's value counts.",
+      'The features of the plans that entitle the customer. A boolean is true if it is true in one of them. ' +
+      "The largest integer counts. Otherwise the newest subscription's value counts.",
   }),
   subscriptions: Type.Array(
     component('Entitlement', {
@@ -33,7 +33,7 @@ const EntitlementsSchema = component('Entitlements', {
       status: Type.Enum([...subscriptionStatuses]),
       entitled: Type.Boolean(),
       reason: Type.Enum([...entitlementReasons], {
-        description: '`grace`: the subscription is `past_due`, but its grace period lasts.',
+        description: '`grace`: the subscription is `past_due`, and its grace period has not ended.',
       }),
       until: nullable(
         Type.String({
@@ -44,7 +44,9 @@ const EntitlementsSchema = component('Entitlements', {
         }),
       ),
     }),
-    { description: 'Newest first: all that have not ended, and the 20 newest that have.' },
+    {
+      description: 'All subscriptions that have not ended, and the 20 newest that have ended. Newest first.',
+    },
   ),
 });
 
@@ -68,12 +70,12 @@ const example: Static<typeof EntitlementsSchema> = {
 
 const ExternalIdQuery = Type.Object({ externalId: ExternalId }, { additionalProperties: false });
 
-/** What the two ways to ask have in common. */
+/** Shared by both routes. */
 const shared = {
   scope: 'read',
   description:
     'The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. ' +
-    'Time also changes the response: a grace period ends without an event.',
+    'The response also changes with time: a grace period ends without an event.',
   response: {
     200: response('What the customer is entitled to now.', EntitlementsSchema, example),
     304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),

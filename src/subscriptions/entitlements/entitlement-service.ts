@@ -17,7 +17,7 @@ export interface CustomerEntitlements {
   readonly externalId: string | null;
   /** True if one of the subscriptions entitles the customer. */
   readonly entitled: boolean;
-  /** The latest of the subscriptions that entitle the customer. */
+  /** The latest `until` of the subscriptions that entitle the customer. */
   readonly until: Date | null;
   readonly features: PlanFeatures;
   /** Newest first. */
@@ -33,7 +33,7 @@ interface EntitlementParts {
   readonly entitlementGraceDays: number;
 }
 
-/** Says what customers may use now. */
+/** Decides what customers may use now. */
 export class EntitlementService {
   readonly #parts: EntitlementParts;
   readonly #byId: SharedReads<EntitledCustomer & { readonly id: string }>;

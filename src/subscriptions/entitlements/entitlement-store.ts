@@ -3,7 +3,7 @@ import type { PlanFeatures } from '../../model/plan-features.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import { paidUntil } from '../subscription-store.ts';
 
-/** Ended subscriptions that are shown. They entitle to nothing, and a customer may have very many. */
+/** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
 const endedMax = 20;
 
 export interface CustomerSubscription extends EntitlementTerms {
@@ -27,7 +27,7 @@ export interface EntitledCustomer extends Owner {
   readonly subscriptions: readonly CustomerSubscription[];
 }
 
-/** One statement for a customer and its subscriptions, so that both are of the same moment. */
+/** Reads a customer and its subscriptions in one statement, so that both are from the same snapshot. */
 export class EntitlementStore {
   /** Deleted customers are left out. */
   async findById(db: Queryable, ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
@@ -72,7 +72,7 @@ function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
   for (const { customerId, externalId, ...row } of rows) {
     const customer = customers.get(customerId) ?? { customerId, externalId, subscriptions: [] };
     customers.set(customerId, customer);
-    // The outer join makes a row without a subscription for a customer that has none.
+    // The outer join returns one row with nulls for a customer without subscriptions.
     if (row.subscriptionId !== null) customer.subscriptions.push(row as CustomerSubscription);
   }
   return [...customers.values()];

@@ -62,19 +62,19 @@ function toPay(
   };
 }
 
-const idOf = (present: SubscriptionToPay) => invoiceToPay(present)?.processorInvoiceId ?? null;
-const olderOf = (present: SubscriptionToPay) => olderUnpaid(present).map((one) => one.processorInvoiceId);
+const idOf = (current: SubscriptionToPay) => invoiceToPay(current)?.processorInvoiceId ?? null;
+const olderOf = (current: SubscriptionToPay) => olderUnpaid(current).map((one) => one.processorInvoiceId);
 
 describe('the invoice to pay', () => {
   test('is the latest one, and the others are older', () => {
-    const present = toPay('unpaid', [
+    const current = toPay('unpaid', [
       invoice('in_3', 'draft'),
       invoice('in_2', 'draft'),
       invoice('in_1', 'open'),
       invoice('in_0', 'paid'),
     ]);
-    assert.deepEqual([idOf(present), olderOf(present)], ['in_3', ['in_2', 'in_1']]);
-    const paid = toPay('active', [invoice('in_3', 'paid'), ...present.invoices.slice(1)]);
+    assert.deepEqual([idOf(current), olderOf(current)], ['in_3', ['in_2', 'in_1']]);
+    const paid = toPay('active', [invoice('in_3', 'paid'), ...current.invoices.slice(1)]);
     assert.deepEqual([idOf(paid), olderOf(paid)], [null, ['in_2', 'in_1']]);
   });
 
@@ -87,7 +87,7 @@ describe('the invoice to pay', () => {
     assert.equal(idOf(toPay('unpaid', [invoice('in_2', 'draft', { billsFrom: null })])), null);
   });
 
-  test('is never void, given up, of a pending change or in a status that is not known', () => {
+  test('is never void, uncollectible, of a pending change or in an unknown status', () => {
     const older = invoice('in_1', 'open');
     assert.equal(idOf(toPay('past_due', [invoice('in_2', 'void'), older])), 'in_1');
     assert.equal(idOf(toPay('past_due', [invoice('in_2', 'uncollectible'), older])), null);
@@ -98,19 +98,19 @@ describe('the invoice to pay', () => {
     assert.equal(unpaidInvoice(toPay('active', [invoice('in_2', 'paid')]), 'in_2'), null);
   });
 
-  test('is the declined renewal, although a change was paid while that was a draft', () => {
+  test('is the declined renewal, even if a change was paid while the renewal was a draft', () => {
     const invoices = [invoice('in_2', 'paid'), invoice('in_1', 'open')];
     assert.equal(idOf(toPay('past_due', invoices)), 'in_1');
     assert.equal(idOf(toPay('active', invoices)), null);
   });
 
   test('is none if a period began after the invoices were read', () => {
-    const present = toPay('past_due', [invoice('in_2', 'open')]);
-    const subscription = { ...present.subscription, processorLatestInvoiceId: 'in_3' };
-    assert.equal(idOf({ ...present, subscription }), null);
+    const current = toPay('past_due', [invoice('in_2', 'open')]);
+    const subscription = { ...current.subscription, processorLatestInvoiceId: 'in_3' };
+    assert.equal(idOf({ ...current, subscription }), null);
   });
 
-  test('is one that was made by hand only if the status does not wait for another', () => {
+  test('is one that was created by hand only if the status does not wait for another', () => {
     const manual = invoice('in_2', 'open', byHand);
     assert.equal(idOf(toPay('past_due', [manual, invoice('in_1', 'open')])), 'in_1');
     assert.equal(idOf(toPay('active', [manual, invoice('in_1', 'paid')])), 'in_2');

@@ -6,31 +6,32 @@ export interface UnpaidInvoice extends SubscriptionInvoice {
   readonly status: 'draft' | 'open';
 }
 
-/** The statuses in which the processor collects drafts by itself, and does so an hour after a period began. */
+/** The statuses in which the processor collects a draft by itself, an hour after its period began. */
 const collecting: readonly SubscriptionStatus[] = ['active', 'trialing'];
 
 /**
- * The invoice to pay if the caller names none: the latest one, because that decides the status. Paying an older one
- * would take money, and access would stay refused. Null if no payment is due for it. See decision 0025.
+ * The invoice to pay if the caller names none: the latest one, because it decides the status. Paying an older one would
+ * take money without restoring access. Null if the latest one cannot be paid. See decision 0025.
  */
-export function invoiceToPay(present: SubscriptionToPay): UnpaidInvoice | null {
-  const { subscription, isPaused } = present;
-  const others = otherInvoices(present);
+export function invoiceToPay(current: SubscriptionToPay): UnpaidInvoice | null {
+  const { subscription, isPaused } = current;
+  const others = otherInvoices(current);
   const open = others.filter(isUnpaid).find(({ status }) => status === 'open') ?? null;
-  // A subscription that has ended has no status to restore, and its customer had no access in a draft's period.
+  // A subscription that has ended has no status to restore. Its drafts are not paid: the customer had no access in
+  // their periods.
   if (hasEnded(subscription.status)) return open;
-  // A period began after the invoices were read, so that none of them is the latest.
-  if (!isShown(present, subscription.processorLatestInvoiceId)) return null;
-  const latest = latestOf(present);
-  if (latest !== null && isUnpaid(latest) && (latest.status === 'open' || isDue(latest, present)))
+  // A new period began after the invoices were read, so none of them is the latest.
+  if (!isShown(current, subscription.processorLatestInvoiceId)) return null;
+  const latest = latestOf(current);
+  if (latest !== null && isUnpaid(latest) && (latest.status === 'open' || isDue(latest, current)))
     return latest;
-  // The latest period is paid. What was billed by hand after that is left, and all that a pause has left open.
+  // The latest period is paid. Only invoices remain that were created by hand later, or that a pause has left open.
   return isPaused || others[0] === open ? open : null;
 }
 
-/** The invoices that can be paid, and are older than the newest one, the newest first. */
-export function olderUnpaid(present: SubscriptionToPay): readonly UnpaidInvoice[] {
-  return otherInvoices(present).slice(1).filter(isUnpaid);
+/** The invoices that can be paid and are older than the newest one. Newest first. */
+export function olderUnpaid(current: SubscriptionToPay): readonly UnpaidInvoice[] {
+  return otherInvoices(current).slice(1).filter(isUnpaid);
 }
 
 /** The invoice with this id, if it can be paid. */
@@ -39,15 +40,16 @@ export function unpaidInvoice({ invoices }: SubscriptionToPay, id: string): Unpa
 }
 
 /**
- * The invoice that decides the status: the latest one that is neither void, nor of a pending change, nor made by hand. A
- * change that was paid while the renewal was a draft is newer than the renewal, and does not decide if that is declined.
+ * The invoice that decides the status: the latest one that is neither void, nor of a pending change, nor created by
+ * hand. If a change was paid while the renewal was a draft, the invoice of the change is newer, but a declined renewal
+ * still decides.
  */
-function latestOf(present: SubscriptionToPay): SubscriptionInvoice | null {
-  const { status, processorLatestInvoiceId: latest } = present.subscription;
+function latestOf(current: SubscriptionToPay): SubscriptionInvoice | null {
+  const { status, processorLatestInvoiceId: latest } = current.subscription;
   const decides = (invoice: SubscriptionInvoice) =>
     (invoice.processorInvoiceId === latest || !invoice.isOneOff) &&
     (invoice.status !== 'paid' || collecting.includes(status));
-  return otherInvoices(present).find(decides) ?? null;
+  return otherInvoices(current).find(decides) ?? null;
 }
 
 function isShown({ invoices }: SubscriptionToPay, id: string | null): boolean {
@@ -60,7 +62,7 @@ function otherInvoices({ invoices, changeInvoiceId }: SubscriptionToPay): readon
   );
 }
 
-/** Whether the period of a draft has begun, and the processor does not collect it soon. */
+/** Whether the period of a draft has begun, and the processor does not collect the draft by itself. */
 function isDue({ billsFrom }: UnpaidInvoice, { subscription }: SubscriptionToPay): boolean {
   if (collecting.includes(subscription.status) || billsFrom === null) return false;
   return subscription.items.every(({ currentPeriodEnd }) => billsFrom < currentPeriodEnd);

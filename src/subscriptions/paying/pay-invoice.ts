@@ -12,14 +12,14 @@ interface PayInvoiceParts {
   readonly invoices: InvoiceMirror;
 }
 
-/** What pays an invoice. */
+/** The payment method and the customer that pay an invoice. */
 export interface Payer {
-  /** The processor's id. The default one if absent. */
+  /** The processor's id. If absent, the default payment method. */
   readonly paymentMethodId?: string | undefined;
   readonly processorCustomerId: string;
 }
 
-/** Null once the invoice is paid, or its payment is under way. */
+/** Null if the invoice is paid, or its payment is in progress. */
 export async function payInvoice(
   parts: PayInvoiceParts,
   { processorInvoiceId, status }: { readonly processorInvoiceId: string; readonly status: string | null },
@@ -32,7 +32,7 @@ export async function payInvoice(
   const result = await processor.invoices
     .pay({ processorInvoiceId, isDraft, ...methodOf(payer), idempotencyKey })
     .catch(async (error: unknown) => {
-      // No attempt was made under this processor key. The request continues under the next one.
+      // No attempt happened under this processor key. The request continues under the next one.
       if (error instanceof Failure && error.extras.replayed === true) throw error;
       const method = { ...payer, id: payer.paymentMethodId };
       throw await explainMethodRefusal(processor.paymentMethods, error, method);
@@ -47,18 +47,18 @@ export async function payInvoice(
 const paidMax = 10;
 
 /**
- * What became of an earlier request with the same key, whose claim is lost. Otherwise this request would pay another
- * invoice. Null if there was no earlier request.
+ * The outcome of an earlier request with the same idempotency key, whose claim is lost. Without this check, this
+ * request would pay another invoice. Null if there was no earlier request.
  */
 export async function findLostPayment(
   { invoices }: Processor,
   payer: Pick<Payer, 'paymentMethodId'>,
-  present: SubscriptionToPay,
+  current: SubscriptionToPay,
   { hasKey, target, idempotencyKey }: OperationWrite,
 ): Promise<'paid' | Declined | null> {
-  // A request that has chosen its invoice goes on with that.
+  // A request that has recorded its invoice continues with it.
   if (!hasKey || target !== null) return null;
-  for (const processorInvoiceId of newlyPaid(present).slice(0, paidMax)) {
+  for (const processorInvoiceId of newlyPaid(current).slice(0, paidMax)) {
     const earlier = await invoices.findPayment({ processorInvoiceId, ...methodOf(payer), idempotencyKey });
     if (earlier !== null) return earlier;
   }
@@ -96,9 +96,9 @@ function methodOf({ paymentMethodId }: Pick<Payer, 'paymentMethodId'>): { paymen
   return paymentMethodId === undefined ? {} : { paymentMethodId };
 }
 
-/** In its own transaction, because the locks of the claim and of the subscription come first in others. */
+/** In a separate transaction, because other transactions lock the claim and the subscription first. */
 async function recordPaid(invoices: InvoiceMirror, facts: InvoiceFacts | null): Promise<void> {
-  // A response that lacks the links would make an invoice without them. Its webhook has them.
+  // A response without its links would create a row without them. The webhook has them.
   if (facts?.processorCustomerId == null || facts.processorSubscriptionId === null) return;
   await invoices.record([facts]);
 }

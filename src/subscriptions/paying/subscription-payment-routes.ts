@@ -25,7 +25,7 @@ const PayBody = Type.Object(
       Type.String({
         format: 'uuid',
         description:
-          'An open or draft invoice of this subscription. Default: the latest one, which decides the status.',
+          'An open or draft invoice of this subscription. Default: the latest invoice, which decides the status.',
       }),
     ),
     idempotencyKey: Type.Optional(IdempotencyKey),
@@ -38,7 +38,7 @@ const PaidSubscriptionSchema = component('PaidSubscription', {
   ...SubscriptionSchema.properties,
   olderUnpaidInvoiceIds: Type.Array(Id, {
     description:
-      'The invoices that are still open or drafts, and older than the newest one, the newest first. Pay each with ' +
+      'Open and draft invoices that are older than the newest invoice. Newest first. Pay each with ' +
       '`invoiceId`.',
   }),
 });
@@ -53,13 +53,13 @@ export function registerSubscriptionPaymentRoutes(
     operationId: 'paySubscription',
     summary: 'Pay an invoice of a subscription',
     description:
-      'Charges the latest invoice at once, except that of a pending change, because the latest one decides the ' +
-      'status. If that is a draft of a period that has begun, and the subscription is neither `active` nor ' +
+      'Charges the latest invoice at once, because it decides the status. The invoice of a pending change does not ' +
+      'count. If the latest invoice is a draft of a period that has begun, and the subscription is neither `active` nor ' +
       '`trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that ' +
       'open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` ' +
       'names them.\n\nWithout `invoiceId`, a subscription that is paused at the processor is resumed. The open ' +
       'invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows ' +
-      'the state after the payment, without waiting for a webhook.\n\nA declined payment is the lasting result of ' +
+      'the state after the payment, without waiting for a webhook.\n\nA declined payment is the final result of ' +
       'its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret ' +
       'and let the customer confirm in the frontend.',
     body: body(PayBody, { paymentMethodId: 'pm_1MtwBwLkdIwHu7ixn8Nf4Ky1' }),

@@ -22,26 +22,26 @@ import { declineFailure, findLostPayment, type Payer, payInvoice, requireOwnMeth
 
 export interface PaymentRequest {
   readonly subscriptionId: string;
-  /** The processor's id. The default one if absent. */
+  /** The processor's id. If absent, the default payment method. */
   readonly paymentMethodId?: string;
-  /** Till's id. If absent: the invoice that decides the status, and what a paused subscription needs besides. */
+  /** Till's id. If absent, the request pays the invoice that decides the status, and resumes a paused subscription. */
   readonly invoiceId?: string;
 }
 
 export interface PaidSubscription {
   readonly subscription: Subscription;
-  /** Till's ids of the invoices that are still to be paid, and older than the newest one, the newest first. */
+  /** Till's ids of the unpaid invoices that are older than the newest one. Newest first. */
   readonly olderUnpaidInvoiceIds: readonly string[];
 }
 
 /** The row before the request, its customer, and the invoice that the request names. */
-interface Prepared extends Payer {
+interface PreparedSubscriptionPayment extends Payer {
   readonly subscription: Subscription;
   readonly processorInvoiceId: string | null;
 }
 
-/** What became of the payment: the subscription after it, or why it was declined. */
-interface Made {
+/** The outcome of the payment: the subscription after it, or the decline. */
+interface PaymentEffect {
   readonly subscription: Subscription;
   readonly result: SubscriptionFacts | Declined;
   readonly olderUnpaidInvoiceIds: readonly string[];
@@ -60,11 +60,11 @@ const resumption = 'resumption';
 const stepsMax = 3;
 
 /**
- * The steps of paying a subscription. The request records each invoice before it attempts to pay it, and the processor key
- * contains the invoice. So a resumed request pays the same invoice, and no attempt is made twice.
+ * The steps of paying a subscription. The request records each invoice before it pays it, and the processor key
+ * contains the invoice. So a resumed request pays the same invoice, and no attempt happens twice.
  */
 export class SubscriptionPayment
-  implements CheckedOperation<PaymentRequest, Prepared, Made, PaidSubscription>
+  implements CheckedOperation<PaymentRequest, PreparedSubscriptionPayment, PaymentEffect, PaidSubscription>
 {
   readonly name = 'subscriptions.pay';
   readonly isChange = true;
@@ -82,7 +82,11 @@ export class SubscriptionPayment
     return this.#parts.turns.runClaim(claim, work);
   }
 
-  async prepare({ subscriptionId, paymentMethodId, invoiceId }: PaymentRequest): Promise<Prepared> {
+  async prepare({
+    subscriptionId,
+    paymentMethodId,
+    invoiceId,
+  }: PaymentRequest): Promise<PreparedSubscriptionPayment> {
     const { database, customers, invoices } = this.#parts;
     const subscription = await this.#find(database, subscriptionId);
     const customer = await customers.findAny(subscription.customerId);
@@ -98,34 +102,38 @@ export class SubscriptionPayment
     };
   }
 
-  async call(request: PaymentRequest, prepared: Prepared, write: OperationWrite): Promise<Made> {
+  async call(
+    request: PaymentRequest,
+    prepared: PreparedSubscriptionPayment,
+    write: OperationWrite,
+  ): Promise<PaymentEffect> {
     const { subscription, processorInvoiceId: named } = prepared;
-    let present = await this.#read(subscription);
-    const earlier = await findLostPayment(this.#parts.processor, request, present, write);
-    if (earlier === 'paid') return this.#made(subscription, present);
+    let current = await this.#read(subscription);
+    const earlier = await findLostPayment(this.#parts.processor, request, current, write);
+    if (earlier === 'paid') return this.#effectOf(subscription, current);
     if (earlier !== null) return { subscription, result: earlier, olderUnpaidInvoiceIds: [] };
-    let target = write.target ?? firstTarget(present, named);
+    let target = write.target ?? firstTarget(current, named);
     for (let steps = 0; target !== null && steps < stepsMax; steps += 1) {
       if (target !== write.target) await write.choose(target);
       const declined =
         target === resumption
-          ? await this.#resume(prepared, present, write)
-          : await payInvoice(this.#parts, invoiceOf(present, target), prepared, write);
+          ? await this.#resume(prepared, current, write)
+          : await payInvoice(this.#parts, invoiceOf(current, target), prepared, write);
       if (declined !== null) return { subscription, result: declined, olderUnpaidInvoiceIds: [] };
-      present = await this.#read(subscription);
-      target = named === null ? nextTarget(present, target) : null;
-      if (target === null) return this.#made(subscription, present);
+      current = await this.#read(subscription);
+      target = named === null ? nextTarget(current, target) : null;
+      if (target === null) return this.#effectOf(subscription, current);
     }
-    if (target !== null) return this.#made(subscription, present);
+    if (target !== null) return this.#effectOf(subscription, current);
     await requireOwnMethod(this.#parts.processor, prepared);
-    await applyResponse(this.#parts.database, this.#parts.mirror, present.subscription, subscription);
-    throw nothingToPay(present, named);
+    await applyResponse(this.#parts.database, this.#parts.mirror, current.subscription, subscription);
+    throw nothingToPay(current, named);
   }
 
   async record(
     tx: Transaction,
     _id: string,
-    { subscription, result, olderUnpaidInvoiceIds }: Made,
+    { subscription, result, olderUnpaidInvoiceIds }: PaymentEffect,
   ): Promise<Recorded<PaidSubscription>> {
     if ('outcome' in result)
       return { result: { subscription, olderUnpaidInvoiceIds }, failure: declineFailure(result) };
@@ -139,74 +147,74 @@ export class SubscriptionPayment
   async refresh({ subscription: { id } }: PaidSubscription): Promise<PaidSubscription> {
     const { mirror, database } = this.#parts;
     const before = await this.#find(database, id);
-    const present = await this.#read(before);
-    await applyResponse(database, mirror, present.subscription, before);
+    const current = await this.#read(before);
+    await applyResponse(database, mirror, current.subscription, before);
     return {
       subscription: await this.#find(database, id),
-      olderUnpaidInvoiceIds: await this.#recordOlder(present),
+      olderUnpaidInvoiceIds: await this.#recordOlder(current),
     };
   }
 
   /**
-   * An invoice that is paid needs no further try, even if another request paid it. While the processor remembers the
-   * key, only a repeated call tells a decline from a try that was never made. After that, a last try that failed counts
-   * as the one of this request.
+   * A paid invoice needs no further attempt, even if another request paid it. While the processor remembers the
+   * processor key, only a repeated call shows whether the attempt was declined or never happened. After that, a failed
+   * last attempt counts as the attempt of this request.
    */
-  async find(claim: FoundClaim): Promise<Made | null> {
+  async find(claim: FoundClaim): Promise<PaymentEffect | null> {
     const { database, processor, clock } = this.#parts;
     const { target, attemptedAt } = claim;
     if (target === null) return null;
     const subscription = await this.#find(database, parentOf(claim));
-    const present = await this.#read(subscription);
-    const paid = () => (present.isPaused ? null : this.#made(subscription, present));
+    const current = await this.#read(subscription);
+    const paid = () => (current.isPaused ? null : this.#effectOf(subscription, current));
     if (target === resumption) return paid();
     const invoice = await processor.invoices.read(target);
     if (invoice?.status === 'paid') return paid();
     if (clock.now().getTime() - attemptedAt.getTime() < processorKeyLifeMs) return null;
-    const lastTry = await processor.invoices.findLastTry(target);
-    if (lastTry === 'processing') return paid();
-    return lastTry && { subscription, result: lastTry, olderUnpaidInvoiceIds: [] };
+    const lastAttempt = await processor.invoices.findLastAttempt(target);
+    if (lastAttempt === 'processing') return paid();
+    return lastAttempt && { subscription, result: lastAttempt, olderUnpaidInvoiceIds: [] };
   }
 
-  /** The first request may have died before it could refresh a row that had changed meanwhile. */
+  /** The first request may have died before it refreshed a row that had changed meanwhile. */
   async replay(_id: string, claim: FoundClaim): Promise<PaidSubscription> {
     const subscription = await this.#find(this.#parts.database, parentOf(claim));
     return this.refresh({ subscription, olderUnpaidInvoiceIds: [] });
   }
 
-  /** Refuses first what cannot be charged: the resumption makes an invoice. */
+  /** Checks first that a charge is possible, because the resumption creates an invoice. */
   async #resume(
-    prepared: Prepared,
-    present: SubscriptionToPay,
+    prepared: PreparedSubscriptionPayment,
+    current: SubscriptionToPay,
     { idempotencyKey }: OperationWrite,
   ): Promise<null> {
     const { processor } = this.#parts;
-    if (!present.isPaused || openLatest(present) !== null) return null;
+    if (!current.isPaused || openLatest(current) !== null) return null;
     const { subscription, processorCustomerId, paymentMethodId } = prepared;
     const { processorSubscriptionId } = subscription;
     await requireOwnMethod(processor, prepared);
-    const period = isPeriodPaid(present) ? 'unchanged' : 'now';
+    const period = isPeriodPaid(current) ? 'unchanged' : 'now';
     if (paymentMethodId === undefined && period === 'now')
-      await requireChargeable(processor, present, processorCustomerId);
+      await requireChargeable(processor, current, processorCustomerId);
     const attempt = await processor.subscriptions.resume({
       processorSubscriptionId,
       period,
       idempotencyKey: `${idempotencyKey}-${resumption}`,
     });
-    // The processor may refuse because another request or a retry has resumed it.
+    // The processor may refuse because another request or a retry has already resumed the subscription.
     if (attempt.outcome !== 'done' && (await this.#read(subscription)).isPaused)
       throw notReached(attempt, 'subscription', 'paused');
     return null;
   }
 
-  async #made(subscription: Subscription, present: SubscriptionToPay): Promise<Made> {
-    const olderUnpaidInvoiceIds = await this.#recordOlder(present);
-    return { subscription, result: present.subscription, olderUnpaidInvoiceIds };
+  async #effectOf(subscription: Subscription, current: SubscriptionToPay): Promise<PaymentEffect> {
+    const olderUnpaidInvoiceIds = await this.#recordOlder(current);
+    return { subscription, result: current.subscription, olderUnpaidInvoiceIds };
   }
 
-  /** The invoices may have no rows yet, if their webhooks have not arrived. The caller can name them all the same. */
-  async #recordOlder(present: SubscriptionToPay): Promise<readonly string[]> {
-    const facts = olderUnpaid(present).flatMap((invoice) => invoice.facts ?? []);
+  /** Creates missing rows, so that the caller can name invoices whose webhooks have not arrived. */
+  async #recordOlder(current: SubscriptionToPay): Promise<readonly string[]> {
+    const facts = olderUnpaid(current).flatMap((invoice) => invoice.facts ?? []);
     return (await this.#parts.invoices.record(facts)).map(({ id }) => id);
   }
 
@@ -215,50 +223,50 @@ export class SubscriptionPayment
   }
 
   async #read({ processorSubscriptionId }: Subscription): Promise<SubscriptionToPay> {
-    const present = await this.#parts.processor.subscriptions.readToPay(processorSubscriptionId);
-    if (present === null) throw objectMissing('subscription');
-    return present;
+    const current = await this.#parts.processor.subscriptions.readToPay(processorSubscriptionId);
+    if (current === null) throw objectMissing('subscription');
+    return current;
   }
 }
 
-function firstTarget(present: SubscriptionToPay, named: string | null): string | null {
-  if (named !== null) return unpaidInvoice(present, named)?.processorInvoiceId ?? null;
-  return invoiceToPay(present)?.processorInvoiceId ?? (present.isPaused ? resumption : null);
+function firstTarget(current: SubscriptionToPay, named: string | null): string | null {
+  if (named !== null) return unpaidInvoice(current, named)?.processorInvoiceId ?? null;
+  return invoiceToPay(current)?.processorInvoiceId ?? (current.isPaused ? resumption : null);
 }
 
-/** What the processor shows of the invoice. If that is nothing, the payment tells. */
+/** The invoice as the processor shows it. If it is not listed, the payment itself shows its state. */
 function invoiceOf({ invoices }: SubscriptionToPay, processorInvoiceId: string) {
   const found = invoices.find((invoice) => invoice.processorInvoiceId === processorInvoiceId);
   return { processorInvoiceId, status: found?.status ?? null };
 }
 
-/** A subscription that is still paused needs its resumption, and then the payment of the invoice of that. */
-function nextTarget(present: SubscriptionToPay, target: string): string | null {
-  if (!present.isPaused) return null;
-  const latest = openLatest(present);
+/** A subscription that is still paused must be resumed, and then the invoice of the resumption must be paid. */
+function nextTarget(current: SubscriptionToPay, target: string): string | null {
+  if (!current.isPaused) return null;
+  const latest = openLatest(current);
   if (latest !== null) return latest === target ? null : latest;
   return target === resumption ? null : resumption;
 }
 
-function openLatest(present: SubscriptionToPay): string | null {
-  const { processorLatestInvoiceId: latest } = present.subscription;
-  const isOpen = latest !== null && invoiceOf(present, latest).status === 'open';
-  return isOpen && latest !== present.changeInvoiceId ? latest : null;
+function openLatest(current: SubscriptionToPay): string | null {
+  const { processorLatestInvoiceId: latest } = current.subscription;
+  const isOpen = latest !== null && invoiceOf(current, latest).status === 'open';
+  return isOpen && latest !== current.changeInvoiceId ? latest : null;
 }
 
-/** Whether the current period is paid and goes on, so that nothing must be billed for it. */
-function isPeriodPaid(present: SubscriptionToPay): boolean {
-  const { processorLatestInvoiceId: latest, items, asOf } = present.subscription;
+/** Whether the current period is paid and has not ended, so that a resumption bills nothing. */
+function isPeriodPaid(current: SubscriptionToPay): boolean {
+  const { processorLatestInvoiceId: latest, items, asOf } = current.subscription;
   if (latest === null || items[0].currentPeriodEnd <= asOf.latest) return false;
-  return invoiceOf(present, latest).status === 'paid';
+  return invoiceOf(current, latest).status === 'paid';
 }
 
-function nothingToPay(present: SubscriptionToPay, named: string | null): Failure {
-  const { status } = present.subscription;
-  const older = olderUnpaid(present).length;
+function nothingToPay(current: SubscriptionToPay, named: string | null): Failure {
+  const { status } = current.subscription;
+  const older = olderUnpaid(current).length;
   const detail =
     named !== null
-      ? `The invoice is ${invoiceOf(present, named).status ?? 'gone'}. Only an open invoice or a draft can be paid.`
+      ? `The invoice is ${invoiceOf(current, named).status ?? 'gone'}. Only an open invoice or a draft can be paid.`
       : `The subscription is ${status}, and no payment is due for its latest invoice.`;
   const others = ' Older invoices are not paid: send invoiceId to pay one of them.';
   return new Failure('nothing_to_pay', named === null && older > 0 ? detail + others : detail, {

@@ -11,8 +11,8 @@ import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
 /** How long a request waits for its turn: as long as a request waits for another one with the same idempotency key. */
 const waitMsDefault = 10_000;
 /**
- * What a lease has beyond the deadline of a call. Most writes take less than this in all, so they never renew it. A dead
- * process delays other writers for as long as its lease.
+ * The time that a lease has beyond the deadline of a call. Most writes take less than this, so they never renew it. A
+ * dead process delays other writers until its lease ends.
  */
 const leaseMarginMs = 5_000;
 /** The deadline of a call is 10 s. */
@@ -35,16 +35,16 @@ interface TurnParts {
   readonly turnWaitMs?: number | undefined;
 }
 
-type Write = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
+type TurnRequest = Pick<Writer, 'subscriptionId' | 'claimId' | 'goesFirst'>;
 
 /**
- * Lets writes to one subscription happen one after the other, across processes, in the order of their arrival. Each write
- * sees what the one before it left. See decision 0044.
+ * Runs writes to one subscription one after the other, across processes, in the order of their arrival. Each write sees
+ * the state after the one before it. See decision 0044.
  */
 export class SubscriptionTurns {
   readonly #parts: TurnParts;
   readonly #queues = new Map<string, Queue>();
-  /** The writers of this process that have their turns. */
+  /** The writers of this process that have the turn. */
   readonly #working = new Set<string>();
 
   constructor(parts: TurnParts) {
@@ -56,8 +56,8 @@ export class SubscriptionTurns {
     return this.run({ subscriptionId: parentOf(claim), claimId: claim.resourceId, goesFirst: false }, work);
   }
 
-  /** Runs `work` when its turn has come. Fails if that takes too long; then nothing was done. */
-  async run<Result>(write: Write, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
+  /** Runs `work` when it has the turn. If that takes too long, fails without an effect. */
+  async run<Result>(write: TurnRequest, work: (turn: WriteTurn) => Promise<Result>): Promise<Result> {
     const { ownerLock, clock, settle } = this.#parts;
     const writer = { ...write, writerId: newId(clock.now()), owner: ownerLock.owner };
     const turn = await this.#take(writer);
@@ -106,11 +106,11 @@ interface HeldSince {
 /** A turn that a writer of this process has. */
 class HeldTurn implements WriteTurn {
   readonly hasWaited: boolean;
-  /** False until the work that an earlier writer left in its turn is settled. */
+  /** False until the unfinished work of an earlier writer is settled. */
   isSettled: boolean;
   readonly #parts: TurnParts;
   readonly #writer: Writer;
-  /** Counted from before the statement, so that the lease in the database ends later. */
+  /** Measured from before the statement, so that the lease in the database never ends earlier. */
   #leasedUntilMs: number;
   #isOver = false;
   #mustExpire = false;
@@ -123,7 +123,7 @@ class HeldTurn implements WriteTurn {
     this.#leasedUntilMs = startedMs + leaseMs;
   }
 
-  /** Work that continues after the turn only reads. */
+  /** Work that continues after the turn only reads, so it needs no lease. */
   async require(callMs: number): Promise<void> {
     const { database, store } = this.#parts;
     const startedMs = performance.now();
@@ -135,11 +135,11 @@ class HeldTurn implements WriteTurn {
 
   leaveOpen(error: unknown): void {
     this.isSettled = false;
-    // The processor may still carry out the call. Only the same request goes on before the lease expires.
+    // The processor may still carry out the call. Until the lease expires, only the same request may continue.
     this.#mustExpire = mayBeInProgress(error);
   }
 
-  /** If the statement fails, the lease expires. */
+  /** If the statement fails, the lease expires by itself. */
   async end(): Promise<void> {
     const { database, store } = this.#parts;
     this.#isOver = true;
@@ -149,7 +149,7 @@ class HeldTurn implements WriteTurn {
   }
 }
 
-interface Waiter {
+interface TurnWaiter {
   readonly writer: Writer;
   readonly giveUpAtMs: number;
   readonly resolve: (turn: HeldTurn) => void;
@@ -157,18 +157,18 @@ interface Waiter {
 }
 
 interface QueueHooks {
-  /** Whether a writer of this process has its turn now. */
+  /** Whether a writer of this process has the turn. */
   readonly isWorking: (writerId: string) => boolean;
   readonly onEmpty: () => void;
 }
 
-/** The writers of this process that wait for their turns in one subscription. One check serves all of them. */
+/** The writers of this process that wait for the turn of one subscription. One check serves all of them. */
 class Queue {
   readonly #parts: TurnParts;
   readonly #subscriptionId: string;
   readonly #hooks: QueueHooks;
-  /** In order of arrival. Only a check removes one, so that no statement about it is in progress then. */
-  readonly #waiters = new Map<string, Waiter>();
+  /** In order of arrival. Only a check removes a writer, so that no statement about it is in progress. */
+  readonly #waiters = new Map<string, TurnWaiter>();
   readonly #checks: RepeatedCheck;
 
   constructor(parts: TurnParts, subscriptionId: string, hooks: QueueHooks) {
@@ -201,7 +201,7 @@ class Queue {
       await this.#removeLate(checked);
       await this.#giveTurn(checked);
     } catch (error) {
-      // The leases of those that waited expire.
+      // The queue leases of these writers expire by themselves.
       for (const { writer, reject } of checked) {
         this.#waiters.delete(writer.writerId);
         reject(error);
@@ -212,7 +212,7 @@ class Queue {
     return false;
   }
 
-  async #removeLate(checked: readonly Waiter[]): Promise<void> {
+  async #removeLate(checked: readonly TurnWaiter[]): Promise<void> {
     const { database, store } = this.#parts;
     const late = checked.filter(({ giveUpAtMs }) => giveUpAtMs <= performance.now());
     if (late.length === 0) return;
@@ -222,7 +222,7 @@ class Queue {
     for (const { reject } of late) reject(busy());
   }
 
-  async #giveTurn(checked: readonly Waiter[]): Promise<void> {
+  async #giveTurn(checked: readonly TurnWaiter[]): Promise<void> {
     const { database, store } = this.#parts;
     const writers = checked
       .filter(({ writer }) => this.#waiters.has(writer.writerId))
@@ -241,8 +241,8 @@ class Queue {
   }
 
   /**
-   * A request that resumes a claim also continues its turn, if the process that had it is gone. Another writer must not
-   * rely on that: a process that lost its connection looks gone, and may still call the processor.
+   * A request that resumes a claim also continues the turn of that claim, if the process that had it is gone. Other
+   * writers wait for the lease: a process that lost its connection looks gone, but may still call the processor.
    */
   async #resume(writers: readonly Writer[]): Promise<TakenTurn | undefined> {
     const { database, store, ownerLock } = this.#parts;
@@ -268,7 +268,7 @@ function busy(): Failure {
   );
 }
 
-/** The process stood still for longer than its lease. */
+/** The process was paused for longer than its lease. */
 function turnLost(): Failure {
   return new Failure(
     'overloaded',

@@ -8,13 +8,13 @@ export interface Writer {
   readonly claimId: string | null;
   /** The number of the process. */
   readonly owner: number;
-  /** It goes before all others that wait. */
+  /** It goes before all waiting writers. */
   readonly goesFirst: boolean;
 }
 
 export interface TakenTurn {
   readonly writerId: string;
-  /** An earlier writer left its turn without an end. */
+  /** An earlier writer did not end its turn. */
   readonly isTakenOver: boolean;
 }
 
@@ -26,7 +26,7 @@ interface HeldTurn {
 
 /** All SQL for the turns of writers. Times come from the database, so that the clocks of processes need not agree. */
 export class TurnStore {
-  /** Takes the turn if no other writer has it or waits for it. */
+  /** Takes the turn if no writer has it or waits for it. */
   async takeFree(db: Queryable, writer: Writer, leaseMs: number): Promise<boolean> {
     const { subscriptionId, writerId, claimId, owner } = writer;
     const rows = await db.query(
@@ -67,7 +67,7 @@ export class TurnStore {
     return turn;
   }
 
-  /** Lets writers wait, or go on waiting. Those that already wait keep their places. */
+  /** Adds writers to the queue, or renews their leases. Writers that already wait keep their places. */
   async wait(db: Queryable, writers: readonly Writer[], leaseMs: number): Promise<void> {
     await db.query(
       `insert into till.subscription_queue (writer_id, subscription_id, claim_id, owner, goes_first, leased_until)
@@ -88,7 +88,7 @@ export class TurnStore {
   }
 
   /**
-   * Gives the turn to the first writer that waits, if it is one of these and the turn is free or its lease has expired.
+   * Gives the turn to the first waiting writer, if it is one of these, and the turn is free or its lease has expired.
    */
   async takeNext(
     db: Queryable,
@@ -128,7 +128,7 @@ export class TurnStore {
     return rows.length > 0;
   }
 
-  /** Also removes the places of writers that died while they waited. Their processes no longer renew them. */
+  /** Also removes the places of writers that died while they waited: nothing renews those leases any more. */
   async end(db: Queryable, { subscriptionId, writerId }: Writer): Promise<void> {
     await db.query(
       `with dead as (
@@ -142,7 +142,7 @@ export class TurnStore {
     );
   }
 
-  /** Lets the next writer take the turn over at once. */
+  /** Ends the lease, so that the next writer can take the turn over at once. */
   async expire(db: Queryable, { subscriptionId, writerId }: Writer): Promise<void> {
     await db.query(
       'update till.subscription_turns set leased_until = now() where subscription_id = $1 and writer_id = $2',

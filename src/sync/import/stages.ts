@@ -31,9 +31,9 @@ export function planStage({ processor, mirrors }: StageParts): Stage<PlanFacts> 
       return product.name === null ? 'The product of the price has no name.' : undefined;
     },
     apply: async (tx, facts) => {
-      const made = await mirrors.plans.record(tx, facts);
+      const created = await mirrors.plans.record(tx, facts);
       const applied = await mirrors.plans.apply(tx, facts, noRevisions);
-      return withRecovery(applied, { made: made.map(({ processorPriceId }) => processorPriceId) });
+      return withRecovery(applied, { created: created.map(({ processorPriceId }) => processorPriceId) });
     },
   };
 }

@@ -55,7 +55,7 @@ export function startModelTill(backend: ModelBackend, workers = 3): Promise<Till
     workers,
     // Each worker holds one connection and asks through eight more. The requests need some too.
     poolSize: 20,
-    limits: { deadlineMs: 10_000, tryTimeoutMs: 6_000 },
+    limits: { deadlineMs: 10_000, attemptTimeoutMs: 6_000 },
     entitlementGraceDays: modelGraceDays,
     logLevel: 'warn',
   });

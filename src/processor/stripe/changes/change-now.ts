@@ -24,13 +24,16 @@ export async function changeNow(context: AdapterContext, order: Order): Promise<
   if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
   const changed = attempt.value;
   if (isWaiting(changed)) return settleWaitingChange(context, changed, idempotencyKey);
-  if (!isMade(order, changed)) throw notReached(attempt, 'subscription', 'unchanged');
+  if (!isApplied(order, changed)) throw notReached(attempt, 'subscription', 'unchanged');
   const isOld = isRepeated || attempt.isReplayed === true;
   const { subscription } = isOld ? await readChangeable(context, processorSubscriptionId) : changed;
   return { facts: subscription, clientSecret: null, declined: null };
 }
 
-/** What became of the charge of a change that waits: a declined one is dropped, and the subscription stays as it was. */
+/**
+ * Settles the charge of a change that waits for its payment. A declined change is dropped, and the subscription stays
+ * as it was.
+ */
 export async function settleWaitingChange(
   context: AdapterContext,
   { subscription: { processorSubscriptionId }, changeInvoiceId }: ChangeableSubscription,
@@ -48,7 +51,7 @@ export async function settleWaitingChange(
     : { facts, clientSecret: charge?.clientSecret ?? null, declined: null };
 }
 
-/** Paying the invoice of a declined change later would make the change, so it is voided. */
+/** Voids the invoice of a declined change, because paying it later would apply the change. */
 export async function dropDeclinedChange(
   context: AdapterContext,
   processorSubscriptionId: string,
@@ -60,7 +63,7 @@ export async function dropDeclinedChange(
     await voidChangeInvoice(context, invoiceId, idempotencyKey);
 }
 
-/** The same parameters for a change and its preview, so that both cost the same. */
+/** A change and its preview have the same parameters, so that both cost the same. */
 export function changeParams(change: ItemChange) {
   const { processorItemId, processorPriceId, quantity, proration, prorationDate, startsPeriod } = change;
   return {
@@ -92,7 +95,7 @@ function change(
     send: (options) =>
       stripe.subscriptions.update(
         processorSubscriptionId,
-        // What is not paid at once must not be had: the change then waits as a pending update.
+        // If the charge is not paid at once, the change must not apply: it then waits as a pending update.
         {
           ...changeParams({ processorSubscriptionId, ...order }),
           payment_behavior: 'pending_if_incomplete',
@@ -106,7 +109,7 @@ function change(
   });
 }
 
-/** Whether the processor may bill the change now. If it does not show what the item costs, that is not certain. */
+/** Whether the processor may bill the change now. True if the cost of the item is unknown. */
 function mayBill({ found, processorItemId, proration, startsPeriod }: Order): boolean {
   const item = found.items.find((one) => one.processorItemId === processorItemId);
   return proration === 'invoice' || startsPeriod || item?.unitAmount == null;
@@ -116,8 +119,8 @@ function isWaiting({ subscription: { pendingChange } }: ChangeableSubscription):
   return pendingChange?.at === null;
 }
 
-/** A change outside Till may have changed what this one leaves as it is. */
-function isMade(order: Order, { items }: ChangeableSubscription): boolean {
+/** Compares only the requested values, because a change outside Till may have changed the others. */
+function isApplied(order: Order, { items }: ChangeableSubscription): boolean {
   const { processorItemId, processorPriceId, quantity } = order;
   return items.some(
     (item) =>
@@ -127,7 +130,7 @@ function isMade(order: Order, { items }: ChangeableSubscription): boolean {
   );
 }
 
-/** Voids an invoice that is not, unless it was paid meanwhile. An earlier call may have voided it. */
+/** Voids the invoice, unless it was paid meanwhile or an earlier call already voided it. */
 async function isVoided(
   context: AdapterContext,
   invoiceId: string,

@@ -14,8 +14,9 @@ import { clearScheduledEnd, setScheduledMethod } from './planned-changes.ts';
 type Order = ChangeOrder & { readonly change: SubscriptionSettings };
 
 /**
- * A subscription under a schedule refuses a change of its end: to end it, the schedule ends first, and to let it go on, the
- * schedule loses its end. The payment method is set in the schedule too.
+ * While a subscription has a schedule, the processor refuses a change of its end. To end the subscription, the schedule
+ * is released first. To let it continue, the end is removed from the schedule. The payment method is also set in the
+ * schedule.
  */
 export async function changeSettings(context: AdapterContext, order: Order): Promise<SubscriptionFacts> {
   const { found, change, idempotencyKey, isRepeated } = order;
@@ -23,7 +24,8 @@ export async function changeSettings(context: AdapterContext, order: Order): Pro
     change.cancelAtPeriodEnd === true && (await dropPendingChange(context, found, idempotencyKey));
   const { facts, isReplayed } = await update(context, order);
   const isScheduled = await changeSchedule(context, order);
-  // The processor repeats an old response under a repeated key, and its other calls came after this response.
+  // The response may be stale: the processor repeats it under a repeated processor key, or later calls changed the
+  // subscription.
   const isCurrent = !isRepeated && !isReplayed && !isDropped && !isScheduled && facts.metadata !== null;
   if (isCurrent) return facts;
   return (await readChangeable(context, facts.processorSubscriptionId)).subscription;
@@ -31,11 +33,17 @@ export async function changeSettings(context: AdapterContext, order: Order): Pro
 
 interface Update {
   readonly values: SubscriptionChange;
-  /** What is sent depends on what was found, so a repeated request may send something else: under another key. */
+  /**
+   * The sent values depend on the state that was read. So a repeated request may send other values, which need another
+   * processor key.
+   */
   readonly keySuffix: '' | '-date' | '-rest';
 }
 
-/** A schedule decides when its subscription ends. Otherwise clearing the date clears the end, in whichever way it was set. */
+/**
+ * If there is a schedule, it decides when the subscription ends. Otherwise clearing the date also clears an end by the
+ * flag.
+ */
 function updateOf({
   change,
   found: { processorPlanningId, subscription },
@@ -66,8 +74,8 @@ async function update(
 }
 
 /**
- * A schedule would otherwise set the old payment method again when its next phase begins, or end the subscription. True if
- * it was changed.
+ * Without this, the schedule would set the old payment method again when its next phase begins, or end the
+ * subscription. True if the schedule was changed.
  */
 async function changeSchedule(context: AdapterContext, order: Order): Promise<boolean> {
   const { processorPlanningId, subscription } = order.found;

@@ -90,7 +90,8 @@ function pendingUpdateOf(subscription: WireObject) {
     })),
   );
   return {
-    // The processor bills a pending update with the latest invoice. Paying that makes the change, voiding it drops it.
+    // The processor bills a pending update with the latest invoice. Paying it applies the change, voiding it drops the
+    // change.
     processorInvoiceId: subscription.optional('reference', 'latest_invoice'),
     items: items ?? [],
     changeMarks: changeMarksOf(update),

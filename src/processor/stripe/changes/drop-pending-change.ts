@@ -7,9 +7,9 @@ import { releaseSchedule } from './planned-changes.ts';
 import { restoreWaitingItems } from './waiting-items.ts';
 
 /**
- * Drops the change that the subscription waits for, and ends its schedule. True if there was one of both: then the
- * subscription as it was read is out of date, and the change that waited may have been paid meanwhile, and so be made. The
- * calls have keys of their own, so that a repeated request repeats them.
+ * Drops the change that waits for its payment, and releases the schedule. True if there was either of them. Then the
+ * subscription as it was read is stale, and the dropped change may even have been paid and applied meanwhile. The calls
+ * have their own processor keys, so that a repeated request repeats them.
  */
 export async function dropPendingChange(
   context: AdapterContext,
@@ -25,8 +25,8 @@ export async function dropPendingChange(
 }
 
 /**
- * Voids the invoice of a change, and makes the items wait again that it had taken from earlier changes. It may have been
- * paid meanwhile, which has made the change.
+ * Voids the invoice of a change, and restores the invoice items of earlier changes that it had billed. If the invoice
+ * was paid meanwhile, the change has been applied.
  */
 export async function voidChangeInvoice(
   context: AdapterContext,

@@ -35,7 +35,7 @@ test('a restored item bills the same, and names the item that it restores', () =
   assert.deepEqual(restoredItemParams(mapInvoiceItem(item)), restored);
 });
 
-test('a restored item keeps tax rates and metadata, but neither the mark nor an older name', () => {
+test('a restored item keeps tax rates and metadata, but not the mark or the id of an earlier item', () => {
   const metadata = { ticket: '7', ...waitedMark, till_restores: 'ii_0' };
   const mapped = mapInvoiceItem({ ...item, metadata, tax_rates: [{ id: 'txr_1', object: 'tax_rate' }] });
   assert.deepEqual([mapped.waited, mapped.restores], [true, 'ii_0']);

@@ -10,7 +10,7 @@ const waitedKey = 'till_waited';
 /** The metadata key under which an item names the one that it restores. */
 const restoresKey = 'till_restores';
 
-/** The metadata that marks an item that waits. */
+/** The metadata that marks a waiting item. */
 export const waitedMark = { [waitedKey]: 'true' };
 
 export function mapInvoiceItem(value: unknown) {
@@ -36,7 +36,7 @@ export function mapInvoiceItem(value: unknown) {
     metadata,
     /** Marked as an item that waited for an invoice. An item that restores another one needs no mark. */
     waited: waited !== undefined,
-    /** The processor's id of the item whose invoice was voided, and that this item bills again. */
+    /** The processor's id of the item that this item bills again, because its invoice was voided. */
     restores: restores ?? null,
   };
 }

@@ -12,9 +12,9 @@ import { readChangeable } from './changeable-subscription.ts';
 import { type Phase, phasesWithChange, phasesWithMethod } from './schedule-phases.ts';
 
 /**
- * Plans a change for the end of the period with a schedule, which names all that the subscription has. A subscription has
- * one schedule at most: a repeated order finds one that was created but not given its phases, and any new change uses the
- * current one.
+ * Plans a change for the end of the period with a schedule, which contains everything that the subscription has. A
+ * subscription has at most one schedule. A repeated order finds a schedule that was created without its phases, and a
+ * new change uses the existing schedule.
  */
 export async function changeAtPeriodEnd(
   context: AdapterContext,
@@ -29,7 +29,7 @@ export async function changeAtPeriodEnd(
       processorSubscriptionId,
       `${idempotencyKey}-phases`,
       (subscription) =>
-        hasPrice(subscription, order.presentPriceId)
+        hasPrice(subscription, order.currentPriceId)
           ? { phases: phasesWithChange(subscription, order) }
           : null,
     );
@@ -39,7 +39,8 @@ export async function changeAtPeriodEnd(
     const current = await readChangeable(context, processorSubscriptionId);
     // Another request has released the schedule meanwhile.
     if (current.processorPlanningId === null) throw concurrentChange();
-    // Without a change, a new schedule would only be in the way of others. A change outside Till may have planned one.
+    // A new schedule without a planned change would only block other changes. A change outside Till may have planned
+    // one.
     if (found.processorPlanningId === null && current.subscription.pendingChange === null)
       await releaseSchedule(context, current, idempotencyKey);
     throw error;
@@ -55,7 +56,7 @@ async function ensureSchedule(
   const { processorSubscriptionId } = found.subscription;
   const create = async (step: string) => {
     const attempt = await createSchedule(context, processorSubscriptionId, `${idempotencyKey}-${step}`);
-    // An earlier request that failed has created and released that schedule. Its key was free again.
+    // An earlier request that failed has created and released this schedule, and its idempotency key was freed.
     if (attempt.outcome === 'done' && attempt.isReplayed && !isRepeated) throw keyUsedUp();
     return attempt;
   };
@@ -87,7 +88,7 @@ function createSchedule(
   });
 }
 
-/** The processor repeats what an earlier request with the key has done, and what was undone since. */
+/** The processor repeats the response to an earlier request with this processor key, whose effect was undone since. */
 function keyUsedUp(): Failure {
   return new Failure(
     'processor_bad_answer',
@@ -109,7 +110,7 @@ export function setScheduledMethod(
   }));
 }
 
-/** The subscription goes on after the last phase of its schedule. What the schedule plans stays. */
+/** Lets the subscription continue after the last phase of its schedule. The planned phases stay. */
 export function clearScheduledEnd(
   { stripe, call }: AdapterContext,
   processorScheduleId: string,
@@ -132,7 +133,7 @@ export function clearScheduledEnd(
   });
 }
 
-/** Ends the schedule. The subscription stays as it is, and still ends if it was to end. */
+/** Ends the schedule. The subscription stays as it is, and keeps its end if it has one. */
 export async function releaseSchedule(
   context: AdapterContext,
   { processorPlanningId, subscription: { processorSubscriptionId } }: ChangeableSubscription,
@@ -165,11 +166,11 @@ export async function releaseSchedule(
 
 interface NewPhases {
   readonly phases: Phase[];
-  /** Of the phases that name none. */
+  /** The payment method of phases that do not name one. */
   readonly paymentMethodId?: string;
 }
 
-/** Two calls: the phases contain what the subscription and its schedule have at that moment. */
+/** Reads the subscription with its schedule, then sets the phases that follow from it. */
 async function setPhases(
   { stripe, call }: AdapterContext,
   processorSubscriptionId: string,
@@ -189,7 +190,7 @@ async function setPhases(
       return wanted === null ? overtaken : { id: schedule.id(), hasEnd: cancelAt !== null, ...wanted };
     },
   });
-  // The schedule was released after the caller found or created it, by a change that is newer than this one.
+  // A newer change released the schedule after the caller found or created it.
   if (planned === null) return done(null);
   if ('outcome' in planned) return planned;
   const { id, hasEnd, phases, paymentMethodId } = planned;
@@ -201,7 +202,7 @@ async function setPhases(
         {
           phases,
           end_behavior: hasEnd ? 'cancel' : 'release',
-          // The running phase stays as it is, so there is nothing to prorate.
+          // The current phase stays as it is, so there is nothing to prorate.
           proration_behavior: 'none',
           ...(paymentMethodId === undefined
             ? {}

@@ -55,7 +55,7 @@ function subscription(more: object = {}, schedule: object = {}): WireObject {
 }
 
 const change: PhaseChange = {
-  presentPriceId: 'price_1',
+  currentPriceId: 'price_1',
   processorPriceId: 'price_3',
   quantity: 5,
   interval: 'month',
@@ -69,7 +69,7 @@ const carriedOver = {
   discounts: [{ discount: 'di_1' }, { discount: 'di_2' }],
 };
 
-test('a change follows the subscription as it is, at the end of its period', () => {
+test('a change comes at the end of the period, and until then the subscription stays as it is', () => {
   assert.deepEqual(phasesWithChange(subscription(), change), [
     {
       ...carriedOver,
@@ -97,7 +97,7 @@ test('a trial stays, a new cycle starts with the change, and a requested end sta
   );
 });
 
-test('other items stay, and an item without the price is no silent success', () => {
+test('other items stay, and a missing price is an error', () => {
   const data = [item, { ...item, price: 'price_9', quantity: 1, metadata: {} }];
   const [, next] = phasesWithChange(subscription({ items: { data } }), change);
   assert.deepEqual(next?.items, [
@@ -105,12 +105,12 @@ test('other items stay, and an item without the price is no silent success', () 
     { price: 'price_9', quantity: 1 },
   ]);
   assert.throws(
-    () => phasesWithChange(subscription(), { ...change, presentPriceId: 'price_8' }),
+    () => phasesWithChange(subscription(), { ...change, currentPriceId: 'price_8' }),
     UnmappableError,
   );
 });
 
-test('another payment method is set in the running phase and all later ones, which else stay', () => {
+test('another payment method is set in the current phase and all later ones, and nothing else changes', () => {
   const [now, next, ...others] = phasesWithMethod(subscription(), 'pm_2');
   assert.deepEqual(others, []);
   assert.deepEqual([now?.start_date, now?.end_date, now?.default_payment_method], [100, 250, 'pm_2']);
@@ -124,7 +124,7 @@ test('another payment method is set in the running phase and all later ones, whi
   });
 });
 
-test('what a schedule charges: that of the phase, else that of the schedule, else the default of the customer', () => {
+test('a schedule charges the payment method of the phase, else of the schedule, else the default of the customer', () => {
   assert.deepEqual(scheduledMethods(subscription()), ['pm_0', 'pm_0']);
   const none = { default_settings: { default_payment_method: null } };
   assert.deepEqual(scheduledMethods(subscription({}, none)), [null, null]);

@@ -20,7 +20,7 @@ export function phasesWithChange(subscription: WireObject, change: PhaseChange):
   const items = subscription.list('items').map(subscriptionItem);
   const changed = subscription
     .list('items')
-    .find((item) => item.reference('price') === change.presentPriceId);
+    .find((item) => item.reference('price') === change.currentPriceId);
   if (changed === undefined) throw new UnmappableError('subscription.items lacks the price of the change');
   const carriedOver = { ...settingsOf(current), ...termsOf(subscription) };
   const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
@@ -33,13 +33,13 @@ export function phasesWithChange(subscription: WireObject, change: PhaseChange):
     {
       ...carriedOver,
       items: items.map((item) =>
-        item.price === change.presentPriceId
+        item.price === change.currentPriceId
           ? { ...item, price: change.processorPriceId, quantity: change.quantity }
           : item,
       ),
       proration_behavior: 'none',
       ...(change.startsCycle ? { billing_cycle_anchor: 'phase_start' } : {}),
-      // After this phase the subscription continues without a schedule, unless it was to end anyway.
+      // After this phase the subscription continues without a schedule, unless it has an end.
       ...(cancelAt === null
         ? { duration: { interval: change.interval, interval_count: change.intervalCount } }
         : { end_date: cancelAt }),
@@ -47,7 +47,7 @@ export function phasesWithChange(subscription: WireObject, change: PhaseChange):
   ];
 }
 
-/** The running phase and the later ones, with another payment method. */
+/** The current phase and the later ones, with another payment method. */
 export function phasesWithMethod(subscription: WireObject, paymentMethodId: string): Phase[] {
   const { current, later } = openPhases(subscription);
   const method = { default_payment_method: paymentMethodId };
@@ -64,7 +64,7 @@ export function phasesWithMethod(subscription: WireObject, paymentMethodId: stri
 }
 
 /**
- * The payment method that each phase of the subscription's schedule charges, from the running one on. Null if it is the
+ * The payment method that each phase of the subscription's schedule charges, from the current one on. Null if it is the
  * customer's default. Empty if there is no schedule, or if it has ended.
  */
 export function scheduledMethods(subscription: WireObject): readonly (string | null)[] {
@@ -94,7 +94,7 @@ function openPhases(subscription: WireObject): OpenPhases {
   return { current, later };
 }
 
-/** What a phase must name, or the subscription loses it. */
+/** The settings that a phase must name, because the subscription loses them otherwise. */
 function termsOf(subscription: WireObject): Partial<Phase> {
   const method = subscription.referenceOrNull('default_payment_method');
   const discounts = subscription.array('discounts').map((discount) => ({ discount: idOf(discount) }));
@@ -138,13 +138,16 @@ function phaseDiscount(discount: WireObject): PhaseDiscount {
   return { [name]: discount.reference(name) };
 }
 
-/** What else may have been set on an item in the dashboard. */
+/** Other settings of an item, which can be set in the dashboard. */
 function itemExtras(item: WireObject): Partial<PhaseItem> {
   const taxRates = idsIn(item, 'tax_rates');
   return { ...copied(item, ['metadata']), ...(taxRates.length === 0 ? {} : { tax_rates: taxRates }) };
 }
 
-/** What else may have been set on a phase in the dashboard. The processor's parameters have the names of its fields. */
+/**
+ * Other settings of a phase, which can be set in the dashboard. The processor's parameters have the same names as its
+ * fields.
+ */
 function settingsOf(phase: WireObject): Partial<Phase> {
   const taxRates = idsIn(phase, 'default_tax_rates');
   return {

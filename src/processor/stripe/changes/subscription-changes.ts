@@ -20,7 +20,7 @@ export function createSubscriptionChangeCalls(context: AdapterContext): Subscrip
       (await dropPendingChange(context, found, idempotencyKey, which))
         ? readChangeable(context, found.subscription.processorSubscriptionId)
         : found,
-    // An abandoned change may have died between its declined charge and the end of its pending update, or after that.
+    // The process may have died between the declined charge and the end of the pending update, or after that.
     settleAbandonedChange: async ({ processorSubscriptionId, idempotencyKey }) => {
       await dropDeclinedChange(context, processorSubscriptionId, idempotencyKey);
       await restoreOfVoidedChanges(context, processorSubscriptionId);

@@ -8,15 +8,16 @@ import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
 
-/** Few enough to leave most of the processor's rate limit to others. There are two items for each earlier change. */
+/** Few enough to leave most of the processor's rate limit to other calls. Each earlier change has two items. */
 const marksAtOnce = 5;
 
 /** A request that dies is repeated or looked up within minutes, so few voided invoices are newer than its own. */
 const voidedInvoicesMax = 10;
 
 /**
- * Marks the items that wait for an invoice, before a change that bills them too. If the invoice of the change is voided,
- * the marks tell them from the items of the change itself. Items that name no subscription are billed with it as well.
+ * Marks the items that wait for an invoice, before a change whose invoice will bill them too. If that invoice is
+ * voided, the marks distinguish them from the items of the change itself. The invoice also bills items that name no
+ * subscription.
  */
 export async function markWaitingItems(
   context: AdapterContext,
@@ -33,7 +34,7 @@ export async function markWaitingItems(
   );
   for (let start = 0; start < unmarked.length; start += marksAtOnce)
     await Promise.all(
-      // An item that cannot be marked any more was billed or deleted meanwhile.
+      // An item that can no longer be marked was billed or deleted meanwhile.
       unmarked
         .slice(start, start + marksAtOnce)
         .map(({ processorInvoiceItemId: id }) => markWaiting(context, id, `${idempotencyKey}-wait-${id}`)),
@@ -41,9 +42,9 @@ export async function markWaitingItems(
 }
 
 /**
- * Makes the marked items of a voided invoice wait again. The processor does not do that itself. Each item is created
- * once: its key follows from the item that it restores, and after the processor has forgotten the key the new item still
- * names that one.
+ * Creates the marked items of a voided invoice again, because the processor does not restore them. Each item is created
+ * once: its processor key is derived from the item that it restores. After the processor has forgotten that key, the
+ * new item still names the restored one.
  */
 export async function restoreWaitingItems(context: AdapterContext, invoiceId: string): Promise<void> {
   const lost = (await listItems(context, { invoice: invoiceId })).filter(
@@ -64,7 +65,7 @@ export async function restoreWaitingItems(context: AdapterContext, invoiceId: st
     if (!restored.has(item.processorInvoiceItemId)) await restore(context, item);
 }
 
-/** The same for all changes of a subscription that were voided recently, by a process that may have died after that. */
+/** Restores the items of all recently voided changes of a subscription. The process that voided them may have died. */
 export async function restoreOfVoidedChanges(context: AdapterContext, subscription: string): Promise<void> {
   const { stripe, call } = context;
   const voided = await call('invoices.list', {

@@ -5,7 +5,7 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { type Fetch, mapPages } from '../wire/listing.ts';
 import { mapEventEnvelope, readEvent } from './map-event.ts';
 
-/** A hundred thousand deletions, more than 30 days bring. The newest come first, and callers look for those. */
+/** A hundred thousand deletions, more than 30 days have. The newest come first, and callers look for new ones. */
 const deletionPagesMax = 1_000;
 
 /** Finds a deleted customer among the processor's deletion events, which still show its metadata. */

@@ -53,21 +53,21 @@ function toSeconds(time: Date): number {
   return Math.floor(time.getTime() / 1000);
 }
 
-interface Place {
+interface EventPosition {
   /** The index of the first type in the group that is being listed. */
   readonly first: number;
   /** The event after which the next page starts. */
   readonly after: string | null;
 }
 
-const start: Place = { first: 0, after: null };
+const start: EventPosition = { first: 0, after: null };
 
-function writeCursor({ first, after }: Place, types: readonly string[]): string {
+function writeCursor({ first, after }: EventPosition, types: readonly string[]): string {
   return [fingerprint(types), first, after].join(' ');
 }
 
-/** A cursor for other types, from a release that knew more or fewer, could skip some: it is ignored. */
-function readCursor(cursor: string | null, types: readonly string[]): Place {
+/** A cursor of a release with other event types could skip events, so it is ignored. */
+function readCursor(cursor: string | null, types: readonly string[]): EventPosition {
   const [print, first, after] = cursor?.split(' ') ?? [];
   if (print !== fingerprint(types)) return start;
   return { first: Number(first), after: after || null };

@@ -255,7 +255,7 @@ describe('refund events', () => {
     });
   });
 
-  test('the older charge shape lists its refunds; for the newer one they must be fetched', () => {
+  test('the older charge shape lists its refunds, and for the newer one they must be fetched', () => {
     assert.deepEqual(read('charge.refunded.older'), { subject: 'refund', facts: [refund] });
     assert.deepEqual(read('charge.refunded.newer'), {
       subject: 'refundedPayment',
@@ -435,7 +435,7 @@ describe('subscription events', () => {
     });
   });
 
-  test('events about its schedule, its discount or a lost payment method name what they are about', () => {
+  test('events about its schedule, its discount or a lost payment method name their objects', () => {
     for (const [type, object, facts] of [
       ['subscription_schedule.updated', { subscription: 'sub_1' }, [{ processorSubscriptionId: 'sub_1' }]],
       [
@@ -594,7 +594,7 @@ describe('invoice events', () => {
     unmappable('invoice.paid.newer', 'status', null, /invoice\.status is null/);
   });
 
-  test('a deleted invoice is void, also if only its status says so and in events of other types', () => {
+  test('a deleted invoice is void, even if only its status shows it, and in events of other types', () => {
     const events = [
       eventFixture('invoice.deleted'),
       eventFixture('invoice.deleted.older'),
@@ -690,7 +690,7 @@ describe('events that change no mirror', () => {
     assert.deepEqual(readEvent(preview), { subject: 'none', reason: 'object_without_id' });
   });
 
-  test('every type in the list of those that change a mirror is read', () => {
+  test('every event type that changes a mirror is read', () => {
     for (const type of eventTypes) {
       const event = { ...JSON.parse(eventFixture('balance.available')), type };
       assert.deepEqual(readEvent(JSON.stringify(event)), { subject: 'none', reason: 'object_without_id' });
@@ -739,7 +739,7 @@ describe('the envelope of an event', () => {
     assert.equal(ownerOf('charge.succeeded', 'cus_2'), null);
   });
 
-  test('its payload contains no secret that a duplicate key would hide', () => {
+  test('its payload contains no secret that a duplicate JSON key would hide', () => {
     const text = eventFixture('invoice.paid.older').replace(
       '"in_1"',
       '"in_1", "client_secret": "hush", "client_secret": null',

@@ -15,7 +15,7 @@ import { causingWriteOf } from './causing-write.ts';
 import type { EventType } from './event-types.ts';
 import { erasedMark, redactPayload } from './redact-payload.ts';
 
-/** The facts of a stored event. Its object is as it was at the event's time, in the shape of the endpoint's version. */
+/** The facts of a stored event. It shows its object at the time of the event, in the API version of the endpoint. */
 export function readEvent(payload: string): EventFacts {
   return factsOf(parseEvent(payload));
 }
@@ -47,7 +47,8 @@ export function mapEventEnvelope(value: unknown): ProcessorEvent {
     apiVersion: event.optionalText('api_version'),
     objectId: object.has('id') ? object.id() : null,
     customerKey: ownerOf(object),
-    // Serialised again even if nothing was redacted: the original text would keep both values of a duplicate key.
+    // Serialised again even if nothing was redacted, because the original text would keep both values of a duplicate
+    // JSON key.
     ...redactPayload(value),
   };
 }
@@ -59,24 +60,30 @@ function ownerOf(object: WireObject): string | null {
   return expanded === null ? object.optional('shortText', 'customer') : expanded.optional('shortText', 'id');
 }
 
-/** An erased event about a person says nothing. One about a payment still says everything but the metadata. */
-type Reader = (object: unknown, asOf: AsOf, isErased: boolean) => EventFacts;
+/** An erased event about a customer has no facts. An erased event about a payment has all facts except the metadata. */
+type EventReader = (object: unknown, asOf: AsOf, isErased: boolean) => EventFacts;
 
-const readCustomer: Reader = (object, asOf, isErased) =>
+const readCustomer: EventReader = (object, asOf, isErased) =>
   isErased
     ? { subject: 'none', reason: 'erased' }
     : { subject: 'customer', facts: [mapCustomer(object, asOf)] };
-const readProduct: Reader = (object, asOf) => ({ subject: 'product', facts: [mapProduct(object, asOf)] });
-const readPrice: Reader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
-const readPayment: Reader = (object, asOf, isErased) => {
+const readProduct: EventReader = (object, asOf) => ({
+  subject: 'product',
+  facts: [mapProduct(object, asOf)],
+});
+const readPrice: EventReader = (object, asOf) => ({ subject: 'price', facts: [mapPrice(object, asOf)] });
+const readPayment: EventReader = (object, asOf, isErased) => {
   const facts = mapPayment(object, asOf);
   return { subject: 'payment', facts: [isErased ? { ...facts, metadata: null } : facts] };
 };
-const readCharge: Reader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
-const readRefund: Reader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
-const readInvoice: Reader = (object, asOf) => ({ subject: 'invoice', facts: [mapInvoice(object, asOf)] });
+const readCharge: EventReader = (object, asOf) => chargeEvent(mapCharge(object, asOf));
+const readRefund: EventReader = (object, asOf) => ({ subject: 'refund', facts: [mapRefund(object, asOf)] });
+const readInvoice: EventReader = (object, asOf) => ({
+  subject: 'invoice',
+  facts: [mapInvoice(object, asOf)],
+});
 /** An invoice that was paid in another way has no payment at the processor. */
-const readInvoicePayment: Reader = (object) => {
+const readInvoicePayment: EventReader = (object) => {
   const { processorInvoiceId, processorPaymentIntentId } = mapInvoicePayment(object);
   const isPayment = processorPaymentIntentId !== null;
   return {
@@ -84,19 +91,19 @@ const readInvoicePayment: Reader = (object) => {
     facts: isPayment ? [{ processorInvoiceId, processorPaymentIntentId }] : [],
   };
 };
-const readSubscription: Reader = (object, asOf, isErased) => {
+const readSubscription: EventReader = (object, asOf, isErased) => {
   const facts = mapSubscription(object, asOf);
   return { subject: 'subscription', facts: [isErased ? { ...facts, metadata: null } : facts] };
 };
 
 /** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
-const readExpiredChange: Reader = (object) => {
+const readExpiredChange: EventReader = (object) => {
   const processorSubscriptionId = WireObject.parse(object, 'subscription').expectKind('subscription').id();
   return { subject: 'expiredChange', facts: [{ processorSubscriptionId }] };
 };
 
-/** The schedule or the discount of a subscription. A released schedule names its subscription apart. */
-const readChangedSubscription: Reader = (object) => {
+/** The schedule or the discount of a subscription. A released schedule names its subscription in another field. */
+const readChangedSubscription: EventReader = (object) => {
   const holder = WireObject.parse(object, 'object');
   const id = ['subscription', 'released_subscription']
     .map((field) => holder.optional('reference', field))
@@ -105,7 +112,7 @@ const readChangedSubscription: Reader = (object) => {
 };
 
 /** The stored event names the customer that had the payment method. */
-const readDetachedMethod: Reader = (object) => {
+const readDetachedMethod: EventReader = (object) => {
   const method = WireObject.parse(object, 'payment_method').expectKind('payment_method');
   const processorCustomerId = method.optional('reference', 'customer');
   const paymentMethodId = method.id();
@@ -118,27 +125,29 @@ const readDetachedMethod: Reader = (object) => {
 /** A customer without personal data. */
 const noPersonalData = { email: null, name: null, phone: null, externalId: null, metadata: {} };
 
-// An event shows a deleted object as it last was; only the event's type says that it was deleted. No personal data is
-// taken from such an event.
-const readDeletedCustomer: Reader = (object, asOf) => ({
+// An event shows a deleted object in its last state. Only the type of the event shows that it was deleted. No personal
+// data is taken from such an event.
+const readDeletedCustomer: EventReader = (object, asOf) => ({
   subject: 'customer',
   facts: [{ ...mapCustomer(object, asOf), ...noPersonalData, deleted: true }],
 });
-const readDeletedProduct: Reader = (object, asOf) => ({
+const readDeletedProduct: EventReader = (object, asOf) => ({
   subject: 'product',
   facts: [{ ...mapProduct(object, asOf), metadata: null, active: false, deleted: true }],
 });
-const readDeletedPrice: Reader = (object, asOf) => ({
+const readDeletedPrice: EventReader = (object, asOf) => ({
   subject: 'price',
   facts: [{ ...mapPrice(object, asOf), active: false, deleted: true }],
 });
-const readDeletedInvoice: Reader = (object, asOf) => ({
+const readDeletedInvoice: EventReader = (object, asOf) => ({
   subject: 'invoice',
   facts: [{ ...mapInvoice(object, asOf), status: 'void', nextPaymentAttemptAt: null }],
 });
 
-/** An expired charge looks like one that can still be captured; only the event's type says that it has expired. */
-const readExpiredCharge: Reader = (object, asOf) => {
+/**
+ * An expired charge looks like one that can still be captured. Only the type of the event shows that it has expired.
+ */
+const readExpiredCharge: EventReader = (object, asOf) => {
   const facts = mapCharge(object, asOf);
   return chargeEvent(facts && { ...facts, isAuthorisationOver: true });
 };
@@ -148,7 +157,7 @@ function chargeEvent(facts: ChargeFacts | null): EventFacts {
   return { subject: 'charge', facts: facts === null ? [] : [facts] };
 }
 
-const readDispute: Reader = (object, asOf) => {
+const readDispute: EventReader = (object, asOf) => {
   const facts = mapDispute(object, asOf);
   return isLinked(facts)
     ? { subject: 'dispute', facts: [facts] }
@@ -156,7 +165,7 @@ const readDispute: Reader = (object, asOf) => {
 };
 
 /** The older shape lists the refunds, if there are at most ten. Otherwise they must be fetched from the processor. */
-const readRefundedCharge: Reader = (object, asOf) => {
+const readRefundedCharge: EventReader = (object, asOf) => {
   const charge = WireObject.parse(object, 'charge').expectKind('charge');
   const refunds = charge.has('refunds') ? charge.objectOrNull('refunds') : null;
   if (refunds !== null && !refunds.flag('has_more'))
@@ -168,7 +177,7 @@ const readRefundedCharge: Reader = (object, asOf) => {
   };
 };
 
-const readers: Readonly<Record<EventType, Reader>> = {
+const readers: Readonly<Record<EventType, EventReader>> = {
   'payment_intent.created': readPayment,
   'payment_intent.processing': readPayment,
   'payment_intent.requires_action': readPayment,

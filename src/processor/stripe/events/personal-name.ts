@@ -14,7 +14,7 @@ const personalWords = [
   'ip',
   'user_agent',
   'tax_ids',
-  // Objects that contain several of the above.
+  // Objects with several of the fields above.
   'shipping',
   'billing_details',
   'customer_details',
@@ -30,7 +30,7 @@ const personalWords = [
   'memo',
   'footer',
   'custom_fields',
-  // URLs of pages that show all of it without a login. The API shows those of invoices: see `redact-payload.ts`.
+  // URLs of pages that show personal data without a login. The API shows the URLs of invoices: see `redact-payload.ts`.
   'receipt_url',
   'invoice_pdf',
 ];

@@ -11,7 +11,7 @@ const fixtures = globSync('test/fixtures/events/*.json').map((path) => basename(
 /** The events whose personal data the customer's row stores. */
 const personal = ['customer.created', 'customer.updated'];
 
-/** The events about what belongs to a customer, of which the row stores the metadata. */
+/** The events about objects of a customer whose rows store metadata. */
 const owned = fixtures.filter((name) => /^(?:payment_intent|customer\.subscription)\./.test(name));
 
 /** The events whose metadata a mirror stores. */
@@ -103,7 +103,7 @@ describe('a redacted event', () => {
     });
   });
 
-  test('the address of a PDF is kept of invoices alone', () => {
+  test('the URL of a PDF is kept only of invoices', () => {
     const pdf = { invoice_pdf: 'https://pay.example.com/1.pdf' };
     for (const [object, kept] of [
       ['invoice', pdf.invoice_pdf],
@@ -120,7 +120,7 @@ describe('a redacted event', () => {
     assert.deepEqual(JSON.parse(payload).data, { object: { id: 'cs_1', object: 'checkout.session' } });
   });
 
-  test('of a setup intent and of a payment method nothing is kept but the id and kind', () => {
+  test('only the id and kind of a setup intent or a payment method are kept', () => {
     for (const object of [
       { id: 'seti_1', object: 'setup_intent', client_secret: 'hush', payment_method: 'pm_1' },
       { id: 'pm_1', object: 'payment_method', card: { last4: 'hush', fingerprint: 'hush' } },
@@ -162,7 +162,7 @@ describe('an erased event', () => {
     assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
   });
 
-  test('about a payment or subscription still says everything but the metadata', () => {
+  test('about a payment or subscription keeps everything except the metadata', () => {
     for (const name of owned) {
       const { erasedPayload } = redactPayload(withPerson(name));
       assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
@@ -186,7 +186,7 @@ describe('an erased event', () => {
   });
 });
 
-test('an event of a type that only a later release may know keeps no metadata, and says so', () => {
+test('an event of an unknown type keeps no metadata, and is marked as erased', () => {
   const event = { ...withPerson('payment_intent.succeeded'), type: 'payment_intent.later' };
   const { payload, erasedPayload } = redactPayload(event);
   assert.doesNotMatch(payload + erasedPayload, /Ada/);

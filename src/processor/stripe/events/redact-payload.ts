@@ -6,13 +6,13 @@ import { redactText, secretName } from './redact-secrets.ts';
 /** A payload in the two forms in which it may be stored. */
 export interface RedactedPayload {
   readonly payload: string;
-  /** The same without any personal data; null if `payload` contains none. */
+  /** The same without any personal data. Null if `payload` contains none. */
   readonly erasedPayload: string | null;
 }
 
 /**
- * Marks an event without its personal data: the person was erased, or is not a customer of Till. What is left of the
- * metadata of its object is Till's id.
+ * Marks an event without its personal data: the customer was erased, or does not belong to Till. Of the metadata of its
+ * object, only Till's id is left.
  */
 export const erasedMark = 'till_erased';
 
@@ -30,14 +30,14 @@ function isOwned(type: unknown): type is string {
 }
 
 /**
- * The part of an event that is kept. Secrets are removed from every event. So is personal data that no mirror needs:
- * what is not stored need not be protected, shown to operators, or found again when a customer is deleted.
+ * The part of an event that is kept. Secrets are removed from every event, and so is personal data that no mirror
+ * needs. Data that is not stored needs no protection, and no search when a customer is deleted.
  */
 export function redactPayload(event: unknown): RedactedPayload {
   const redacted = redactValue(event);
   const { type, [erasedMark]: erased } = record(event);
   if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
-  // No mirror reads this event. A later release that does must not take its metadata for empty.
+  // No mirror reads this event yet. A later release that reads it must not conclude that its metadata is empty.
   if (isOwned(type) && !knownEventTypes.has(type))
     return { payload: erasedForm(redacted), erasedPayload: null };
   const kept = {
@@ -56,7 +56,7 @@ function erasedForm(redacted: unknown): string {
   return JSON.stringify({ ...record(redacted), [erasedMark]: true });
 }
 
-/** The same for an event that is already stored. One that is not JSON has no content. */
+/** Like `redactPayload`, for a stored event. One that is not JSON has no content. */
 export function redactStored(payload: string): RedactedPayload {
   try {
     return redactPayload(JSON.parse(payload));
@@ -67,8 +67,8 @@ export function redactStored(payload: string): RedactedPayload {
 }
 
 /**
- * The kinds of objects that mirrors are made from, and their containers. Of any other kind (cards, bank accounts, tax
- * ids, identity checks, invoice lines) Till only needs the id and kind.
+ * The kinds of objects that mirrors read, and their containers. Of any other kind (cards, bank accounts, tax ids,
+ * identity checks, invoice lines) Till needs only the id and kind.
  */
 const keptKinds: ReadonlySet<unknown> = new Set([
   'event',
@@ -117,7 +117,7 @@ function redactField(kind: unknown, name: string, field: unknown): unknown {
   return redactValue(field);
 }
 
-/** A product is not a person, and the plan uses its name. The API shows the address of an invoice's PDF. */
+/** The name of a product is not personal, and the plan uses it. The API shows the URL of an invoice's PDF. */
 function isShown(kind: unknown, name: string): boolean {
   return (kind === 'product' && name === 'name') || (kind === 'invoice' && name === 'invoice_pdf');
 }
@@ -152,7 +152,7 @@ function onlyDispute(fields: Readonly<Record<string, unknown>>): object {
   };
 }
 
-/** A reference, or of an expanded object its id and the payment intent that it belongs to. */
+/** A reference. Of an expanded object, its id and the payment intent that it belongs to. */
 function onlyLinks(reference: unknown): unknown {
   if (typeof reference !== 'object' || reference === null) return redactValue(reference);
   const { payment_intent, ...fields } = record(reference);
@@ -165,7 +165,7 @@ function idAndKind(fields: Readonly<Record<string, unknown>>): object {
   return id === undefined ? { object } : { id, object };
 }
 
-/** What says until when an invoice pays, and nothing about what was sold. */
+/** The fields that show the period that a line pays for, without any detail of what was sold. */
 function onlyBilledPeriod(line: Readonly<Record<string, unknown>>): object {
   const { amount, period, type, proration } = line;
   const { start, end } = record(period);
@@ -190,8 +190,8 @@ function onlyLocalId(metadata: unknown): object {
 }
 
 /**
- * The ids that say which subscription an event is about, of objects that no mirror stores. A detached payment method no
- * longer names its customer, but the event says which one it had.
+ * The ids that link objects that no mirror stores to a subscription. A detached payment method no longer names its
+ * customer, but its event still does.
  */
 function linksOf(event: unknown): Readonly<Record<string, string>> {
   const { type, data } = record(event);
@@ -218,12 +218,12 @@ function isAboutSubscription(type: unknown): boolean {
 /** The fields that a mirror stores from this event, without empty ones. */
 function customerFieldsOf(event: unknown): Readonly<Record<string, unknown>> {
   const object = objectOf(event);
-  const present = customerFields.filter((field) => object[field] !== undefined && object[field] !== null);
+  const filled = customerFields.filter((field) => object[field] !== undefined && object[field] !== null);
   // The processor sends only text here. A value of another type is kept, and the mapping of the event refuses it.
-  return Object.fromEntries(present.map((field) => [field, object[field]]));
+  return Object.fromEntries(filled.map((field) => [field, object[field]]));
 }
 
-/** The metadata, without secrets and without anything but texts. Nothing if the event has none. */
+/** The metadata, only texts and without secrets. Empty if the event has none. */
 function metadataOf(event: unknown): { readonly metadata?: Readonly<Record<string, string>> } {
   const { metadata } = objectOf(event);
   if (metadata === undefined || metadata === null) return {};

@@ -1,9 +1,9 @@
 import { Stripe } from 'stripe';
 
-/** The oldest version whose shape the mappings know: since then subscriptions refer to prices, not plans. */
+/** The oldest version whose shape the mappings know. Since then subscriptions refer to prices instead of plans. */
 const oldestDate = '2020-08-27';
 
-/** Versions are dates, since 2024 followed by a name. A version later than the package's own has an unknown shape. */
+/** A version is a date, followed by a name since 2024. A version later than the package's own has an unknown shape. */
 export function understandsVersion(apiVersion: string | null): boolean {
   if (apiVersion === null) return true;
   const date = dateOf(apiVersion);

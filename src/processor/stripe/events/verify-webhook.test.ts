@@ -23,7 +23,7 @@ function verifySigned(body: string | Buffer) {
 
 describe('a signature', () => {
   for (const secret of secrets) {
-    test(`made with ${secret} is accepted`, () => {
+    test(`with ${secret} is accepted`, () => {
       const verified = verify(paid, `t=${nowSeconds},v1=${sign(paid, secret)}`);
       assert(verified.outcome === 'event');
       assert.equal(verified.event.id, 'evt_invoice_paid_newer');
@@ -62,7 +62,7 @@ describe('a signature', () => {
     [301, 'bad_signature'],
     [600, 'bad_signature'],
   ] as const) {
-    test(`made ${seconds} s from now is ${outcome}`, () => {
+    test(`dated ${seconds} s from now is ${outcome}`, () => {
       const atSeconds = nowSeconds + seconds;
       const header = `t=${atSeconds},v1=${sign(paid, 'whsec_new', atSeconds)}`;
       assert.equal(verify(paid, header).outcome, outcome);

@@ -4,14 +4,14 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import { mapEventEnvelope } from './map-event.ts';
 
 /**
- * How far a signature's time may be from the local time, in both directions: the processor's recommendation against
- * replays.
+ * The largest difference between the time of a signature and the local time, in both directions. The processor
+ * recommends this value against replays.
  */
 const toleranceSeconds = 300;
 
 /**
- * How deep a payload may nest. Real payloads stay below 20. Brackets alone can nest far deeper within a megabyte, and
- * overflow the stack of any code that walks them.
+ * How deep a payload may nest. Real payloads stay below 20. A megabyte of brackets would nest far deeper, and overflow
+ * the stack of any code that walks it.
  */
 const nestingDepthMax = 100;
 
@@ -72,8 +72,9 @@ function readSigned(text: string): VerifiedWebhook {
 }
 
 /**
- * Parses the header's one time and its signatures, and writes a canonical header from them. The package would use the
- * last of several times, and throws a plain error on a signature that is empty or not ASCII, which anyone could send.
+ * Parses the time and the signatures of the header, and writes a canonical header from them. The package itself would
+ * use the last of several times, and throws a plain error for a signature that is empty or not ASCII, which anyone
+ * could send.
  */
 function parseHeader(header: string): { signedAtSeconds: number; canonical: string } | null {
   const parts = header.split(',');

@@ -2,10 +2,10 @@ import { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { Processor } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { headerDateMs } from '../wire/answer-time.ts';
+import { headerDateMs } from '../wire/response-as-of.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
-/** A server that implements the wire API may lack this call. The real processor always has it. */
+/** Another server of the wire API may not have this call. The real processor always has it. */
 const unsupported = {};
 
 export function createAccountRead(
@@ -32,7 +32,7 @@ export function createAccountRead(
   };
 }
 
-/** Every response has the time, also that to a key that may not read its account. */
+/** Every response has the time, even the response to a secret key that may not read its account. */
 export function createTimeRead({ stripe, call }: AdapterContext): Processor['readTime'] {
   return () =>
     call('account.read', {

@@ -4,10 +4,10 @@ import type { Metadata } from '../../../model/metadata.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
+import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, externalIdKey } from '../wire/wire-metadata.ts';
 import { localIdKey, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapCustomer } from './map-customer.ts';
@@ -110,7 +110,7 @@ function updateCustomer(
   });
 }
 
-/** All customers, or those created since. */
+/** All customers, or those created at or after `since`. */
 function fetchSince({ stripe }: AdapterContext, since: Date | undefined): Fetch {
   return (page, options) => stripe.customers.list({ ...(since && createdSince(since)), ...page }, options);
 }
@@ -133,16 +133,14 @@ function mapCreated(
   return mapCustomer(withKnownLinks(whole, { localId: id }), asOf);
 }
 
-/**
- * A deleted customer cannot be updated, so a response that shows one contradicts itself: only a read proves a deletion.
- */
+/** A deleted customer cannot be updated, so a response that shows one is invalid. Only a read proves a deletion. */
 function mapUpdated(
   response: unknown,
   sent: { readonly [field: string]: unknown },
   asOf: AsOf,
 ): CustomerFacts {
   const facts = mapResponse(withSent(response, sent), asOf);
-  if (facts.deleted) throw new UnmappableError('the customer was to be changed and is shown as deleted');
+  if (facts.deleted) throw new UnmappableError('the changed customer is shown as deleted');
   return facts;
 }
 
@@ -176,7 +174,7 @@ function fullMetadata(id: string, externalId: string | undefined, metadata: Meta
   };
 }
 
-/** On the wire, an empty text clears a field. */
+/** In the wire API, an empty text clears a field. */
 function clearable(text: string | null): string {
   return text ?? '';
 }

@@ -1,6 +1,6 @@
 import type { Stripe } from 'stripe';
 import type { DisputeFacts } from '../../../model/dispute.ts';
-import type { Pages, Place } from '../../port/pages.ts';
+import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
@@ -34,18 +34,18 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
   };
 }
 
-/** Without those that belong to no payment intent. */
+/** Leaves out disputes that belong to no payment intent. */
 async function* listPages(
   context: AdapterContext,
   filter: Stripe.DisputeListParams & { readonly payment_intent?: string },
-  place?: Place & { readonly pagesMax?: number },
+  place?: ListingStart & { readonly pagesMax?: number },
 ): Pages<DisputeFacts> {
   const { payment_intent } = filter;
   const pages = mapPages(
     context,
     'disputes.list',
     (page, options) => context.stripe.disputes.list({ ...filter, ...page }, options),
-    // Where the listing is for one payment, all of its disputes belong to that payment.
+    // If the listing is for one payment, all of its disputes belong to that payment.
     (value, asOf) =>
       mapDispute(payment_intent === undefined ? value : withKnownLinks(value, { payment_intent }), asOf),
     place,

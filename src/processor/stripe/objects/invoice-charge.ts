@@ -5,12 +5,12 @@ import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { failureOf } from './map-payment.ts';
 
-/** What became of the charge of an invoice. */
+/** The outcome of the charge of an invoice. */
 export interface InvoiceCharge {
   readonly status: (typeof invoiceStatuses)[number];
-  /** By the processor's clock. The earliest time there is, if the processor does not say. */
+  /** By the processor's clock. The epoch if the processor does not show it. */
   readonly createdAt: Date;
-  /** Why the last attempt to pay it failed. Null if it did not, or if the customer only needs to authenticate. */
+  /** Why the last attempt to pay it failed. Null if it did not fail, or if the customer only needs to authenticate. */
   readonly declined: Declined | null;
   /** Null once nothing is left to confirm. */
   readonly clientSecret: string | null;
@@ -58,7 +58,7 @@ const failed: readonly string[] = ['requires_payment_method', 'canceled'];
 function declinedOf(intent: WireObject): Declined | null {
   if (!failed.includes(intent.text('status'))) return null;
   const failure = failureOf(intent);
-  // The bank asks for the customer, who can still authenticate with the same card.
+  // The bank requires the customer, who can still authenticate with the same card.
   if (failure === null || failure.code === 'authentication_required') return null;
   const { declineCode, message } = failure;
   return {

@@ -5,8 +5,8 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../port/invoice-payment.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isReplayed } from '../wire/answer-time.ts';
 import { declined, declineOf, done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { isReplayed } from '../wire/response-as-of.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { readCharge } from './invoice-charge.ts';
 import { mapInvoice } from './map-invoice.ts';
@@ -25,7 +25,7 @@ export function createInvoicePaymentCalls(
     const invoice = await read(processorInvoiceId);
     if (invoice === null || invoice.status === 'draft') throw notReached(attempt, 'invoice', 'draft');
   };
-  const findLastTry = (processorInvoiceId: string) => readLastTry(context, processorInvoiceId);
+  const findLastAttempt = (processorInvoiceId: string) => readLastAttempt(context, processorInvoiceId);
   return {
     finalize,
 
@@ -36,10 +36,10 @@ export function createInvoicePaymentCalls(
         const attempt = await sendPayment(context, order);
         if (attempt.outcome === 'declined') return attempt;
         if (attempt.isPaid) return { outcome: 'paid', invoice: attempt.invoice };
-        const lastTry = await findLastTry(processorInvoiceId);
-        // The processor accepted the request, but made no attempt to pay.
-        if (lastTry === null) throw notReached({ outcome: 'done', value: null }, 'invoice', 'open');
-        return lastTry;
+        const lastAttempt = await findLastAttempt(processorInvoiceId);
+        // The processor accepted the request, but did not attempt to pay.
+        if (lastAttempt === null) throw notReached({ outcome: 'done', value: null }, 'invoice', 'open');
+        return lastAttempt;
       } catch (error) {
         if (!(error instanceof Failure)) throw error;
         const { replayed = false } = error.extras;
@@ -47,8 +47,8 @@ export function createInvoicePaymentCalls(
         const invoice = await read(processorInvoiceId);
         if (invoice?.status === 'paid') return { outcome: 'paid', invoice };
         const isOldFailure = replayed && error.code === 'processor_unavailable';
-        const lastTry = isOldFailure ? await findLastTry(processorInvoiceId) : null;
-        if (lastTry !== null) return lastTry;
+        const lastAttempt = isOldFailure ? await findLastAttempt(processorInvoiceId) : null;
+        if (lastAttempt !== null) return lastAttempt;
         throw error;
       }
     },
@@ -59,13 +59,13 @@ export function createInvoicePaymentCalls(
         if (attempt.outcome === 'declined') return attempt;
         return attempt.isReplayed ? 'paid' : null;
       } catch (error) {
-        // The invoice was paid by another request, whether the processor says so now or repeats it.
+        // Another request paid the invoice. This may be a new or a repeated response.
         if (error instanceof Failure && error.code === 'processor_rejected') return null;
         throw error;
       }
     },
 
-    findLastTry,
+    findLastAttempt,
 
     readClientSecret: async (processorInvoiceId) =>
       (await readCharge(context, processorInvoiceId))?.clientSecret ?? null,
@@ -92,17 +92,20 @@ function sendFinalize({ stripe, call }: AdapterContext, processorInvoiceId: stri
   });
 }
 
-/** An invoice that the processor has tried to pay. It may still be open: some payment methods take days. */
-interface Tried {
+/** An invoice after an attempt to pay it. It may still be open, because some payment methods take days. */
+interface AttemptedPayment {
   readonly outcome: 'done';
   readonly isPaid: boolean;
   readonly isReplayed: boolean;
   readonly invoice: InvoiceFacts | null;
 }
 
-function sendPayment({ stripe, call }: AdapterContext, order: NewInvoicePayment): Promise<Tried | Declined> {
+function sendPayment(
+  { stripe, call }: AdapterContext,
+  order: NewInvoicePayment,
+): Promise<AttemptedPayment | Declined> {
   const { processorInvoiceId, paymentMethodId } = order;
-  return call<Tried | Declined>('invoices.pay', {
+  return call<AttemptedPayment | Declined>('invoices.pay', {
     kind: 'write',
     send: (options) =>
       stripe.invoices.pay(
@@ -112,7 +115,8 @@ function sendPayment({ stripe, call }: AdapterContext, order: NewInvoicePayment)
       ),
     take: (response, asOf) => {
       const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
-      if (invoice.id() !== processorInvoiceId) throw new UnmappableError('invoice.id is that of another');
+      if (invoice.id() !== processorInvoiceId)
+        throw new UnmappableError('invoice.id is the id of another invoice');
       const isOld = isReplayed(response);
       const shown = isOld ? null : ifReadable(() => mapInvoice(response, asOf));
       return {
@@ -126,7 +130,7 @@ function sendPayment({ stripe, call }: AdapterContext, order: NewInvoicePayment)
   });
 }
 
-function readLastTry({ stripe, call }: AdapterContext, processorInvoiceId: string) {
+function readLastAttempt({ stripe, call }: AdapterContext, processorInvoiceId: string) {
   return call('invoice_payments.list', {
     kind: 'read',
     send: (options) =>
@@ -136,13 +140,13 @@ function readLastTry({ stripe, call }: AdapterContext, processorInvoiceId: strin
       ),
     take: (response) => {
       const payments = WireObject.parse(response, 'list').objects('data');
-      return payments.map(lastTryOf).find((lastTry) => lastTry !== null) ?? null;
+      return payments.map(lastAttemptOf).find((lastAttempt) => lastAttempt !== null) ?? null;
     },
     refused: (refusal) => (isMissing(refusal) ? null : undefined),
   });
 }
 
-function lastTryOf(invoicePayment: WireObject): Declined | 'processing' | null {
+function lastAttemptOf(invoicePayment: WireObject): Declined | 'processing' | null {
   const intent = invoicePayment.optional('object', 'payment')?.optional('object', 'payment_intent') ?? null;
   const status = intent?.optionalText('status');
   if (intent === null || status === 'processing') return intent && 'processing';

@@ -1,5 +1,5 @@
 import type { AsOf } from '../../../model/facts.ts';
-import type { Pages, Place } from '../../port/pages.ts';
+import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { InvoiceCalls, PaymentOfInvoice } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
@@ -71,7 +71,10 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
 /** The latest charge of a payment intent says how it was paid. */
 const withPayment = ['data.payment.payment_intent.latest_charge'];
 
-async function* listPayments(context: AdapterContext, place: Place | undefined): Pages<PaymentOfInvoice> {
+async function* listPayments(
+  context: AdapterContext,
+  place: ListingStart | undefined,
+): Pages<PaymentOfInvoice> {
   const pages = mapPages(
     context,
     'invoice_payments.list',

@@ -4,7 +4,7 @@ import { WireObject } from '../wire/wire-object.ts';
 import { customerOfPayment } from './map-payment.ts';
 
 /**
- * A dispute in an event or a response. Unlinked if it does not name its payment intent: it disputes a charge without one,
+ * A dispute in an event or a response. Unlinked if it does not name its payment intent: the disputed charge has none,
  * or an older API version shows only the charge.
  */
 export function mapDispute(value: unknown, asOf: AsOf): DisputeFacts | UnlinkedDisputeFacts {

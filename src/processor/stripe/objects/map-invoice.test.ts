@@ -70,7 +70,7 @@ test('lines of the older shape count in the same way', () => {
   assert.equal(coversUntil(list(older(100, 'subscription', true), ...lines)), null);
 });
 
-test('it is unknown without lines, with more of them than shown, or with lines that do not show what they bill', () => {
+test('it is unknown if lines are missing, or if a line does not show what it bills', () => {
   assert.equal(coversUntil(undefined), undefined);
   assert.equal(coversUntil({ ...list(line(100, item())), has_more: true }), undefined);
   assert.equal(coversUntil(list({ id: 'il_1', object: 'line_item' })), undefined);

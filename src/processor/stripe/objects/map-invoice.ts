@@ -10,7 +10,7 @@ const statuses = {
   paid: 'paid',
   uncollectible: 'uncollectible',
   void: 'void',
-  // API versions around 2020-08-27 send it with `invoice.deleted`; later ones show the draft as it last was.
+  // API versions around 2020-08-27 send it with `invoice.deleted`. Later versions show the last state of the draft.
   deleted: 'void',
 } as const satisfies Record<string, InvoiceFacts['status']>;
 
@@ -45,7 +45,7 @@ export function mapInvoice(value: unknown, asOf: AsOf): InvoiceFacts {
   };
 }
 
-/** The payment of an invoice. Money that was not paid through a payment intent has no payment at the processor. */
+/** The payment of an invoice. If the invoice was paid in another way, there is no payment intent. */
 export function mapInvoicePayment(value: unknown): {
   readonly processorInvoiceId: string;
   readonly processorPaymentIntentId: string | null;
@@ -59,7 +59,7 @@ export function mapInvoicePayment(value: unknown): {
   };
 }
 
-/** The largest integer of its column. */
+/** The largest integer that the column can store. */
 const attemptCountMax = 2_147_483_647;
 
 function attemptCountOf(invoice: WireObject): number | null {
@@ -67,7 +67,7 @@ function attemptCountOf(invoice: WireObject): number | null {
   return count !== null && count >= 0 && count <= attemptCountMax ? count : null;
 }
 
-/** Since 2025-03-31 the subscription is under `parent`; before, it was a field of the invoice itself. */
+/** Since 2025-03-31 the subscription is under `parent`. Before, it was a field of the invoice itself. */
 function subscriptionOf(invoice: WireObject): string | null {
   if (!invoice.has('parent') && invoice.has('subscription')) return invoice.referenceOrNull('subscription');
   const parent = invoice.objectOrNull('parent');
@@ -87,9 +87,9 @@ export function isFirstInvoice(value: unknown): boolean {
 }
 
 /**
- * The end of the last period that these lines pay for. A proration does not count: a charge only pays for a change within
- * a period that another invoice bills, and a credit gives time back. Neither does an item that was added to the
- * invoice. Undefined if a line does not show its period.
+ * The end of the last period that these lines pay for. A proration does not count: its charge pays only for a change
+ * within a period that another invoice bills, and its credit gives time back. An item that was added to the invoice
+ * does not count either. Undefined if a line does not show its period.
  */
 export function coversUntilOf(
   lines: readonly WireObject[] | null,
@@ -103,7 +103,7 @@ export function coversUntilOf(
   return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
 }
 
-/** Since 2025-03-31 `parent` says where a line comes from; before, the line itself did. */
+/** Since 2025-03-31 `parent` shows where a line comes from. Before, the line itself did. */
 function isBilledPeriod(line: WireObject, isFirst: boolean): boolean {
   const amount = line.optional('wholeNumber', 'amount');
   if (amount !== null && amount < 0) return false;

@@ -30,7 +30,7 @@ test('of a card only the brand, the last four digits and the expiry date are rea
   });
 });
 
-test('other types have what they have, and null for the rest', () => {
+test('other types have their own details, and null for the rest', () => {
   const none = { brand: null, last4: null, expMonth: null, expYear: null };
   const base = { id: 'pm_1', processorCustomerId: 'cus_1', createdAt };
   const debit = { ...method, type: 'sepa_debit', sepa_debit: { last4: '3000', country: 'DE' } };
@@ -41,7 +41,7 @@ test('other types have what they have, and null for the rest', () => {
   }
 });
 
-test('a payment method must say what it is and whose', () => {
+test('a payment method must have a type and a customer', () => {
   for (const field of ['id', 'object', 'type', 'customer'])
     assert.throws(() => mapPaymentMethod({ ...method, type: 'card', card, [field]: undefined }, asOf), {
       message: new RegExp(`payment_method.${field} is missing`),

@@ -19,7 +19,9 @@ export function mapPaymentMethod(value: unknown, asOf: AsOf): AttachablePaymentM
   };
 }
 
-/** Each type of payment method has its details in a field of its own name. Only cards are sure to have all four. */
+/**
+ * Each type of payment method has its details in a field with the name of the type. Only cards always have all four.
+ */
 export function describeMethod(id: string, described: WireObject): PaymentMethod {
   const type = described.shortText('type');
   const own = described.optional('object', type);

@@ -11,7 +11,8 @@ const statuses = {
   requires_payment_method: 'requires_payment_method',
   requires_confirmation: 'requires_confirmation',
   requires_action: 'requires_action',
-  // The spec has no status for an authorised payment that is not captured yet: there is still something to do.
+  // The spec has no status for an authorised payment that is not captured yet. This one fits, because an action is
+  // still needed.
   requires_capture: 'requires_action',
   processing: 'processing',
   succeeded: 'succeeded',

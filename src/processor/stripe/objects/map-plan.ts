@@ -61,7 +61,7 @@ function recurrenceOf(price: WireObject): Pick<PriceFacts, 'interval' | 'interva
   return recurrence ?? { interval: null, intervalCount: 1 };
 }
 
-/** Why a price cannot be a Till plan. Only what the price shows counts, so that a response can leave out the rest. */
+/** Why a price cannot be a Till plan. Fields that the response leaves out do not count. */
 export function obstacleOf(price: WireObject): { readonly obstacle?: PriceObstacle } {
   const shown = (field: string) => price.has(field) && price.raw(field) !== null;
   const usage = price.optional('object', 'recurring')?.optionalText('usage_type');

@@ -11,7 +11,7 @@ export function mapRefund(value: unknown, asOf: AsOf): RefundFacts {
 }
 
 /**
- * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till; `warn` gets
+ * A refund in a response. It exists, so it must be recorded even if its status is null or unknown to Till. `warn` gets
  * the reason why the status could not be read.
  */
 export function mapRefundResponse(value: unknown, asOf: AsOf, warn: (reason: string) => void): RefundFacts {

@@ -8,14 +8,14 @@ import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 const ownTerms = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
 
-/** What a response must contain in full. Events contain only the ids. */
+/** The fields that a response must contain in full. Events contain only their ids. */
 export const termExpansions = [
   ...ownTerms,
   'latest_invoice.discounts.source.coupon',
   'latest_invoice.discounts.promotion_code',
 ] as const;
 
-/** The same in a list. The processor expands four levels, so the discounts of an invoice are only ids. */
+/** The same fields in a list. The processor expands four levels, so the discounts of an invoice are only ids. */
 export const termExpansionsInList = [...ownTerms, 'latest_invoice'].map((path) => `data.${path}`);
 
 /** An item of a price without a quantity, such as a metered one, counts as one. */
@@ -43,9 +43,9 @@ export function discountOf(subscription: WireObject): SubscriptionTermFacts['dis
 const unpaid: readonly string[] = ['draft', 'open'];
 
 /**
- * The discount for one invoice that the latest invoice has used. The processor takes such a discount off the subscription
- * when it creates the invoice. A creation that is paid at once shows it too, until Till has recorded that payment.
- * Undefined if the invoice is not expanded.
+ * The discount for one invoice that the latest invoice has used. The processor removes such a discount from the
+ * subscription when it creates the invoice. A subscription that is paid at its creation also shows the discount, until
+ * Till has recorded the payment. Undefined if the invoice is not expanded.
  */
 export function usedDiscountOf(subscription: WireObject): SubscriptionTermFacts['usedDiscount'] {
   if (subscription.has('latest_invoice') && typeof subscription.raw('latest_invoice') === 'string')

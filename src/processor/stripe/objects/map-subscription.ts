@@ -15,8 +15,7 @@ export const subscriptionStatusWords = {
   active: 'active',
   past_due: 'past_due',
   unpaid: 'unpaid',
-  // A trial that ended without a payment method. The spec has no status for it; what matters is that it is not
-  // entitled.
+  // A trial that ended without a payment method. The spec has no status for it. Like `unpaid`, it gives no access.
   paused: 'unpaid',
   canceled: 'canceled',
 } as const satisfies Record<string, SubscriptionFacts['status']>;
@@ -33,7 +32,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     processorCustomerId: subscription.referenceOrNull('customer'),
     items,
     status,
-    // Required while a trial runs, and decorative at any other time.
+    // Required while a trial runs, and only shown at other times.
     trialEnd:
       status === 'trialing' ? subscription.moment('trial_end') : subscription.optional('moment', 'trial_end'),
     cancelAtPeriodEnd: subscription.optional('flag', 'cancel_at_period_end') ?? false,
@@ -55,7 +54,7 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
 const unknownAge = new Date(0);
 
 /**
- * The items of the list's first page, oldest first; items of the same age keep the processor's order. An item of
+ * The items of the first page of the list, oldest first. Items of the same age keep the processor's order. An item of
  * unknown age counts as the oldest.
  */
 function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
@@ -69,7 +68,7 @@ function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
   return [first, ...others];
 }
 
-/** Before 2025-03-31 the subscription had the period; since then each item has its own. */
+/** Before 2025-03-31 the subscription had the period. Since then each item has its own. */
 function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItemFacts {
   const period = subscription.has('current_period_end') ? subscription : item;
   const price = item.optional('object', 'price');
@@ -84,9 +83,9 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
 }
 
 /**
- * The secret of the latest invoice, from a subscription with `latest_invoice.confirmation_secret` expanded; null unless
- * that invoice still waits for its payment. (For a trial or a free plan the invoice is already paid, with an amount of
- * 0.) Responses always have the version that the adapter requests, so only the newer shape occurs here.
+ * The client secret of the latest invoice, from a subscription with `latest_invoice.confirmation_secret` expanded. Null
+ * unless that invoice still waits for its payment. (For a trial or a free plan the invoice has an amount of 0 and is
+ * already paid.) Responses always have the version that the adapter requests, so only the newer shape occurs here.
  */
 export function clientSecretOfSubscription(value: unknown): string | null {
   const invoice = WireObject.parse(value, 'subscription').optional('object', 'latest_invoice');
@@ -94,7 +93,7 @@ export function clientSecretOfSubscription(value: unknown): string | null {
   return invoice.optional('object', 'confirmation_secret')?.optionalText('client_secret') ?? null;
 }
 
-/** The secret with which a trial gets its card, from a subscription with `pending_setup_intent` expanded. */
+/** The client secret to save a card in a trial, from a subscription with `pending_setup_intent` expanded. */
 export function setupSecretOf(value: unknown): string | null {
   const subscription = WireObject.parse(value, 'subscription');
   const intent = subscription.optional('object', 'pending_setup_intent');

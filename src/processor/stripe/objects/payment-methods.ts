@@ -24,7 +24,7 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
           stripe.setupIntents.create(
             {
               customer: processorCustomerId,
-              // The payment method is saved to charge the customer when they are away, too.
+              // The payment method is also saved for charges without the customer.
               usage: 'off_session',
               automatic_payment_methods: { enabled: true },
               metadata: creationMetadata({ id, mark }),
@@ -65,7 +65,7 @@ function createReads(context: AdapterContext): Reads {
         { pagesMax: lookUpPagesMax },
       );
       const methods = (await Array.fromAsync(pages)).flatMap(({ items }) => items);
-      // Those of one second keep the processor's order, which is newest first, too.
+      // Payment methods of the same second keep the processor's order, which is also newest first.
       return methods.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
     },
 
@@ -93,7 +93,8 @@ function createReads(context: AdapterContext): Reads {
       const filter = { customer: processorCustomerId, status: 'all', expand: ['data.schedule'] } as const;
       const fetch: Fetch = (page, options) =>
         stripe.subscriptions.list({ ...filter, expand: [...filter.expand], ...page }, options);
-      // A subscription that cannot be read fails the listing: left out, its payment method would look unused.
+      // A subscription that cannot be read fails the listing. If it were left out, its payment method would look
+      // unused.
       const pages = fetchPages(context, 'subscriptions.list', fetch, lookUpPagesMax, mapUse);
       return (await Array.fromAsync(pages)).flat();
     },
@@ -135,7 +136,7 @@ function createWrites(context: AdapterContext): Writes {
           requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription'),
         refused: refusedChange,
       });
-      // A schedule would otherwise set the old one again when its next phase begins.
+      // Without this, a schedule would set the old payment method again when its next phase begins.
       return attempt.outcome === 'done' && isPlanned === true
         ? setScheduledMethod(context, processorSubscriptionId, paymentMethodId, `${idempotencyKey}-schedule`)
         : attempt;
@@ -159,7 +160,7 @@ function refusedChange(refusal: Refusal): Attempt<null> {
   return missing(refusal) ?? refused('wrong_state', refusal);
 }
 
-/** A response that does not show the change is no proof of it. */
+/** A response that does not show the change does not prove it. */
 function requireChange(isChanged: boolean, kind: string): Attempt<null> {
   if (!isChanged) throw new UnmappableError(`the ${kind} does not show the change`);
   return done(null);

@@ -3,7 +3,6 @@ import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
@@ -16,14 +15,15 @@ import {
   readMark,
   withRequest,
 } from '../wire/request-marks.ts';
+import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfPayment, mapPaymentResponse } from './map-payment.ts';
 
-/** The latest charge says how the payment was paid, and until when it can be captured. */
+/** The latest charge shows how the payment was paid, and how long it can be captured. */
 const withCharge = { expand: ['latest_charge'] };
 
-/** Also whether it was refunded. */
+/** The refunds of the latest charge show whether the payment was refunded. */
 const withRefunds = { expand: ['latest_charge.refunds'] };
 
 export function createPaymentCalls(context: AdapterContext): PaymentCalls {
@@ -132,14 +132,13 @@ function createRead({ stripe, call }: AdapterContext): Read {
 
 /**
  * An off-session charge that is declined leaves a payment that the customer can still pay. One that needs
- * authentication is confirmed again, as if the customer were present: it then waits for the customer, and keeps its
- * payment method.
+ * authentication is confirmed again, as if on session: it then waits for the customer, and keeps its payment method.
  */
 function createCreate({ stripe, call, logger }: AdapterContext, read: Read): PaymentCalls['create'] {
   return async ({ idempotencyKey, ...payment }) => {
     const { id, processorCustomerId, paymentMethodId, offSession, metadata } = payment;
     const known = { localId: id, customer: processorCustomerId };
-    const made = await call<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
+    const created = await call<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
       kind: 'write',
       send: (options) =>
         stripe.paymentIntents.create(creationParams(payment), { ...options, idempotencyKey }),
@@ -156,9 +155,9 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
       refused: ({ paymentIntentId }) =>
         offSession && paymentIntentId !== undefined ? { declinedId: paymentIntentId } : undefined,
     });
-    if (!('declinedId' in made)) return made;
+    if (!('declinedId' in created)) return created;
     const readDeclined = async () => {
-      const declined = await read(made.declinedId, known);
+      const declined = await read(created.declinedId, known);
       if (declined === null) throw lostPayment();
       return declined;
     };
@@ -168,7 +167,7 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
       kind: 'write',
       send: (options) =>
         stripe.paymentIntents.confirm(
-          made.declinedId,
+          created.declinedId,
           {
             ...(paymentMethodId === undefined ? {} : { payment_method: paymentMethodId }),
             use_stripe_sdk: true,
@@ -190,7 +189,7 @@ function creationParams(payment: NewPayment & Marking): Stripe.PaymentIntentCrea
     customer: processorCustomerId,
     amount,
     currency,
-    // Methods that redirect the customer need an address to return to, and a customer.
+    // Payment methods that redirect need a return URL and a customer who is there.
     automatic_payment_methods: { enabled: true, ...(payment.offSession ? { allow_redirects: 'never' } : {}) },
     metadata: { ...payment.metadata, ...creationMetadata(payment) },
     ...(description === undefined ? {} : { description }),
@@ -201,7 +200,7 @@ function creationParams(payment: NewPayment & Marking): Stripe.PaymentIntentCrea
   };
 }
 
-/** Every refusal is about the payment's state or the amount, except of an amount that no payment can have. */
+/** Every refusal is about the payment's state or the amount, except for an amount that no payment can have. */
 function isAboutCapture({ status, code }: Refusal): boolean {
   return code === null ? status === 400 : captureCodes.includes(code);
 }

@@ -64,7 +64,7 @@ test('a change replaces all features, whatever they were', () => {
   assert.deepEqual(changedPlanMetadata(undefined, undefined), {});
 });
 
-test('what was edited by hand and the API would not accept is ignored, and the rest stays', () => {
+test('an edit by hand that the API would not accept is ignored, and the rest stays', () => {
   for (const [edited, left] of [
     ['{"seats":5,', {}],
     ['not JSON', {}],

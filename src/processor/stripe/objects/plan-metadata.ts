@@ -19,7 +19,7 @@ export function newPlanMetadata(
   return { ...Object.fromEntries(texts), ...(groupName === null ? {} : { [groupKey]: groupName }) };
 }
 
-/** The change of a product's metadata. All keys of features change together, so that no old feature stays. */
+/** The change of a product's metadata. All metadata keys of features change together, so that no old feature stays. */
 export function changedPlanMetadata(
   features: PlanFeatures | undefined,
   groupName: string | null | undefined,
@@ -31,7 +31,7 @@ export function changedPlanMetadata(
   };
 }
 
-/** The features of a product. What the API would not accept, set by hand in the dashboard, is ignored. */
+/** The features of a product. Values that the API would not accept, set by hand in the dashboard, are ignored. */
 export function featuresOf(product: WireObject): PlanFeatures {
   const metadata = fieldsOf(product) ?? {};
   const entries = featureKeys
@@ -64,7 +64,7 @@ function packFeatures(features: PlanFeatures): readonly string[] {
   return packed === '' ? texts : [...texts, `{${packed}}`];
 }
 
-/** The value may have been edited by hand, or cut. Stored events have it without secrets, so responses do too. */
+/** The value may have been edited by hand, or cut. Secrets in it are redacted, as in stored events. */
 function entriesOf(text: unknown): readonly [string, unknown][] {
   if (typeof text !== 'string') return [];
   try {

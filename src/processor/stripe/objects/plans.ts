@@ -4,10 +4,10 @@ import { noFeatures } from '../../../model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing } from '../wire/attempt.ts';
 import { type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
+import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
@@ -37,7 +37,7 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
     read,
 
     archive: async ({ processorPriceId, processorProductId, keepsProduct = false, idempotencyKey }) => {
-      // An idempotency key belongs to one request, so each of the two needs its own.
+      // A processor key belongs to one call, so each of the two calls needs its own.
       const price = await archivePrice(
         context,
         { processorPriceId, processorProductId },
@@ -103,7 +103,7 @@ function createPlan(
     take: (response, asOf) => {
       const known = withKnownLinks(response, { localId: id });
       const { price, product } = mapPlan(known, sinceCreation(response, asOf));
-      // The processor bills its own amount, so the caller's amount cannot replace it.
+      // The processor bills the amount that it stores, so the caller's amount cannot replace a missing one.
       if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
       return {
         price: price.interval === null ? { ...price, interval, intervalCount } : price,
@@ -135,7 +135,7 @@ function updateProduct(
       ),
     take: (response, asOf) => {
       const facts = mapProduct(withKnownLinks(response, { localId: null }), asOf);
-      if (facts.deleted) throw new UnmappableError('the product was to be changed and is shown as deleted');
+      if (facts.deleted) throw new UnmappableError('the changed product is shown as deleted');
       return done({ ...facts, name: facts.name ?? name ?? null }, response);
     },
     refused: missing,

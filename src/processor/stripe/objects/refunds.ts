@@ -2,12 +2,12 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { RefundFacts } from '../../../model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, refused } from '../wire/attempt.ts';
 import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
+import { sinceCreation } from '../wire/response-as-of.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { mapRefundResponse } from './map-refund.ts';
 
@@ -104,8 +104,8 @@ function createMapping({ logger }: AdapterContext) {
 }
 
 /**
- * Till requests no more than what the mirror says is left of a succeeded payment. A refusal of the state or the amount,
- * with a code or (as for an amount that is too large) without one, therefore means that the mirror is stale.
+ * Till never requests more than the mirror shows as left of a succeeded payment. So a refusal of the state or the
+ * amount means that the mirror is stale. The refusal of an amount that is too large has no code.
  */
 function isAboutState({ code, param }: Refusal): boolean {
   return code === null ? param !== 'reason' : stateCodes.includes(code);

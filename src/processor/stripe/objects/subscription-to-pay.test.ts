@@ -28,7 +28,7 @@ describe('what is left to pay of a subscription', () => {
     assert.equal(mapToPay({ ...changing, latest_invoice: { id: 'in_3' } }, asOf).changeInvoiceId, 'in_3');
   });
 
-  test('a paused subscription is told from an unpaid one', () => {
+  test('a paused subscription is distinguished from an unpaid one', () => {
     assert.equal(mapToPay(subscription, asOf).isPaused, false);
     const { isPaused, subscription: facts } = mapToPay({ ...subscription, status: 'paused' }, asOf);
     assert.deepEqual([isPaused, facts.status], [true, 'unpaid']);
@@ -45,7 +45,7 @@ describe('what is left to pay of a subscription', () => {
       assert.equal(mapToPay({ ...subscription, pending_setup_intent: odd }, asOf).setupClientSecret, null);
   });
 
-  test('an invoice bills from the first of its lines on, and an odd one is still an invoice', () => {
+  test('an invoice bills from its first line on, and one with unreadable lines is still listed', () => {
     const line = (start: unknown) => ({ period: { start, end: 9 } });
     const invoice = { id: 'in_3', object: 'invoice', status: 'new', billing_reason: 'manual' };
     assert.deepEqual(

@@ -14,9 +14,9 @@ import { termExpansions } from './map-subscription-terms.ts';
 const invoicesMax = 100;
 
 /**
- * Two reads, because the latest invoice of a subscription need not be the only one that is not paid. The invoices come
- * first: if one is paid between the reads, the status is that after the payment, and no older invoice is taken for the one
- * that is missing.
+ * Two reads, because the latest invoice of a subscription may not be the only unpaid one. The invoices are read first.
+ * If one is paid between the reads, the status already includes that payment, and no older invoice is paid in its
+ * place.
  */
 export function createSubscriptionToPayRead({
   stripe,
@@ -55,7 +55,7 @@ export function mapToPay(value: unknown, asOf: AsOf): Omit<SubscriptionToPay, 'i
   const isChanging = subscription.optional('object', 'pending_update') !== null;
   const setupIntent = subscription.optional('object', 'pending_setup_intent');
   return {
-    // It already has a row, with its links.
+    // The subscription already has a row, with its links.
     subscription: mapSubscription(withKnownLinks(value, { localId: null, customer: null }), asOf),
     isPaused: subscription.text('status') === 'paused',
     paymentMethodId: defaultOfSubscription(subscription),

@@ -9,11 +9,11 @@ import type {
   SubscriptionWithSecrets,
 } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { sinceCreation } from '../wire/answer-time.ts';
 import { done, isMissing, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
+import { sinceCreation } from '../wire/response-as-of.ts';
 import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
@@ -47,9 +47,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
           const { id, processorCustomerId, metadata } = subscription;
           const known = { localId: id, customer: processorCustomerId };
           const sent = withSentMetadata(response, metadata);
-          const made = withSecrets(sent, known, sinceCreation(response, asOf));
-          if (made.subscription.status === 'incomplete') warnIfNoSecret(context, made);
-          return made;
+          const created = withSecrets(sent, known, sinceCreation(response, asOf));
+          if (created.subscription.status === 'incomplete') warnIfNoSecret(context, created);
+          return created;
         },
       }),
 
@@ -76,7 +76,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 }
 
-/** Parameters of defaults are left out: a call that is repeated after an upgrade must be the same call. */
+/**
+ * Parameters with default values are left out, because a call that is repeated after an upgrade must be the same call.
+ */
 function creationParams(
   subscription: NewSubscription & Parameters<typeof creationMetadata>[0],
 ): Stripe.SubscriptionCreateParams {
@@ -101,9 +103,9 @@ function creationParams(
 }
 
 /**
- * Without a payment method nothing is charged until the frontend confirms the first payment. A given one is charged on
- * session, because customers are present when they subscribe: a charge that needs authentication then waits for them,
- * while off session it would be declined.
+ * Without a payment method nothing is charged until the frontend confirms the first payment. A given payment method is
+ * charged on session, because customers are there when they subscribe. A charge that needs authentication then waits
+ * for the customer. Off session it would be declined.
  */
 function firstPaymentParams(paymentMethodId: string | undefined): Partial<Stripe.SubscriptionCreateParams> {
   return paymentMethodId === undefined
@@ -115,7 +117,7 @@ function ofCustomer(customer: string | undefined): Stripe.SubscriptionListParams
   return customer === undefined ? {} : { customer };
 }
 
-/** Changes metadata, which is possible in every state, or settings: the end only while there is no schedule. */
+/** Changes metadata, which is possible in every state, or settings. The end cannot change while there is a schedule. */
 export function updateSubscription(
   { stripe, call }: AdapterContext,
   {
@@ -164,7 +166,7 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
             processorSubscriptionId,
             {
               billing_cycle_anchor: { type: period },
-              // The present period is paid for already.
+              // The current period is already paid.
               ...(period === 'unchanged' ? { proration_behavior: 'none' } : {}),
             },
             { ...options, idempotencyKey },
@@ -175,7 +177,7 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
   };
 }
 
-/** The processor refuses a request with both ways of ending, even if it clears them. */
+/** The processor refuses a request with both the flag and the date, even if it clears them. */
 function settingParams({
   cancelAtPeriodEnd,
   cancelAt,

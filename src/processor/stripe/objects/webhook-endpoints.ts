@@ -10,7 +10,7 @@ const setupKeyName = 'till_setup_key';
 const replacesName = 'till_replaces';
 const secretTakenName = 'till_secret_taken_by';
 
-/** What the dashboard shows. */
+/** The description in the dashboard. */
 const description = 'Till';
 
 type EnabledEvents = Stripe.WebhookEndpointCreateParams.EnabledEvent[];
@@ -78,8 +78,8 @@ function createSecretAndDelete({
   call,
 }: AdapterContext): Pick<WebhookEndpointCalls, 'takeSecret' | 'delete'> {
   return {
-    // The key is the same for all callers and the value is not. So the processor carries out the first request, and
-    // refuses the others because their values differ.
+    // All callers use the same processor key with different values. So the processor carries out the first request and
+    // refuses the others.
     takeSecret: async ({ id, takerId }) => {
       try {
         return await call('webhook_endpoints.update', {
@@ -109,7 +109,7 @@ function createSecretAndDelete({
   };
 }
 
-/** Endpoints of a platform receive the events of other accounts, and don't count here. */
+/** Endpoints of a platform receive the events of other accounts, so they are left out. */
 function mapOwn(value: unknown): readonly WebhookEndpoint[] {
   const isOfPlatform = WireObject.parse(value, 'webhook_endpoint').textOrNull('application') !== null;
   return isOfPlatform ? [] : [mapEndpoint(value)];

@@ -1,9 +1,9 @@
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { Attempt, Refused } from '../../port/processor.ts';
-import { isReplayed } from './answer-time.ts';
 import type { Refusal } from './refusal.ts';
+import { isReplayed } from './response-as-of.ts';
 
-/** `response`: that of a change, which the processor may repeat. */
+/** `response`: the response to a change, which may be a repeated one. */
 export function done<T>(value: T, response?: unknown): Attempt<T> {
   return { outcome: 'done', value, ...(isReplayed(response) ? { isReplayed: true } : {}) };
 }
@@ -21,13 +21,13 @@ export function refused(outcome: Refused['outcome'], { code, message }: Refusal)
   return { outcome, processorCode: code, message };
 }
 
-/** The customer must act before the charge can succeed. The second is the code for invoices. */
+/** The customer must authenticate before the charge can succeed. The second code is for invoices. */
 const authenticationCodes: readonly (string | null)[] = [
   'authentication_required',
   'invoice_payment_intent_requires_action',
 ];
 
-/** A charge that was tried and declined. Undefined for a refusal of another kind. */
+/** A charge that was attempted and declined. Undefined for a refusal of another kind. */
 export function declined(refusal: Refusal): Declined | undefined {
   return refusal.status === 402 ? declineOf(refusal) : undefined;
 }

@@ -3,56 +3,59 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
-import { answerTime } from './answer-time.ts';
 import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
+import { responseAsOf } from './response-as-of.ts';
 
 export interface CallLimits {
-  /** The limit of a call with all its retries: the request behind it lives for 30 s and does more than this call. */
+  /** The limit of a call with all its retries. The API request behind it has 30 s and does more than this call. */
   readonly deadlineMs: number;
   /**
    * The limit of one attempt: long enough for the processor's slowest real responses, short enough for a second
    * attempt.
    */
-  readonly tryTimeoutMs: number;
+  readonly attemptTimeoutMs: number;
   /** Retries after the first attempt. More would only add to the load of a processor that is down. */
   readonly retriesMax: number;
   /**
-   * The delay before the first retry; doubled before the second. Half of it is jitter, so that callers don't retry in
-   * step.
+   * The delay before the first retry. It doubles before the second. Half of it is random, so that callers don't retry
+   * at the same time.
    */
   readonly retryDelayMs: number;
 }
 
 export const callLimits: CallLimits = {
   deadlineMs: 10_000,
-  tryTimeoutMs: 6_000,
+  attemptTimeoutMs: 6_000,
   retriesMax: 2,
   retryDelayMs: 400,
 };
 
-/** With less time left than this, another attempt could only time out. */
-const tryTimeoutMsMin = 20;
+/** If less time is left, another attempt would certainly time out. */
+const attemptTimeoutMsMin = 20;
 
 /** When to retry if too many calls are in progress: each takes a fraction of a second. */
 const overloadedRetryAfterSeconds = 1;
 
-interface Call<T> {
+interface ProcessorCall<T> {
   /** A read has no effect, so its failure never leaves one unknown. */
   readonly kind: 'read' | 'write';
   readonly send: (options: Stripe.RequestOptions) => Promise<unknown>;
   /**
-   * Maps the response, and the time span in which it was true, to the result; throws `UnmappableError` if it is not
-   * what was requested.
+   * Maps the response, and the time span in which it was true, to the result. Throws `UnmappableError` if the response
+   * does not match the request.
    */
   readonly take: (response: unknown, asOf: AsOf) => T;
-  /** The result for a refusal that the caller can handle; undefined makes it a failure. */
+  /** The result for a refusal that the caller can handle. Undefined makes the refusal a failure. */
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
 
-export type Caller = <T>(operation: ProcessorOperation, call: Call<T>) => Promise<T>;
+export type Caller = <T>(operation: ProcessorOperation, call: ProcessorCall<T>) => Promise<T>;
 
-/** Every call to the processor goes through here: limited in number and time, retried where safe, and measured. */
+/**
+ * Every call to the processor goes through this function, which limits calls in number and time, retries where it is
+ * safe, and measures.
+ */
 export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration'>,
   maxInFlight: number,
@@ -83,7 +86,7 @@ export function createCaller(
 }
 
 async function tryUntilDeadline<T>(
-  call: Call<T>,
+  call: ProcessorCall<T>,
   limits: CallLimits,
   startedMs: number,
   observe: (outcome: ProcessorOutcome) => void,
@@ -93,17 +96,18 @@ async function tryUntilDeadline<T>(
   for (let retries = 0; ; retries += 1) {
     const leftMs = deadlineMs - performance.now();
     try {
-      const timeout = Math.ceil(Math.max(tryTimeoutMsMin, Math.min(limits.tryTimeoutMs, leftMs)));
+      const timeout = Math.ceil(Math.max(attemptTimeoutMsMin, Math.min(limits.attemptTimeoutMs, leftMs)));
       const response = await call.send({ timeout });
-      // Measured from the first attempt: the response to a later one may be the processor's record of the first.
-      const result = call.take(response, answerTime(response, performance.now() - startedMs, Date.now()));
+      // Measured from the first attempt, because the processor may respond to a later attempt with its stored response
+      // to the first.
+      const result = call.take(response, responseAsOf(response, performance.now() - startedMs, Date.now()));
       observe('ok');
       return result;
     } catch (error) {
       const failed = classifyError(error);
       maybeDone ||= failed.maybeDone;
       const delayMs = delayBefore(retries, limits);
-      const timeLeft = deadlineMs - performance.now() - delayMs > tryTimeoutMsMin;
+      const timeLeft = deadlineMs - performance.now() - delayMs > attemptTimeoutMsMin;
       if (failed.worthRetrying && retries < limits.retriesMax && timeLeft) {
         await wait(delayMs);
         continue;
@@ -114,7 +118,7 @@ async function tryUntilDeadline<T>(
 }
 
 function toResultOrThrow<T>(
-  call: Call<T>,
+  call: ProcessorCall<T>,
   failed: FailedCall,
   maybeDone: boolean,
   error: unknown,
@@ -129,7 +133,7 @@ function toResultOrThrow<T>(
   throw callFailure(failed, call.kind === 'write' && maybeDone ? 'unknown' : 'none', error);
 }
 
-/** A refusal that the processor repeats says nothing about now. A decline is a result, and stays one. */
+/** A repeated refusal says nothing about the current state. A decline is a result, even if it is repeated. */
 function isOldRefusal({ replayed, refusal }: FailedCall): boolean {
   return replayed === true && refusal?.status !== 402;
 }

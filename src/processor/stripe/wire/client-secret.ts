@@ -3,8 +3,8 @@ import type { ProcessorOperation } from './operations.ts';
 import type { WireObject } from './wire-object.ts';
 
 /**
- * The created object is recorded and shown, but a frontend cannot confirm it. The same request with its idempotency key
- * reads the secret again.
+ * The created object is recorded and returned, but a frontend cannot confirm it. Repeating the request with the same
+ * idempotency key reads the client secret again.
  */
 export function warnOfMissingSecret(
   logger: Logger,
@@ -21,7 +21,7 @@ const confirmable: readonly string[] = [
   'requires_action',
 ];
 
-/** Null once nothing is left to confirm, although the processor keeps showing the secret. */
+/** Null once nothing is left to confirm, even if the processor still shows the client secret. */
 export function clientSecretOf(intent: WireObject): string | null {
   return confirmable.includes(intent.text('status')) ? intent.optionalText('client_secret') : null;
 }

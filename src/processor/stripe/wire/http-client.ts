@@ -30,17 +30,17 @@ export class HttpClientError extends Error {
 }
 
 /**
- * The largest response that is read. A page of 100 invoices with their lines is well below 4 MiB; a larger response
- * does not come from the API, and must not use up the memory.
+ * The largest response that is read. A page of 100 invoices with their lines is well below 4 MiB. A response above this
+ * limit does not come from the API, and must not use up the memory.
  */
 const responseBytesMax = 16 * 1024 * 1024;
 
 /**
- * The HTTP client below the official package. The package's own client only limits silence, so that a response that
- * drips in byte by byte never times out. It repeats a request by itself when a connection breaks, outside any deadline.
- * It treats an error status without an `error` as success. On a JSON response that is not an object, it throws where no
- * caller can catch, which ends the process. Here, an attempt is one request, it ends when its time is up, and anything
- * other than a response of the API is an `HttpClientError`.
+ * The HTTP client below the official package. The package's own client limits only the time without data, so a response
+ * that arrives byte by byte never times out. It repeats a request by itself when a connection breaks, outside any
+ * deadline. It treats an error status without an `error` as success. On a JSON response that is not an object, it
+ * throws where no caller can catch, which ends the process. With this client, an attempt is one request, it ends when
+ * its time is up, and anything other than a response of the API is an `HttpClientError`.
  */
 export function createHttpClient(agent: http.Agent, sent: SentWrites): HttpClient {
   return {
@@ -48,7 +48,7 @@ export function createHttpClient(agent: http.Agent, sent: SentWrites): HttpClien
     makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
       const abort = new AbortController();
       const timer = setTimeout(() => abort.abort(), timeoutMs);
-      const connection = { made: false };
+      const connection = { open: false };
       try {
         // The package's type allows more than the texts and numbers that it passes.
         const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
@@ -62,7 +62,7 @@ export function createHttpClient(agent: http.Agent, sent: SentWrites): HttpClien
         const response = await receive(request);
         return toPackageResponse(response, parseBody(await readBody(response), statusOf(response)));
       } catch (error) {
-        throw explain(error, connection.made, abort.signal.aborted ? timeoutMs : null);
+        throw explain(error, connection.open, abort.signal.aborted ? timeoutMs : null);
       } finally {
         clearTimeout(timer);
       }
@@ -91,7 +91,7 @@ async function readBody(response: http.IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** A response is a JSON object, and has an `error` exactly if its status is an error. */
+/** A response is a JSON object. It has an `error` if, and only if, its status is an error. */
 function parseBody(text: string, status: number): object {
   let body: unknown;
   try {
@@ -123,15 +123,15 @@ function parseBody(text: string, status: number): object {
 }
 
 /**
- * Nothing can have been sent before there is a connection (and, with TLS, a trusted one). A reused keep-alive
- * connection exists from the start.
+ * Nothing is sent before there is a connection (and, with TLS, a trusted one). A reused keep-alive connection is open
+ * from the start.
  */
-function noteConnection(request: http.ClientRequest, connection: { made: boolean }): void {
+function noteConnection(request: http.ClientRequest, connection: { open: boolean }): void {
   request.once('socket', (socket) => {
     const secure = 'secureConnecting' in socket;
     const pending = socket.connecting || (secure && socket.secureConnecting === true);
-    if (pending) socket.once(secure ? 'secureConnect' : 'connect', () => (connection.made = true));
-    else connection.made = true;
+    if (pending) socket.once(secure ? 'secureConnect' : 'connect', () => (connection.open = true));
+    else connection.open = true;
   });
 }
 

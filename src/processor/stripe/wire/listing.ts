@@ -14,12 +14,12 @@ const pageSize = 100;
 export const resyncPagesMax = 1_000_000;
 
 /**
- * Ten thousand objects: those of one customer in a day, or all that the processor's search does not show yet. A longer
- * listing means that something else is wrong, and must not use up the processor's rate limit.
+ * Ten thousand objects: more than one customer has in a day, or than the processor's search does not show yet. A longer
+ * listing is a sign of another problem, and must not use up the processor's rate limit.
  */
 export const lookUpPagesMax = 100;
 
-/** The clock skew to allow for: generous, since looking too far back only costs a page. */
+/** The allowed clock skew. It is generous, because listing too much costs only a page. */
 const clockSkewMsMax = 300_000;
 
 export interface PageParams {
@@ -34,7 +34,7 @@ export type Fetch = (page: PageParams, options: Stripe.RequestOptions) => Promis
 
 /**
  * The pages of a listing, each with the id after which the next one starts. Callers rely on a complete listing, so it
- * fails past `pagesMax`, and on an object that `map` cannot read.
+ * fails after `pagesMax` pages, and for an object that `map` cannot read.
  */
 export async function* walkPages<T>(
   { call }: AdapterContext,
@@ -43,7 +43,7 @@ export async function* walkPages<T>(
   walk: {
     readonly pagesMax: number;
     readonly map: MapItem<T>;
-    /** The id to start after; null for the beginning. */
+    /** The id to start after. Null for the beginning. */
     readonly after: string | null;
   },
 ): AsyncGenerator<ListingPage<T>> {
@@ -97,7 +97,7 @@ export async function* mapPages<T>(
   }
 }
 
-/** Returns the mapped object, or logs one that cannot be mapped and returns why. */
+/** Returns the mapped object. If it cannot be mapped, logs it and returns the reason. */
 export function mapOrLeaveOut<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
@@ -121,14 +121,14 @@ export function createdSince(since: Date): { created: { gte: number } } {
   return { created: { gte: Math.max(0, Math.floor(earliestCreation(since).getTime() / 1000)) } };
 }
 
-/** On the processor's clock. */
+/** By the processor's clock. */
 export function earliestCreation(since: Date): Date {
   return new Date(since.getTime() - clockSkewMsMax);
 }
 
 interface ListingPage<T> {
   readonly items: readonly T[];
-  /** The id after which the next page starts; null on the last page. */
+  /** The id after which the next page starts. Null on the last page. */
   readonly next: string | null;
 }
 

@@ -22,33 +22,33 @@ export interface FailedCall {
   readonly outcome: ProcessorOutcome;
   readonly code: FailureCode;
   readonly detail: string;
-  /** Whether the same call, under the same key, may succeed a moment later. */
+  /** Whether the same call, under the same processor key, may succeed a moment later. */
   readonly worthRetrying: boolean;
   /** Whether the call may have taken effect. */
   readonly maybeDone: boolean;
   readonly retryAfterSeconds?: number;
   readonly replayed?: boolean;
-  /** Present if the processor understood the call and refused it. */
+  /** Set if the processor understood the call and refused it. */
   readonly refusal?: Refusal;
 }
 
 /** When to retry if the processor does not say: long enough for a short fault to pass, short enough for a person. */
 const retryAfterSecondsDefault = 2;
-/** The longest delay that is passed on to callers; beyond it they should rather retry early. */
+/** The longest delay that is passed on to callers. After a longer one they would retry too late. */
 const retryAfterSecondsMax = 300;
 /** Enough for the processor's longest messages. */
 const messageLengthMax = 500;
 
-/** A key makes the retry safe; requests without one, such as cancellations, can be repeated anyway. */
+/** An idempotency key makes the retry safe. Requests without one, such as cancellations, are safe to repeat. */
 const retrySafely = 'Retry later, with the same idempotency key if you sent one.';
 
 const noReason =
   "The processor gave no reason. Check the values of the request, and the processor's own log.";
 
-/** What the processor says of an object, or an upcoming invoice, that does not exist. An unknown path has no code. */
+/** The codes for an object, or an upcoming invoice, that does not exist. An unknown path has no code. */
 const codesOfMissing: readonly (string | undefined)[] = ['resource_missing', 'invoice_upcoming_none'];
 
-/** The one place that decides what an error of a call means. */
+/** Decides what an error of a call means. This is the only place that does. */
 export function classifyError(error: unknown): FailedCall {
   if (error instanceof UnmappableError) return invalidResponse(error.message);
   // The package throws plain errors when it cannot parse a field of a response.
@@ -70,14 +70,14 @@ export function classifyError(error: unknown): FailedCall {
       maybeDone: false,
     });
   }
-  // Another request under this key is in progress, or an object that it needs is locked.
+  // Another call with this processor key is in progress, or an object that it needs is locked.
   if (status === 409) {
     return unavailable(error, {
       detail: `The processor is still working on an earlier request. ${retrySafely}`,
       maybeDone: true,
     });
   }
-  // 424: something that the processor itself depends on.
+  // 424: a dependency of the processor failed.
   if (status >= 500 || status === 424) {
     return unavailable(error, {
       detail: `The processor failed (status ${status}). ${retrySafely}`,
@@ -85,8 +85,8 @@ export function classifyError(error: unknown): FailedCall {
     });
   }
   if (error instanceof Stripe.errors.StripeIdempotencyError) {
-    // Only Till uses the key, so an earlier call of Till has ended under it: the same request, whose claim is lost, or one
-    // that was refused. What it created can be looked up; the key itself cannot be used again.
+    // Only Till uses the processor key, so an earlier call of Till has used it: for the same request, whose claim is
+    // lost, or for one that was refused. What it created can be looked up. The processor key cannot be used again.
     return { ...invalidResponse('it has another request under the same idempotency key'), replayed: true };
   }
   if (status === 404 && !codesOfMissing.includes(error.code)) {
@@ -96,7 +96,7 @@ export function classifyError(error: unknown): FailedCall {
   return rejected(error, status);
 }
 
-/** The failure that a caller sees. A read has no effect; the effect of a write depends on every attempt. */
+/** The failure that a caller sees. A read has no effect. The effect of a write depends on every attempt. */
 export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', cause: unknown): Failure {
   return new Failure(failed.code, failed.detail, {
     effect,
@@ -109,7 +109,7 @@ export function callFailure(failed: FailedCall, effect: 'none' | 'unknown', caus
 }
 
 function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnectionError>): FailedCall {
-  // The error of Till's HTTP client; the package keeps it here and types it as text.
+  // The error of Till's HTTP client. The package stores it here and types it as a string.
   const httpError: unknown = error.detail;
   if (!(httpError instanceof HttpClientError))
     return invalidResponse('the connection failed for an unknown reason');
@@ -124,7 +124,7 @@ function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnec
       retryAfterSeconds: retryAfterSecondsDefault,
     };
   }
-  // A gateway in between sends its own response when the server behind it is down.
+  // A gateway sends its own response when the server behind it is down.
   const down = status !== null && (status >= 500 || status === 429);
   if (fault === 'invalidResponse' && !down) return invalidResponse(message);
   return {
@@ -140,7 +140,8 @@ function classifyHttpError(error: InstanceType<typeof Stripe.errors.StripeConnec
 type StripeError = InstanceType<typeof Stripe.errors.StripeError>;
 
 function unavailable(error: StripeError, what: { detail: string; maybeDone: boolean }): FailedCall {
-  // A remembered failure is repeated for a day, word for word; so is, in effect, one that the processor marks as final.
+  // The processor repeats a stored failure for a day, word for word. A failure that it marks as final has the same
+  // effect.
   const replayed = header(error, 'idempotent-replayed') === 'true';
   return {
     ...what,
@@ -164,7 +165,7 @@ function invalidResponse(reason: string): FailedCall {
 
 function rejected(error: StripeError, status: number): FailedCall {
   const message = messageOf(error) || noReason;
-  // The package types it as an object, and passes on whatever the wire had.
+  // The package types it as an object, but passes on any value from the wire.
   const { payment_intent: intent } = error as { readonly payment_intent?: { readonly id?: unknown } | null };
   const paymentIntentId =
     status === 402 && typeof intent?.id === 'string' ? { paymentIntentId: intent.id } : {};
@@ -186,7 +187,7 @@ function rejected(error: StripeError, status: number): FailedCall {
   };
 }
 
-/** The package passes on whatever the wire had, of any type. */
+/** The package passes on a value of any type from the wire. */
 function messageOf(error: StripeError): string {
   return redactText(textOrNull(error.message) ?? '').slice(0, messageLengthMax);
 }
@@ -205,7 +206,7 @@ function header(error: StripeError, name: string): string | undefined {
   return error.headers?.[name];
 }
 
-/** The package attaches whole requests, responses and headers to its errors; a log must never contain those. */
+/** The package attaches whole requests, responses and headers to its errors. A log must never contain them. */
 function withoutRequest(cause: unknown): Error {
   if (!(cause instanceof Stripe.errors.StripeError))
     return cause instanceof Error ? cause : new Error(String(cause));

@@ -12,22 +12,22 @@ interface MarkKeys {
   readonly request: string;
 }
 
-/** Those of the request that created the object. */
+/** The mark of the request that created the object. */
 const creationKeys: MarkKeys = { key: 'till_key', request: 'till_request' };
 
-/** Those of the request that captured the payment. */
+/** The mark of the request that captured the payment. */
 export const captureKeys: MarkKeys = { key: 'till_capture_key', request: 'till_capture_request' };
 
 /**
- * How far the processor's search lags behind at most: about a minute, and up to an hour during an outage. What is younger
- * is listed.
+ * The longest lag of the processor's search: usually about a minute, up to an hour during an outage. Newer objects are
+ * listed instead.
  */
 const searchLagMsMax = 3_600_000;
 
-/** One object at most has a mark, unless somebody copied its metadata. */
+/** At most one object has a mark, unless a person copied its metadata. */
 const searchedMax = 10;
 
-/** What an object that Till creates carries in its metadata. */
+/** The metadata of an object that Till creates. */
 export function creationMetadata({ id, mark }: { readonly id: string; readonly mark: RequestMark }) {
   return { [localIdKey]: id, ...markMetadata(mark) };
 }
@@ -36,7 +36,7 @@ export function markMetadata({ key, request }: RequestMark, keys = creationKeys)
   return { [keys.key]: key, [keys.request]: request };
 }
 
-/** An object that a request with the same key created. */
+/** An object that a request with the same idempotency key created. */
 interface MarkedObject {
   readonly id: string;
   readonly localId: string | null;
@@ -44,10 +44,10 @@ interface MarkedObject {
   readonly value: unknown;
 }
 
-/** The object, if it has the mark of a request with this key. */
+/** The object, if it has the mark of a request with this idempotency key. */
 export function readMark(value: unknown, { key }: RequestMark, keys = creationKeys): MarkedObject | null {
   const object = WireObject.parse(value, 'item');
-  // Fails if there is no metadata: what cannot be seen is not missing.
+  // Fails if the response has no metadata, because then the mark is unknown and not missing.
   const localId = object.localId();
   const fields = fieldsOf(object);
   if (fields?.[keys.key] !== key) return null;
@@ -60,7 +60,7 @@ export function readMark(value: unknown, { key }: RequestMark, keys = creationKe
   };
 }
 
-/** The object in the listing that a request with this key created. */
+/** The object in the listing that a request with this idempotency key created. */
 export async function findMarked(
   context: AdapterContext,
   operation: ProcessorOperation,
@@ -75,7 +75,7 @@ export async function findMarked(
   return null;
 }
 
-/** A kind of object without a parent. A listing of all those of a day would be too long. */
+/** A kind of object without a parent. Listing all objects of a day would take too long. */
 interface Searched {
   readonly listing: ProcessorOperation;
   readonly list: (filter: ReturnType<typeof createdSince>) => Fetch;
@@ -86,7 +86,10 @@ interface Searched {
   ) => Promise<unknown>;
 }
 
-/** The same among all objects of a kind: by the processor's search, and what is too young for it by listing. */
+/**
+ * Like `findMarked`, among all objects of a kind. Uses the processor's search, and lists the objects that are too new
+ * for it.
+ */
 export async function searchMarked(
   context: AdapterContext,
   { listing, list, searching, search }: Searched,
@@ -111,7 +114,7 @@ export async function searchMarked(
   return findMarked(context, listing, list(createdSince(from)), mark);
 }
 
-/** What was found, and its request. Null if it was deleted meanwhile. */
+/** The found value with its request. Null if the object was deleted meanwhile. */
 export function withRequest<T>({ request }: MarkedObject, value: T | null): Marked<T> | null {
   return value === null ? null : { value, request };
 }

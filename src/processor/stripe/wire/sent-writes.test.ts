@@ -38,7 +38,7 @@ test('objects that the request has only read count too', () => {
   assert.equal(sent.causeOf({ idempotencyKey: 'key', objectId: 'sub_1' }, []), cause);
 });
 
-test('a deletion has no key, and is found by its object, also with a query', () => {
+test('a deletion has no idempotency key, and is found by its object, even with a query', () => {
   for (const path of ['/v1/customers/cus_1', '/v1/customers/cus_1?expand[0]=a/b&expand[1]=c']) {
     const sent = new SentWrites();
     runWithCause(cause, () => sent.note({ method: 'DELETE', path, body: '', idempotencyKey: undefined }));

@@ -1,15 +1,15 @@
 import { type Cause, currentCause } from '../../../platform/cause.ts';
 import type { CausingWrite } from '../../port/event-facts.ts';
 
-/** As long as a request of the API lives: later it has recorded its change itself, or failed. */
+/** The time limit of an API request. After that, the request has recorded its change itself, or has failed. */
 const keptMs = 30_000;
 /** More than the calls of a busy process in that time. About a kilobyte each. */
 const keptMax = 10_000;
-/** Ids are shorter, and longer values need not be kept. */
+/** Ids are shorter, so longer values are not kept. */
 const idLengthMax = 64;
 
 /** A call as it is sent. */
-interface Call {
+interface SentCall {
   readonly method: string;
   readonly path: string;
   readonly body: string;
@@ -22,14 +22,13 @@ interface SentWrite {
 }
 
 /**
- * The writes that requests of the API have just sent. The processor can report a change before the request has recorded it,
- * and names the write in its event: so the change is still known to be that of the request. Only the process that sent a
- * write knows it.
+ * The recent writes of API requests. The processor can report a change before the request has recorded it. Its event
+ * names the write, so Till can still attribute the change to the request. Only the process that sent a write knows it.
  */
 export class SentWrites {
-  /** By idempotency key, or by the path of a write without one. The oldest is the first. */
+  /** By processor key, or by the path of a write without one. Oldest first. */
   readonly #byName = new Map<string, SentWrite>();
-  /** Ids of the objects that a request has named to the processor: the processor's ids and Till's. */
+  /** The ids of the objects that a request has named to the processor: the processor's ids and Till's ids. */
   readonly #named = new WeakMap<Cause, Set<string>>();
   readonly #elapsedMs: () => number;
 
@@ -41,7 +40,7 @@ export class SentWrites {
     return this.#byName.size === 0;
   }
 
-  note({ method, path, body, idempotencyKey }: Call): void {
+  note({ method, path, body, idempotencyKey }: SentCall): void {
     const cause = currentCause();
     if (cause?.kind !== 'api') return;
     const named = this.#named.get(cause) ?? new Set();
@@ -78,7 +77,7 @@ function lastSegmentOf(path: string): string {
   return withoutQuery.slice(withoutQuery.lastIndexOf('/') + 1);
 }
 
-/** Keys have no spaces. */
+/** Processor keys have no spaces. */
 function unkeyed(objectId: string): string {
   return `of ${objectId}`;
 }

@@ -7,8 +7,8 @@ import type { WireObject } from './wire-object.ts';
 export const externalIdKey = 'till_external_id';
 
 /**
- * The metadata of the caller and of others, without Till's own keys. Entries that cannot be stored are left out. Null if
- * the object does not show its metadata.
+ * The metadata of the caller and of others, without Till's own metadata keys. Entries that cannot be stored are left
+ * out. Null if the object does not show its metadata.
  */
 export function metadataOf(object: WireObject): Metadata | null {
   const fields = fieldsOf(object);
@@ -32,13 +32,13 @@ export function withSentMetadata(response: unknown, sent: Metadata | undefined):
   return { ...response, metadata: { ...sent, ...(isRecord(shown) ? shown : {}) } };
 }
 
-/** The parameter of an update that changes metadata: the processor merges it, and an empty text removes a key. */
+/** The parameter that changes metadata. The processor merges it, and an empty text removes a metadata key. */
 export function changedMetadata(change: MetadataChange = {}): { metadata?: Record<string, string> } {
   const entries = Object.entries(change).map(([key, value]) => [key, value ?? ''] as const);
   return entries.length === 0 ? {} : { metadata: Object.fromEntries(entries) };
 }
 
-/** All metadata, Till's own keys included. Null if the object does not show it. */
+/** All metadata, including Till's own metadata keys. Null if the object does not show it. */
 export function fieldsOf(object: WireObject): Readonly<Record<string, unknown>> | null {
   const metadata = object.has('metadata') ? object.raw('metadata') : null;
   return isRecord(metadata) ? metadata : null;

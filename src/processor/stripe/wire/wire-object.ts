@@ -4,7 +4,7 @@ import { isPersonalName } from '../events/personal-name.ts';
 /** The metadata key under which every object that Till creates carries its local id. */
 export const localIdKey = 'till_id';
 
-/** 31 December 9999: the last day that every part, including PostgreSQL and ISO 8601, can represent. */
+/** 31 December 9999: the last day that JavaScript, PostgreSQL and ISO 8601 can all represent. */
 const momentSecondsMax = 253_402_300_799;
 
 /** The processor's own limit for ids. An index could not hold a much longer text. */
@@ -15,8 +15,8 @@ const currencyCode = /^[a-z]{3}$/;
 const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
- * A JSON object of the processor, read field by field. An absent field is distinguished from null: a field that an API
- * version moved must be an error that names it, never a null that looks like a value.
+ * A JSON object of the processor, read field by field. An absent field is not the same as null: if an API version moved
+ * a field, the result must be an error that names it, and never a null.
  */
 export class WireObject {
   readonly path: string;
@@ -50,16 +50,16 @@ export class WireObject {
   }
 
   textOrNull(field: string): string | null {
-    return this.#present(field) === null ? null : this.text(field);
+    return this.#require(field) === null ? null : this.text(field);
   }
 
   /**
-   * A decorative field, or one that the processor sometimes leaves out: null where it is absent or unreadable. A charge
-   * must not be lost because of a field that Till only shows. Most objects lack some of these, so this never throws.
+   * A field that Till only shows, or that the processor sometimes leaves out. Null if it is absent or unreadable,
+   * because a charge must not be lost for such a field. Most objects lack some of these, so this never throws.
    */
   optional<K extends keyof typeof kinds>(kind: K, field: string): Read<K> | null {
     const value = kinds[kind](this.#fields[field], this.path, field);
-    // The table has this kind's reader under its name, which the compiler cannot follow.
+    // The table has the reader of a kind under its name. The compiler cannot infer that.
     return value instanceof Misfit ? null : (value as Read<K>);
   }
 
@@ -67,9 +67,9 @@ export class WireObject {
     return this.optional('text', field);
   }
 
-  /** At the processor many texts may be empty, which means that they have no value. */
+  /** Many texts of the processor can be empty. An empty text means that there is no value. */
   freeTextOrNull(field: string): string | null {
-    return this.#present(field) === '' ? null : this.textOrNull(field);
+    return this.#require(field) === '' ? null : this.textOrNull(field);
   }
 
   wholeNumber(field: string): number {
@@ -84,7 +84,7 @@ export class WireObject {
   }
 
   amountOrNull(field: string): number | null {
-    return this.#present(field) === null ? null : this.amount(field);
+    return this.#require(field) === null ? null : this.amount(field);
   }
 
   /** In lower case, as everywhere in Till. */
@@ -112,13 +112,13 @@ export class WireObject {
     return this.#read(kinds.moment, field);
   }
 
-  /** An id, or the id of the object itself where it is expanded. */
+  /** An id, or the id of the object if the field is expanded. */
   reference(field: string): string {
     return this.#read(kinds.reference, field);
   }
 
   referenceOrNull(field: string): string | null {
-    return this.#present(field) === null ? null : this.reference(field);
+    return this.#require(field) === null ? null : this.reference(field);
   }
 
   object(field: string): WireObject {
@@ -126,7 +126,7 @@ export class WireObject {
   }
 
   objectOrNull(field: string): WireObject | null {
-    return this.#present(field) === null ? null : this.object(field);
+    return this.#require(field) === null ? null : this.object(field);
   }
 
   /** The objects of a list, from `data` of the wire API's list shape. */
@@ -141,7 +141,7 @@ export class WireObject {
   }
 
   raw(field: string): unknown {
-    return this.#present(field);
+    return this.#require(field);
   }
 
   array(field: string): readonly unknown[] {
@@ -192,19 +192,19 @@ export class WireObject {
     return this.has('metadata') ? this.localId() : null;
   }
 
-  /** The Till id of a referenced object; null where only the object's own id is shown. */
+  /** The Till id of a referenced object. Null if only the processor's id is shown. */
   localIdOf(field: string): string | null {
-    return isRecord(this.#present(field)) ? this.object(field).optionalLocalId() : null;
+    return isRecord(this.#require(field)) ? this.object(field).optionalLocalId() : null;
   }
 
-  #present(field: string): unknown {
+  #require(field: string): unknown {
     const value = this.#fields[field];
     if (value === undefined) throw new UnmappableError(`${this.path}.${field} is missing`);
     return value;
   }
 
   #read<T>(kind: Kind<T>, field: string): T {
-    const value = this.#present(field);
+    const value = this.#require(field);
     const read = kind(value, this.path, field);
     if (!(read instanceof Misfit)) return read;
     if (read.expected === null) throw new UnmappableError(`${this.path}.${field} ${read.fault}`);
@@ -218,7 +218,7 @@ export class WireObject {
   }
 }
 
-/** Why a value is not what a field must have. */
+/** Why a field cannot have a value. */
 class Misfit {
   readonly expected: string | null;
   readonly fault: string;
@@ -229,7 +229,7 @@ class Misfit {
   }
 }
 
-/** Reads a value that a field may have, or says why it cannot. */
+/** Reads a value, or returns why the field cannot have it. */
 type Kind<T> = (value: unknown, path: string, field: string) => T | Misfit;
 
 type Read<K extends keyof typeof kinds> = Exclude<ReturnType<(typeof kinds)[K]>, Misfit>;
@@ -239,7 +239,7 @@ const misfits = {
   shortText: new Misfit(`a text of at most ${indexedLengthMax} characters`),
   // PostgreSQL cannot store NUL, and its error would look worth retrying.
   nul: new Misfit(null, 'contains a NUL character'),
-  // A lone surrogate would be stored as another character, and not be found again.
+  // An unpaired surrogate would be stored as another character, so that no lookup would find it.
   surrogate: new Misfit(null, 'contains an unpaired surrogate'),
   wholeNumber: new Misfit('a whole number'),
   number: new Misfit('a number'),
@@ -292,7 +292,7 @@ function readWholeNumber(value: unknown): number | Misfit {
   return Number.isSafeInteger(value) ? Number(value) : misfits.wholeNumber;
 }
 
-/** Null if an object of several fields cannot be read. For one field, `optional` is enough, and throws nothing. */
+/** Null if an object of several fields cannot be read. For one field, use `optional`, which never throws. */
 export function ifReadable<T>(read: () => T): T | null {
   try {
     return read();
@@ -303,8 +303,8 @@ export function ifReadable<T>(read: () => T): T | null {
 }
 
 /**
- * The links of an object to Till's rows that a request already names. Null: the request does not name it, and the
- * caller does not need it.
+ * The links from an object to Till's rows that a request already knows. Null: the request does not know the link, and
+ * the caller does not need it.
  */
 export interface KnownLinks {
   readonly localId?: string | null;
@@ -315,8 +315,8 @@ export interface KnownLinks {
 
 /**
  * The response to a request about one object, with the request's own links to Till's rows. A response that omits a link
- * must not fail a call that has taken effect. In events and listings only the links say whose an object is, so there
- * they must be readable.
+ * must not fail a call that has taken effect. In events and listings only the links show which customer an object
+ * belongs to, so there they must be readable.
  */
 export function withKnownLinks(response: unknown, { localId, ...references }: KnownLinks): unknown {
   if (!isRecord(response)) return response;

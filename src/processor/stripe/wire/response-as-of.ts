@@ -2,20 +2,20 @@ import type { AsOf } from '../../../model/facts.ts';
 import { WireObject } from './wire-object.ts';
 
 /**
- * When a response was true. The `Date` header says when the processor wrote it, after it had read the object; the
- * request began at most `elapsedMs` before that. So the response's own header and a measured duration bound it on the
- * processor's clock, and the local clock does not matter. `Date` is rounded down to a second, which only makes
+ * When a response was true. The `Date` header is the time at which the processor wrote it, after it had read the
+ * object. The request began at most `elapsedMs` before that. So the header and a measured duration give the time span
+ * by the processor's clock, and the local clock does not matter. `Date` is rounded down to a second, which only makes
  * `earliest` earlier.
  */
-export function answerTime(response: unknown, elapsedMs: number, localNowMs: number): AsOf {
-  // Every HTTP server that has a clock sends the header; without it the local clock is the best guess.
+export function responseAsOf(response: unknown, elapsedMs: number, localNowMs: number): AsOf {
+  // Every HTTP server with a clock sends the header. Without it, the local clock is the best estimate.
   const writtenAtMs = headerDateMs(response) ?? localNowMs;
   return { earliest: wholeSecond(writtenAtMs - elapsedMs), latest: wholeSecond(writtenAtMs) };
 }
 
 /**
- * For a creation: under the same key the processor repeats its first response for a day, so only the object's own
- * creation certainly precedes it.
+ * For a creation: the processor repeats its first response under the same processor key for a day. Only the creation
+ * time of the object is certainly not later than that response.
  */
 export function sinceCreation(response: unknown, asOf: AsOf): AsOf {
   const createdAt = WireObject.parse(response, 'object').createdAt(asOf.earliest);
@@ -27,7 +27,7 @@ export function headerDateMs(response: unknown): number | null {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Whether the processor repeats its response to an earlier call with the same key. */
+/** Whether the processor repeats its response to an earlier call with the same processor key. */
 export function isReplayed(response: unknown): boolean {
   return headerOf(response, 'idempotent-replayed') === 'true';
 }

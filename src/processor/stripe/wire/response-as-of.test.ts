@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerTime } from './answer-time.ts';
+import { responseAsOf } from './response-as-of.ts';
 
 const localNowMs = Date.UTC(2026, 0, 1);
 
@@ -18,13 +18,13 @@ test('a response was true between the start of its request and the time at which
     [9_500, '2031-05-05T12:00:20Z'],
   ] as const) {
     const latest = new Date('2031-05-05T12:00:30Z');
-    assert.deepEqual(answerTime(response, elapsedMs, localNowMs), { earliest: new Date(earliest), latest });
+    assert.deepEqual(responseAsOf(response, elapsedMs, localNowMs), { earliest: new Date(earliest), latest });
   }
 });
 
 test('without a readable date, the local clock decides', () => {
   for (const response of [responseDated(undefined), responseDated('yesterday'), {}]) {
     const asOf = { earliest: new Date('2025-12-31T23:59:58Z'), latest: new Date('2026-01-01T00:00:00Z') };
-    assert.deepEqual(answerTime(response, 1_500, localNowMs), asOf);
+    assert.deepEqual(responseAsOf(response, 1_500, localNowMs), asOf);
   }
 });

@@ -5,26 +5,26 @@ import type { CrashPoints } from './crash-points.ts';
 import type { Operation, Recorded } from './operation.ts';
 
 /**
- * Records what was made and completes its claim. The claim comes first in every transaction: two transactions that lock in
- * different orders can deadlock. If an earlier request made it, whose claim is lost, the claim takes over its id, and what
- * was reserved under the id of the claim is released.
+ * Records the effect of a call and completes its claim. Every transaction locks the claim first, because two
+ * transactions that lock in different orders can deadlock. If an earlier request, whose claim is lost, created the
+ * object, this claim takes over its id, and the reservation under the old id is released.
  */
-export async function recordMade<Request, Prepared, Made, Result>(
+export async function recordEffect<Request, Prepared, Effect, Result>(
   { tx, claims, pass = async () => {} }: RecordParts,
-  operation: Operation<Request, Prepared, Made, Result>,
+  operation: Operation<Request, Prepared, Effect, Result>,
   claim: Claim,
-  made: Made,
+  effect: Effect,
 ): Promise<Recorded<Result>> {
-  const resourceId = operation.idOf?.(made) ?? claim.resourceId;
+  const resourceId = operation.idOf?.(effect) ?? claim.resourceId;
   const isFound = resourceId !== claim.resourceId;
   if (isFound) await claims.moveTo(tx, claim, resourceId);
   const own = { ...claim, resourceId };
   await claims.complete(tx, [own]);
-  const existingId = operation.existingIdOf?.(made) ?? null;
+  const existingId = operation.existingIdOf?.(effect) ?? null;
   if (existingId !== null) await claims.setParent(tx, own, existingId);
   if (isFound) await operation.release?.(tx, claim);
   await pass('record.completed');
-  const written = await operation.record(tx, resourceId, made, isFound);
+  const written = await operation.record(tx, resourceId, effect, isFound);
   if (written.failure !== undefined) await claims.setFailure(tx, own, written.failure);
   await pass('record.row');
   return written;
