@@ -4,7 +4,7 @@ import { dirname, join, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
-/** The style of the code, kept by a test: a rule that nobody checks is a wish. */
+/** The style of the code, kept by a test: a rule without a check is a wish. */
 const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 400;
 const functionLinesMax = 70;

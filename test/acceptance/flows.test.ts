@@ -63,12 +63,12 @@ async function api<T>(method: Method, path: string, body?: object): Promise<T> {
 /** What a browser sends to the processor: the publishable key, a card, and the secret that it was given. */
 async function confirmInBrowser(clientSecret: string, cardNumber = '4242424242424242'): Promise<string> {
   const post = async (path: string, fields: Readonly<Record<string, string>>) => {
-    const answer = await fetch(`${processorUrl}/v1/${path}`, {
+    const response = await fetch(`${processorUrl}/v1/${path}`, {
       method: 'POST',
       headers: { origin: 'https://shop.example.com' },
       body: new URLSearchParams({ key: 'pk_test_shop', ...fields }),
     });
-    const answered: { id: string; status: string } = JSON.parse(await answer.text());
+    const answered: { id: string; status: string } = JSON.parse(await response.text());
     return answered;
   };
   const method = await post('payment_methods', {
@@ -90,27 +90,27 @@ async function confirmInBrowser(clientSecret: string, cardNumber = '424242424242
 
 /** What a person does on the processor's dashboard. */
 async function onDashboard(path: string, fields: Readonly<Record<string, string>>): Promise<string> {
-  const answer = await fetch(`${processorUrl}/v1/${path}`, {
+  const response = await fetch(`${processorUrl}/v1/${path}`, {
     method: 'POST',
     headers: { authorization: 'Bearer sk_test_dashboard' },
     body: new URLSearchParams(fields),
   });
-  const text = await answer.text();
-  assert.equal(answer.status, 200, text);
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
   return JSON.parse(text).id;
 }
 
 async function letTimePass(advanceSeconds: number): Promise<void> {
   const body = JSON.stringify({ advanceSeconds });
-  const answer = await fetch(`${processorUrl}/sandbox/clock`, {
+  const response = await fetch(`${processorUrl}/sandbox/clock`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body,
   });
-  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(response.status, 200, await response.text());
 }
 
-/** Reads until the news has come, as a client that polls does; when it never comes, says what was seen instead. */
+/** Polls until the expected state is seen. If it never is, fails with what was seen last. */
 async function eventually<T>(read: () => Promise<T>, isThere: (value: T) => boolean): Promise<T> {
   let last: T | undefined;
   const signal = AbortSignal.timeout(newsTimeoutMs);
@@ -122,7 +122,7 @@ async function eventually<T>(read: () => Promise<T>, isThere: (value: T) => bool
   } catch (error) {
     if (!signal.aborted) throw error;
   }
-  throw new Error(`the news never came; last seen: ${JSON.stringify(last)}`);
+  throw new Error(`the expected state was never seen; last seen: ${JSON.stringify(last)}`);
 }
 
 const readPayment = (id: string) => api<Payment>('GET', `/payments/${id}`);
@@ -130,7 +130,7 @@ const readSubscription = (id: string) => api<Subscription>('GET', `/subscription
 const invoicesOf = async (customerId: string) =>
   (await api<{ data: readonly Invoice[] }>('GET', `/invoices?customerId=${customerId}`)).data;
 
-/** The rule by which a client lets somebody in. */
+/** The rule by which a client grants access. */
 function isEntitled({ status }: Subscription): boolean {
   return status === 'active' || status === 'trialing';
 }
@@ -144,7 +144,7 @@ async function newPlan(): Promise<string> {
   return (await api<{ id: string }>('POST', '/plans', plan)).id;
 }
 
-test('one-time payment: created, confirmed by the frontend, succeeded, and given back', async () => {
+test('one-time payment: created, confirmed by the frontend, succeeded, and refunded', async () => {
   const { id: customerId } = await newCustomer();
   const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'order-1' };
   const { payment, clientSecret } = await api<{ payment: Payment; clientSecret: string }>(
@@ -196,7 +196,7 @@ test('one-time payment: the counter of succeeded payments has counted each of th
   assert.deepEqual(counted, ['payments_succeeded_total 2']);
 });
 
-test('subscription: paid by the frontend it begins, renews by itself, and ends when nobody pays any more', async () => {
+test('subscription: paid by the frontend it begins, renews by itself, and ends when it is no longer paid', async () => {
   const customer = await newCustomer();
   const planId = await newPlan();
   const body = { customerId: customer.id, planId, idempotencyKey: 'signup-1' };
@@ -206,7 +206,7 @@ test('subscription: paid by the frontend it begins, renews by itself, and ends w
     body,
   );
   const { id, processorSubscriptionId } = subscription;
-  assert.ok(!isEntitled(await readSubscription(id)), 'nobody has paid yet');
+  assert.ok(!isEntitled(await readSubscription(id)), 'it is not paid yet');
   assert.equal(await confirmInBrowser(clientSecret), 'succeeded');
   const begun = await eventually(() => readSubscription(id), isEntitled);
   assert.equal(begun.status, 'active');
@@ -265,7 +265,7 @@ test('subscription with a trial: entitled at once, with nothing to confirm, unti
   assert.ok(!isEntitled(await readSubscription(subscription.id)));
 });
 
-test('access gating: a subscription that is canceled on the dashboard entitles nobody any more', async () => {
+test('access gating: a subscription that is canceled on the dashboard no longer entitles its customer', async () => {
   const { id: customerId } = await newCustomer();
   const planId = await newPlan();
   const { subscription } = await api<{ subscription: Subscription }>('POST', '/subscriptions', {
@@ -274,11 +274,11 @@ test('access gating: a subscription that is canceled on the dashboard entitles n
     trialPeriodDays: 14,
   });
   assert.ok(isEntitled(await readSubscription(subscription.id)));
-  const answer = await fetch(`${processorUrl}/v1/subscriptions/${subscription.processorSubscriptionId}`, {
+  const response = await fetch(`${processorUrl}/v1/subscriptions/${subscription.processorSubscriptionId}`, {
     method: 'DELETE',
     headers: { authorization: 'Bearer sk_test_dashboard' },
   });
-  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(response.status, 200, await response.text());
   await eventually(
     () => readSubscription(subscription.id),
     (read) => !isEntitled(read),

@@ -74,7 +74,7 @@ async function createShop(t: TestContext) {
   };
 }
 
-test('a backup made and restored with the documented commands loses nothing that the processor knows', async (t) => {
+test('a backup created and restored with the documented commands loses nothing that the processor knows', async (t) => {
   const [backUp, restore, resync] = await documentedCommands();
   const shop = await createShop(t);
   await shop.start();

@@ -69,7 +69,7 @@ export class SampleActivity {
     };
   }
 
-  /** Changes what the first round created, so that a backup made before holds an older state. */
+  /** Changes what the first round created, so that an earlier backup holds an older state. */
   async changeEarlier(): Promise<void> {
     assert(this.#first !== undefined && this.#condemned !== undefined);
     const { customer, paymentId, openPaymentId, subscriptionId } = this.#first;

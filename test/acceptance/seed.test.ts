@@ -31,7 +31,7 @@ const sandboxPort = await freePort();
 const settings = { DATA_DIR: dataDir, SANDBOX_PORT: String(sandboxPort) };
 const seed = (...args: readonly string[]) => runTill(settings, 'seed', '--json', ...args);
 
-/** Kills a run while it makes the data. */
+/** Kills a run while it creates the data. */
 async function killRun(): Promise<void> {
   const args = ['src/cli/cli.ts', 'seed', '--customers', String(customers)];
   const environment = { ...process.env, ...settings };
@@ -50,8 +50,8 @@ test('a run that was killed has changed nothing, and can be repeated', async () 
   assert.ok(!existsSync(join(dataDir, 'postgres/cluster')));
   const { code, stdout, stderr } = await seed('--customers', String(customers));
   assert.deepEqual([code, stderr], [0, '']);
-  const { seconds, payments, ...made } = JSON.parse(stdout);
-  assert.deepEqual([made.seed, made.plans, made.aside], [1, 12, null]);
+  const { seconds, payments, ...created } = JSON.parse(stdout);
+  assert.deepEqual([created.seed, created.plans, created.aside], [1, 12, null]);
   assert.ok(payments > customers * 3, `${payments} payments in ${seconds} s`);
 });
 
@@ -70,7 +70,7 @@ test('demo data is added to other data only on request, and the data of a seed o
   );
 });
 
-test('demo data is refused beside real parts, and for numbers that are none', async () => {
+test('demo data is refused beside real parts, and for malformed numbers', async () => {
   const real = { PROCESSOR_SECRET_KEY: 'sk_test_seed', PROCESSOR_WEBHOOK_SECRET: 'whsec_seed' };
   for (const environment of [real, { DATABASE_URL: 'postgresql://127.0.0.1:1/none' }]) {
     const { code, stderr } = await runTill({ DATA_DIR: dataDir, ...environment }, 'seed');
@@ -85,7 +85,7 @@ test('demo data is refused beside real parts, and for numbers that are none', as
     assert.equal((await seed(...args)).code, 2, args.join(' '));
 });
 
-test('the year is in lists, events and the overview, and all of it is as the processor has it', async (t) => {
+test('the year is in lists, events and the overview, and all of it equals the data of the processor', async (t) => {
   const environment = { ...settings, API_KEYS: testKey, EVENT_RETENTION_DAYS: '36500' };
   const till = await startTill({ in: 'child', environment, for: t });
   const { stripe } = connectProcessor(`http://127.0.0.1:${sandboxPort}`);

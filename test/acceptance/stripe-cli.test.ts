@@ -50,7 +50,7 @@ test("the Stripe CLI's triggers succeed and their events reach Till", { skip }, 
 
   await till.settle();
   const states = await statesByType(till);
-  // Till takes in the invoices, and ignores other objects that it did not make.
+  // Till takes in the invoices, and ignores other objects that it did not create.
   assert.deepEqual(
     types.filter((type) => states.has(type)),
     types.filter((type) => !isUnsupported(type)),

@@ -13,7 +13,7 @@ import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { changed, subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 
-test('502: a write that the processor accepts and does not carry out is no success, and changes nothing', async (t) => {
+test('502: a write that the processor accepts but does not carry out is not a success, and changes nothing', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });

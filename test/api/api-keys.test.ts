@@ -27,12 +27,12 @@ const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: tru
 const createKey = (values: object = {}): Promise<KeyBody> =>
   till.post('/api-keys', { name: 'shop', scopes: ['write'], ...values });
 
-/** A client that sends another key than the tests' own. */
+/** A client with another API key than the one of the tests. */
 function clientOf(key: string, address: { readonly url: string } = till): Client {
   return createClient(address, key);
 }
 
-test('201: a key works at once, shows its name in the log, and is shown once', async () => {
+test('201: an API key works at once, has its name in the log, and is shown once', async () => {
   const created = await createKey({ name: 'log.me', scopes: ['refund', 'write'] });
   assert.match(created.key, /^till_[\w-]+$/);
   assert.deepEqual(
@@ -56,15 +56,15 @@ test('201: a key works at once, shows its name in the log, and is shown once', a
   assert.match(listed?.lastUsedAt ?? '', /T\d\d:\d\d:00\.000Z$/);
 });
 
-test('201: a repeated request answers with the same key object, and without the key', async () => {
+test('201: a repeated request returns the same key object, without the API key itself', async () => {
   const body = { name: 'again', scopes: ['read'] };
   const first = await till.tryPost('/api-keys', body, 'one-key');
   const second = await till.tryPost('/api-keys', body, 'one-key');
   assert.deepEqual([first.status, first.replayed, second.status, second.replayed], [201, false, 201, true]);
   assert.deepEqual(second.body, { ...first.body, key: null });
   const at = await Promise.all(Array.from({ length: 10 }, () => till.tryPost('/api-keys', body, 'ten')));
-  assert.equal(at.filter((answer) => answer.body['key'] !== null).length, 1);
-  assert.equal(new Set(at.map((answer) => answer.body['id'])).size, 1);
+  assert.equal(at.filter((response) => response.body['key'] !== null).length, 1);
+  assert.equal(new Set(at.map((response) => response.body['id'])).size, 1);
 });
 
 test('400: scopes that are empty, unknown or repeated, a name that is not allowed, and an expiry that has passed', async () => {
@@ -86,7 +86,7 @@ test('400: scopes that are empty, unknown or repeated, a name that is not allowe
   }
 });
 
-test('401: a key that has expired is refused, and still listed', async () => {
+test('401: an expired API key is refused, and still listed', async () => {
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
   const [valid, expired] = [await createKey({ expiresAt }), await createKey({ expiresAt })];
   await backend.sql('update till.api_keys set expires_at = now() where id = $1', [expired.id]);
@@ -97,10 +97,10 @@ test('401: a key that has expired is refused, and still listed', async () => {
   assert.equal(data.find(({ id }) => id === valid.id)?.expiresAt, expiresAt);
 });
 
-test('the list is newest first, page by page, and shows no revoked key', async () => {
-  const made = [];
-  for (let index = 0; index < 5; index += 1) made.push(await createKey({ name: `page-${index}` }));
-  const [revoked] = made;
+test('the list is newest first, page by page, and shows no revoked API key', async () => {
+  const created = [];
+  for (let index = 0; index < 5; index += 1) created.push(await createKey({ name: `page-${index}` }));
+  const [revoked] = created;
   assert.equal((await till.call('DELETE', `/api-keys/${revoked?.id}`)).status, 204);
   const seen: KeyBody[] = [];
   let query = '?limit=2';
@@ -114,7 +114,7 @@ test('the list is newest first, page by page, and shows no revoked key', async (
   await readProblem(await till.call('GET', '/api-keys?cursor=x'), 400, 'invalid_request');
 });
 
-test('204: a revoked key is refused at once here, within five seconds elsewhere, and stays revoked', async (t) => {
+test('204: a revoked API key is refused at once by this process, within five seconds by others, and stays revoked', async (t) => {
   const environment = { ...backendEnvironment(backend), ROLE: 'api' };
   const elsewhere = await startWholeTill(environment);
   t.after(() => elsewhere.stop());
@@ -133,7 +133,7 @@ test('204: a revoked key is refused at once here, within five seconds elsewhere,
   await readProblem(await here.call('GET', '/plans'), 401, 'unauthorized');
 });
 
-test('200: a key learns its own name, scopes and expiry, and the mode of the processor', async () => {
+test('200: an API key can read its own name, scopes and expiry, and the mode of the processor', async () => {
   const processor = { mode: 'sandbox', dashboardUrl: null };
   const own = await till.get<KeyBody>('/api-keys/current');
   assert.deepEqual(own, {
@@ -153,17 +153,17 @@ test('200: a key learns its own name, scopes and expiry, and the mode of the pro
   }
 });
 
-test('401 and 400 of the current key: without a valid key, and with a parameter', async () => {
+test('401 and 400 when reading the own API key: without a valid one, and with a parameter', async () => {
   await readProblem(await clientOf('unknown').call('GET', '/api-keys/current'), 401, 'unauthorized');
   await readProblem(await till.call('GET', '/api-keys/current?x=1'), 400, 'invalid_request');
 });
 
-test('404: a key that does not exist, and the names of keys from the environment', async () => {
+test('404: an API key that does not exist, and the names of API keys from the environment', async () => {
   for (const id of ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90', 'tests', 'API_KEYS[1]'])
     await readProblem(await till.call('DELETE', `/api-keys/${encodeURIComponent(id)}`), 404, 'not_found');
 });
 
-test('403: the problem names the scope that is missing, and an unknown route is a 404 for every key', async () => {
+test('403: the problem names the missing scope, and an unknown route is a 404 for every API key', async () => {
   const reader = clientOf((await createKey({ scopes: ['read'] })).key);
   const refused = await reader.call('POST', '/customers', { email: 'ada@example.com' });
   const { detail } = await readProblem(refused, 403, 'forbidden');
@@ -172,7 +172,7 @@ test('403: the problem names the scope that is missing, and an unknown route is 
   await readProblem(await reader.call('PUT', '/plans'), 405, 'method_not_allowed');
 });
 
-test('409: there is a limit to the number of valid keys', async () => {
+test('409: the number of valid API keys is limited', async () => {
   await backend.sql(`insert into till.api_keys (id, name, scopes, digest, created_at)
     select gen_random_uuid(), 'many', '{read}', sha256(i::text::bytea), now() from generate_series(1, 1000) i`);
   const post = () => till.tryPost('/api-keys', { name: 'one.more', scopes: ['read'] }, 'same');

@@ -123,7 +123,7 @@ describe('an expired authorisation', () => {
     const [payment, unheard] = [await authorise(), await authorise()];
     await till.settle();
     await control('clock', { advanceSeconds: weekMs / 1_000 });
-    // No webhook has said so yet: the processor refuses, and the answer tells the truth.
+    // No webhook has arrived yet: the processor refuses, and the response says why.
     await readProblem(await capture(unheard), 409, 'payment_not_capturable');
     assert.equal((await readPayment(till, unheard)).status, 'canceled');
     await till.settle();
@@ -136,7 +136,7 @@ describe('an expired authorisation', () => {
 });
 
 describe('a repeated capture', () => {
-  test('200: under the same key it answers with the same payment, and nothing is captured twice', async () => {
+  test('200: the same idempotency key returns the same payment, and nothing is captured twice', async () => {
     const payment = await authorise();
     const body = { amount: 500, idempotencyKey: 'capture-1' };
     const first = await readJson<PaymentBody>(await capture(payment, body), 200);
@@ -146,7 +146,7 @@ describe('a repeated capture', () => {
     await readProblem(await capture(payment, { ...body, amount: 501 }), 422, 'idempotency_key_reused');
   });
 
-  test('409: under another key, because a payment is captured once', async () => {
+  test('409: with another idempotency key, because a payment is captured once', async () => {
     const payment = await authorise();
     await readJson(await capture(payment, { amount: 500, idempotencyKey: 'capture-2' }), 200);
     for (const body of [undefined, { amount: 500 }, { idempotencyKey: 'capture-3' }]) {
@@ -157,16 +157,16 @@ describe('a repeated capture', () => {
 
   test('one of twenty at once captures, and the others are refused', async () => {
     const payment = await authorise();
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from(
         { length: 20 },
         async (_, index) => (await capture(payment, { amount: 100 + index })).status,
       ),
     );
-    assert.deepEqual(answers.toSorted(), [200, ...Array.from({ length: 19 }, () => 409)]);
+    assert.deepEqual(responses.toSorted(), [200, ...Array.from({ length: 19 }, () => 409)]);
   });
 
-  test('the key of a refused capture stays free for a corrected request', async () => {
+  test('the idempotency key of a refused capture stays free for a corrected request', async () => {
     const payment = await authorise();
     const idempotencyKey = 'capture-4';
     const problem = await readProblem(
@@ -180,7 +180,7 @@ describe('a repeated capture', () => {
 });
 
 describe('a payment that is not authorised', () => {
-  test('409: because there was no attempt to pay it, it waits for authentication, was declined, or is paid', async () => {
+  test('409: if it has no payment attempt, waits for authentication, was declined, or is paid', async () => {
     const untried = await createPayment(till, { captureMethod: 'manual' });
     const waiting = await authorise('pm_card_authenticationRequired');
     const declined = await createPayment(till, { captureMethod: 'manual' });
@@ -190,7 +190,7 @@ describe('a payment that is not authorised', () => {
       await readProblem(await capture(payment), 409, 'payment_not_capturable');
   });
 
-  test('404: because there is none with this id', async () => {
+  test('404: if no payment has this id', async () => {
     for (const id of [unknownId, 'pi_123'])
       await readProblem(await call('POST', `/payments/${id}/capture`), 404, 'not_found');
   });

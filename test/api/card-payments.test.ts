@@ -84,7 +84,7 @@ describe('an off-session charge', () => {
     assert.deepEqual([paid.status, paid.failure, paid.paymentMethod?.last4], ['succeeded', null, '4242']);
   });
 
-  test('201: the same key answers the same decline, and a new try needs a new key', async () => {
+  test('201: the same idempotency key returns the same decline, and a new attempt needs a new one', async () => {
     const { customer, paymentMethodId } = await withCard('pm_card_chargeCustomerFail');
     const body = { customerId: customer.id, paymentMethodId, offSession: true };
     const first = await readJson<CreatedPaymentBody>(
@@ -115,14 +115,14 @@ describe('an off-session charge', () => {
 
   for (const operation of ['payment_intents.create', 'payment_intents.confirm', 'payment_intents.retrieve']) {
     for (const kind of ['reset_before', 'reset_after'] as const) {
-      test(`201: is made once, although the first ${operation} ends with ${kind}`, async () => {
+      test(`201: is created once, although the first ${operation} ends with ${kind}`, async () => {
         const { customer, paymentMethodId } = await withCard('pm_card_authenticationRequired');
         const idempotencyKey = `${operation} ${kind}`.replaceAll(' ', '-');
         const body = { customerId: customer.id, paymentMethodId, offSession: true, idempotencyKey };
         await till.setFault({ operation, kind, times: triesPerCall });
         const first = await create(body);
         await till.clearFaults();
-        // The retry of a write that took effect gets the processor's remembered answer.
+        // The retry of a write that took effect gets the processor's remembered response.
         const isRemembered = kind === 'reset_after' && operation !== 'payment_intents.retrieve';
         assert.equal(first.status, isRemembered ? 201 : 503);
         const { payment, clientSecret } = await readJson<CreatedPaymentBody>(await create(body), 201);
@@ -151,7 +151,7 @@ describe('an off-session charge', () => {
     assert.deepEqual(data, []);
   });
 
-  test("404: with an unknown, a removed or another customer's payment method, and the key stays free", async () => {
+  test("404: with an unknown, a removed or another customer's payment method, and the idempotency key stays free", async () => {
     const [{ customer, paymentMethodId }, other] = [await withCard(), await withCard()];
     const removed = await stripe.paymentMethods.attach('pm_card_visa', {
       customer: customer.processorCustomerId,
@@ -206,7 +206,7 @@ describe('a payment with the customer present', () => {
     assert.equal(second.status, 'succeeded');
   });
 
-  test('201: a default that is spelt out is the same request', async () => {
+  test('201: a request with explicit defaults is the same request', async () => {
     const { id: customerId } = await createCustomer(till);
     const body = { customerId, idempotencyKey: 'defaults' };
     const { payment } = await readJson<CreatedPaymentBody>(await create(body), 201);

@@ -52,7 +52,7 @@ test('200: the preview of a change that is billed now shows its invoice, and cha
   assert.equal(plan.amount, 900);
 });
 
-test('200: `none` has no proration date, and a present plan costs what the renewal costs', async () => {
+test('200: `none` has no proration date, and the current plan costs what the renewal costs', async () => {
   const { plan, previewed } = await subscribed(till);
   const none = await previewed({ quantity: 3, proration: 'none' });
   assert.deepEqual([none.amountDue, none.billedNow, none.prorationDate], [2_700, false, null]);

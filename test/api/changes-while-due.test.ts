@@ -63,7 +63,7 @@ test('409: what is billed now or credited is refused until the renewal is paid, 
   assert.deepEqual(await stripe.subscriptions.retrieve(processorSubscriptionId), there);
   assert.equal((await newestInvoice(till, subscription)).id, invoiceId);
   assert.deepEqual(await readSubscription(till, subscription), before);
-  // Once it is paid, the same requests succeed, also under a key that was refused.
+  // Once it is paid, the same requests succeed, even with an idempotency key that was refused.
   assert.equal((await paid(pay(till, subscription))).status, 'active');
   const after = await changed(till, subscription, { planId: cheaper.id }, 'credited');
   assert.deepEqual([after.planId, after.status], [cheaper.id, 'active']);
@@ -217,8 +217,8 @@ test('409: an invoice that only bills a change does not pay for the period', asy
   await till.settle();
   assert.equal((await readSubscription(till, subscription)).status, 'past_due');
   await assertRefused(subscription, { quantity: 1, proration: 'invoice' }, /none/, true);
-  const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-  assert.equal(answer.status, 'active');
+  const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+  assert.equal(response.status, 'active');
   await changed(till, subscription, { quantity: 1, proration: 'invoice' });
 });
 

@@ -22,7 +22,7 @@ interface SecretBody {
   readonly clientSecret: string | null;
 }
 
-/** The whole answer: it must have nothing but the secret. */
+/** The whole response: it must contain only the secret. */
 async function secretOf(path: string): Promise<string | null> {
   const response = await call('POST', `${path}/client-secret`);
   assert.equal(response.headers.get('cache-control'), 'no-store');
@@ -31,7 +31,7 @@ async function secretOf(path: string): Promise<string | null> {
   return body.clientSecret;
 }
 
-test('200: the secret of a payment can be had again until nothing is left to confirm', async () => {
+test('200: the secret of a payment can be read again until nothing is left to confirm', async () => {
   const payment = await createPayment(till);
   const path = `/payments/${payment.id}`;
   const { client_secret: secret } = await stripe.paymentIntents.retrieve(payment.processorPaymentIntentId);
@@ -68,7 +68,7 @@ test('200: the secret of a subscription is that of its first invoice until that 
   assert.equal((await till.get<SubscriptionBody>(path)).status, 'active');
 });
 
-test('200: the invoice that decides the status counts, and one that was made by hand after it is paid', async () => {
+test('200: the invoice that decides the status counts; once it is paid, so does one that was created by hand', async () => {
   const { subscription, clientSecret } = await createSubscription(till);
   const path = `/subscriptions/${subscription.id}`;
   const { processorSubscriptionId } = subscription;
@@ -112,9 +112,9 @@ test('an empty body and an idempotency key in the header make no difference, any
   const { id } = await createPaidPayment(till);
   const { subscription } = await createSubscription(till);
   for (const path of [`/payments/${id}/client-secret`, `/subscriptions/${subscription.id}/client-secret`]) {
-    const answer = await call('POST', path, {}, { 'idempotency-key': 'ignored' });
-    assert.equal(answer.status, 200);
-    assert.equal(answer.headers.get('idempotent-replayed'), null);
+    const response = await call('POST', path, {}, { 'idempotency-key': 'ignored' });
+    assert.equal(response.status, 200);
+    assert.equal(response.headers.get('idempotent-replayed'), null);
     await assertMistake(await call('POST', path, { idempotencyKey: 'x' }), 'body.idempotencyKey');
     await assertMistake(await call('POST', path, { expand: true }), 'body.expand');
   }

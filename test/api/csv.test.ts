@@ -250,7 +250,7 @@ test('429: a third export of one name is refused, and another name gets its expo
   for (const response of exports) response.destroy();
 });
 
-test('an export that waits for its reader ends when its key is revoked', async () => {
+test('an export that waits for its reader ends when its API key is revoked', async () => {
   await makeLarge();
   const { id, key } = await till.post<{ id: string; key: string }>('/api-keys', {
     name: 'idle',
@@ -266,7 +266,7 @@ test('an export that waits for its reader ends when its key is revoked', async (
   response.destroy();
 });
 
-test('a failure in the middle breaks the connection: here a key that is revoked', async () => {
+test('a failure in the middle breaks the connection: here a revoked API key', async () => {
   await makeLarge();
   const { id, key } = await till.post<{ id: string; key: string }>('/api-keys', {
     name: 'csv',

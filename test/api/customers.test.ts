@@ -24,13 +24,13 @@ const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const longestEmail = `${'a'.repeat(64)}@${`${'b'.repeat(61)}.`.repeat(3)}com`;
 
 test('201: a customer is created here and at the processor, with exactly the fields of the spec', async () => {
-  const answer = await call('POST', '/customers', {
+  const response = await call('POST', '/customers', {
     email: 'Ada@Example.com',
     name: 'Ada Lovelace',
     phone: '+15550100',
   });
-  assert.equal(answer.headers.get('idempotent-replayed'), null);
-  const customer = await readJson<CustomerBody>(answer, 201);
+  assert.equal(response.headers.get('idempotent-replayed'), null);
+  const customer = await readJson<CustomerBody>(response, 201);
   const { processorCustomerId } = customer;
   assertResource(customer, {
     processorCustomerId,
@@ -49,8 +49,8 @@ test('201: a customer is created here and at the processor, with exactly the fie
 });
 
 test('201: name and phone that are not given are null', async () => {
-  const answer = await call('POST', '/customers', { email: 'grace@example.com' });
-  const customer = await readJson<CustomerBody>(answer, 201);
+  const response = await call('POST', '/customers', { email: 'grace@example.com' });
+  const customer = await readJson<CustomerBody>(response, 201);
   const { processorCustomerId } = customer;
   const own = { externalId: null, metadata: {} };
   assertResource(customer, {
@@ -70,7 +70,7 @@ test('201: the longest values are taken as they are', async () => {
   assert.deepEqual([read.email, read.name, read.phone], [values.email, values.name, values.phone]);
 });
 
-test('201: a repeated key answers with the first customer, and none is made twice', async () => {
+test('201: a repeated idempotency key returns the first customer, and none is created twice', async () => {
   const body = { email: 'key@example.com', idempotencyKey: 'customer-1' };
   const first = await readJson<CustomerBody>(await call('POST', '/customers', body), 201);
   const again = await call('POST', '/customers', { email: body.email }, { 'idempotency-key': 'customer-1' });
@@ -188,7 +188,7 @@ test('400: each field of a creation has its type and its limits', async () => {
   });
 });
 
-test('400: a header key that is not sane, or differs from that of the body', async () => {
+test('400: an idempotency key in the header that is malformed, or differs from the one in the body', async () => {
   const body = { email: 'ada@example.com', idempotencyKey: 'one' };
   for (const key of ['two', 'x'.repeat(256), 'a b']) {
     const problem = await readProblem(
@@ -215,20 +215,20 @@ test('400: a change clears neither the address nor anything by an empty text, an
 test('400: a parameter that the address does not know is named, on every operation', async () => {
   const { id } = await createCustomer(till);
   const body = { email: 'ada@example.com' };
-  for (const answer of [
+  for (const response of [
     await call('POST', '/customers?idempotencyKey=k', body),
     await call('GET', '/customers?sort=name'),
     await call('GET', `/customers/${id}?fields=id`),
     await call('PATCH', `/customers/${id}?force=true`, body),
     await call('DELETE', `/customers/${id}?dryRun=true`),
   ]) {
-    const { errors } = await readProblem(answer, 400, 'invalid_request');
+    const { errors } = await readProblem(response, 400, 'invalid_request');
     assert.match(errors?.[0]?.path ?? '', /^query\./);
   }
   assert.equal((await call('GET', `/customers/${id}`)).status, 200, 'the customer is still there');
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'cus_123', '0', '%20']) {
     await readProblem(await call('GET', `/customers/${id}`), 404, 'not_found');
     await readProblem(await call('PATCH', `/customers/${id}`, { name: 'x' }), 404, 'not_found');
@@ -236,11 +236,11 @@ test('404: an id that nobody has, or that is no UUID', async () => {
   }
 });
 
-test('404: a deleted customer is gone for everything, and takes nothing new', async () => {
+test('404: a deleted customer cannot be read, changed or used', async () => {
   const { id } = await createCustomer(till);
   const { id: planId } = await createPlan(till);
   await call('DELETE', `/customers/${id}`);
-  for (const answer of [
+  for (const response of [
     await call('GET', `/customers/${id}`),
     await call('PATCH', `/customers/${id}`, { name: 'Back' }),
     await call('PATCH', `/customers/${id}`, {}),
@@ -248,7 +248,7 @@ test('404: a deleted customer is gone for everything, and takes nothing new', as
     await call('POST', '/payments', { customerId: id, amount: 2_000, currency: 'eur' }),
     await call('POST', '/subscriptions', { customerId: id, planId }),
   ]) {
-    await readProblem(answer, 404, 'not_found');
+    await readProblem(response, 404, 'not_found');
   }
   const { data } = await readJson<PageBody<CustomerBody>>(await call('GET', '/customers?limit=100'), 200);
   assert.ok(!data.some((customer) => customer.id === id), 'it is in no list');
@@ -262,14 +262,17 @@ test('404: a change of a customer that the processor deleted meanwhile erases it
   assert.equal(row?.['email'], null);
 });
 
-test('422: a key that was used for another customer', async () => {
+test('422: an idempotency key that was used for another customer', async () => {
   await call('POST', '/customers', { email: 'one@example.com', idempotencyKey: 'customer-2' });
-  const answer = await call('POST', '/customers', { email: 'two@example.com', idempotencyKey: 'customer-2' });
-  await readProblem(answer, 422, 'idempotency_key_reused');
+  const response = await call('POST', '/customers', {
+    email: 'two@example.com',
+    idempotencyKey: 'customer-2',
+  });
+  await readProblem(response, 422, 'idempotency_key_reused');
 });
 
 test('422: a value that only the processor refuses, in its words', async () => {
-  const answer = await call('POST', '/customers', { email: 'ada@example.com', phone: '5'.repeat(32) });
-  const problem = await readProblem(answer, 422, 'processor_rejected');
+  const response = await call('POST', '/customers', { email: 'ada@example.com', phone: '5'.repeat(32) });
+  const problem = await readProblem(response, 422, 'processor_rejected');
   assert.match(problem.detail, /at most 20 characters/);
 });

@@ -7,7 +7,7 @@ import { startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
 import { sendRaw } from '../support/raw-http.ts';
 
-test('503: a request that is not finished in time is answered all the same, with a body or without', async (t) => {
+test('503: a request that is not finished in time still gets a response, with or without a body', async (t) => {
   const work = Promise.withResolvers<object>();
   const { call, lines } = await startFrame(
     t,
@@ -24,7 +24,7 @@ test('503: a request that is not finished in time is answered all the same, with
     await readProblem(late, 503, 'overloaded');
   }
   work.resolve({});
-  // What came of it late is dropped, and the next request is served as ever.
+  // The late result is dropped, and the next request is served as usual.
   assert.equal((await call('/api/v1/things', post)).status, 200);
   assert.deepEqual(
     lines.filter((line) => line.level === 'error'),
@@ -32,7 +32,7 @@ test('503: a request that is not finished in time is answered all the same, with
   );
 });
 
-test('408: a body that arrives too slowly, also of a webhook, and no handler runs for it', async (t) => {
+test('408: a body that arrives too slowly, even of a webhook, and no handler runs for it', async (t) => {
   let handled = 0;
   const handler = async () => {
     handled += 1;

@@ -55,7 +55,7 @@ test('the recommended rules of the OpenAPI linter pass without a warning', async
   assert.deepEqual(lines, []);
 });
 
-test('each resource is a component, and no schema of an answer or a body is repeated inline', () => {
+test('each resource is a component, and no schema of a response or a body is repeated inline', () => {
   const names = ['Customer', 'Plan', 'Payment', 'Refund', 'Subscription', 'Invoice', 'PaymentMethod'];
   for (const name of names) assert.ok(name in document.components.schemas, name);
   for (const { name, operation } of operations) {
@@ -75,7 +75,7 @@ test('no two operations describe the same problem: the document has it once, amo
   assert.equal(new Set(inline).size, inline.length);
 });
 
-test('every request and answer has an example that its own schema accepts', () => {
+test('every request and response has an example that its own schema accepts', () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addSchema({ $id: 'doc', components: document.components });
   for (const { name, operation } of operations) {
@@ -94,7 +94,7 @@ test('every request and answer has an example that its own schema accepts', () =
   }
 });
 
-test('the interactive page comes whole from this service and needs no key', async (t) => {
+test('the interactive page is served completely by this service and needs no API key', async (t) => {
   const { url } = await startFrame(t);
   const page = await fetch(`${url}/api/docs`);
   assert.equal(page.status, 200);
@@ -105,9 +105,9 @@ test('the interactive page comes whole from this service and needs no key', asyn
   for (const part of parts) {
     const address = new URL(part, `${url}/api/docs`);
     assert.equal(address.origin, url, part);
-    const answer = await fetch(address);
-    assert.equal(answer.status, 200, part);
-    assert.ok((await answer.bytes()).length > 0, part);
+    const response = await fetch(address);
+    assert.equal(response.status, 200, part);
+    assert.ok((await response.bytes()).length > 0, part);
   }
 });
 

@@ -31,7 +31,7 @@ const till = await startTill({
 const createKey = (scopes: readonly string[], name = 'shop') =>
   till.post<KeyBody>('/api-keys', { name, scopes });
 
-/** How a key can end. */
+/** How an API key can end. */
 const endings: Readonly<Record<string, (key: KeyBody) => Promise<void>>> = {
   revoked: async ({ id }) => assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204),
   expired: async ({ id }) => {
@@ -40,9 +40,9 @@ const endings: Readonly<Record<string, (key: KeyBody) => Promise<void>>> = {
   },
 };
 
-/** A request whose body the test sends in two parts. Resolves when the key has been checked. */
+/** A request whose body the test sends in two parts. Resolves when the API key has been checked. */
 async function openRequest(key: string, path: string, start: string) {
-  // The key is known, so that the guard decides about the request as soon as it arrives.
+  // The API key is known, so that the guard decides about the request as soon as it arrives.
   await createClient(till, key).get('/api-keys/current');
   const request = httpRequest(`${till.url}/api/v1${path}`, {
     method: 'POST',
@@ -64,7 +64,7 @@ async function openRequest(key: string, path: string, start: string) {
 
 for (const [ending, endKey] of Object.entries(endings)) {
   const type = ending === 'revoked' ? 'plan.archived' : 'refund.failed';
-  test(`401: a key that is ${ending} while the body arrives creates no other key`, async () => {
+  test(`401: an API key that is ${ending} while the body arrives creates no other API key`, async () => {
     const admin = await createKey(['admin']);
     const open = await openRequest(admin.key, '/api-keys', `{"name":"successor-${ending}",`);
     await endKey(admin);
@@ -74,11 +74,11 @@ for (const [ending, endKey] of Object.entries(endings)) {
     assert.equal(rows.length, 0);
   });
 
-  test(`401: a long poll of a key that is ${ending} ends, and shows no later event`, async () => {
+  test(`401: a long poll of an API key that is ${ending} ends, and shows no later event`, async () => {
     const reader = await createKey(['read']);
     const client = createClient(till, reader.key);
     const wait = client.call('GET', `/events?types=${type}&waitSeconds=30`);
-    // The wait has arrived when a later request is answered.
+    // The waiting request has arrived when a later one gets its response.
     await client.get('/events?limit=1');
     await endKey(reader);
     await appendEvents(till.sql, newEvent({ type, data: { email: 'ada@example.com' } }));

@@ -117,14 +117,14 @@ describe('the entitlements of a customer', () => {
   test('200: all open subscriptions are shown, and the 20 newest that ended', async () => {
     const customer = await createCustomer(till);
     const { id: planId } = await createPlan(till);
-    const made: string[] = [];
+    const created: string[] = [];
     for (let count = 0; count < 23; count += 1) {
       const { subscription } = await createSubscription(till, { customerId: customer.id, planId });
-      made.push(subscription.id);
+      created.push(subscription.id);
       if (count > 0) await call('DELETE', `/subscriptions/${subscription.id}`);
     }
     const shown = (await entitlementsOf(customer)).subscriptions.map(({ subscriptionId }) => subscriptionId);
-    assert.deepEqual(shown, [...made.toReversed().slice(0, 20), made[0]]);
+    assert.deepEqual(shown, [...created.toReversed().slice(0, 20), created[0]]);
   });
 
   test('200: they are also found by the external id of the customer', async () => {
@@ -163,10 +163,10 @@ describe('the entitlements of a customer', () => {
     const body = { email: 'ada@example.com', externalId: 'gone' };
     const { id } = await readJson<{ id: string }>(await call('POST', '/customers', body), 201);
     await call('DELETE', `/customers/${id}`);
-    const answer = await call('GET', `/customers/${id}/entitlements`);
-    assert.equal(answer.headers.get('etag'), null);
-    assert.equal(answer.headers.get('cache-control'), 'no-store');
-    await readProblem(answer, 404, 'not_found');
+    const response = await call('GET', `/customers/${id}/entitlements`);
+    assert.equal(response.headers.get('etag'), null);
+    assert.equal(response.headers.get('cache-control'), 'no-store');
+    await readProblem(response, 404, 'not_found');
     for (const externalId of ['gone', 'nobody'])
       await readProblem(await call('GET', `/entitlements?externalId=${externalId}`), 404, 'not_found');
   });
@@ -235,7 +235,7 @@ describe('grace', () => {
     const { id: card } = await till.stripe.paymentMethods.attach('pm_card_visa', {
       customer: String(customer),
     });
-    // Somebody bills what waits for the next invoice, and the customer pays it.
+    // The items that wait for the next invoice are billed, and the customer pays.
     const bill = await till.stripe.invoices.create({
       ...{ customer: String(customer), subscription: id, pending_invoice_items_behavior: 'include' },
     });

@@ -25,8 +25,8 @@ async function metadataThere({ processorCustomerId }: CustomerBody): Promise<obj
   return withoutMark(there.metadata);
 }
 
-async function assertTaken(answer: Response, holder: CustomerBody): Promise<void> {
-  const problem = await readProblem(answer, 409, 'external_id_taken');
+async function assertTaken(response: Response, holder: CustomerBody): Promise<void> {
+  const problem = await readProblem(response, 409, 'external_id_taken');
   assert.equal(problem.customerId, holder.id);
 }
 
@@ -36,8 +36,8 @@ test('201: an external id is kept here and at the processor, and found in the li
   assert.deepEqual([customer.externalId, customer.metadata], [externalId, {}]);
   assert.deepEqual(await metadataThere(customer), { till_id: customer.id, till_external_id: externalId });
   const list = (query: string) =>
-    call('GET', `/customers?externalId=${encodeURIComponent(externalId)}${query}`).then((answer) =>
-      readJson<PageBody<CustomerBody>>(answer, 200),
+    call('GET', `/customers?externalId=${encodeURIComponent(externalId)}${query}`).then((response) =>
+      readJson<PageBody<CustomerBody>>(response, 200),
     );
   assert.deepEqual(await list(''), { ...onlyPage, data: [customer], total: 1 });
   assert.deepEqual(await list('&page=2&limit=5'), { ...onlyPage, data: [], total: 1, page: 2, limit: 5 });
@@ -45,7 +45,7 @@ test('201: an external id is kept here and at the processor, and found in the li
   assert.deepEqual(await readJson(none, 200), { ...onlyPage, data: [], total: 0 });
 });
 
-test('200: signing up again answers with the customer, unchanged, if the values are the same or absent', async () => {
+test('200: signing up again returns the customer, unchanged, if the values are the same or absent', async () => {
   const customer = await signedUp('again', { name: 'Ada', phone: '+15550100', metadata: { a: '1', b: '2' } });
   for (const values of [
     {},
@@ -73,24 +73,24 @@ test('409: signing up with other values names the customer that has the external
     await assertTaken(await signUp('other-values', values), customer);
     await assertTaken(await signUp('other-values', { ...values, idempotencyKey: 'other-values' }), customer);
   }
-  // The refusals have freed the key.
+  // The refusals have freed the idempotency key.
   const same = await signUp('other-values', { idempotencyKey: 'other-values' });
   assert.deepEqual(await readJson(same, 200), customer);
 });
 
-test('a repeated key answers with the first status and customer, whatever became of the external id', async () => {
+test('a repeated idempotency key returns the first status and customer, whatever happened to the external id', async () => {
   const created = await signedUp('keyed', { idempotencyKey: 'keyed-1' });
   const found = await signUp('keyed', { idempotencyKey: 'keyed-2' });
   assert.deepEqual(await readJson(found, 200), created);
   const freed = await call('PATCH', `/customers/${created.id}`, { externalId: null });
-  const present = await readJson<CustomerBody>(freed, 200);
+  const current = await readJson<CustomerBody>(freed, 200);
   for (const [key, status] of [
     ['keyed-1', 201],
     ['keyed-2', 200],
   ] as const) {
     const again = await signUp('keyed', { idempotencyKey: key });
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(await readJson(again, status), present);
+    assert.deepEqual(await readJson(again, status), current);
     const other = await signUp('keyed', { idempotencyKey: key, name: 'Other' });
     await readProblem(other, 422, 'idempotency_key_reused');
   }
@@ -131,15 +131,15 @@ test('a deleted customer gives back its external id and keeps neither that nor i
   assert.equal((await readJson<PageBody<CustomerBody>>(list, 200)).total, 1);
 });
 
-test('fifty sign-ups at once make one customer, here and at the processor, and one 201', async () => {
+test('fifty sign-ups at once create one customer, here and at the processor, and one 201', async () => {
   const signUps = Array.from({ length: 50 }, (_, index) =>
-    // Some with a key of their own, some with none.
+    // Some with their own idempotency key, some with none.
     signUp('fifty', index % 2 === 0 ? { idempotencyKey: `fifty-${index}` } : {}),
   );
-  const answers = await Promise.all(signUps);
-  const statuses = answers.map(({ status }) => status).toSorted();
+  const responses = await Promise.all(signUps);
+  const statuses = responses.map(({ status }) => status).toSorted();
   assert.deepEqual(statuses, [...Array.from({ length: 49 }, () => 200), 201]);
-  const bodies = await Promise.all(answers.map((answer) => answer.json() as Promise<CustomerBody>));
+  const bodies = await Promise.all(responses.map((response) => response.json() as Promise<CustomerBody>));
   assert.equal(new Set(bodies.map(({ id }) => id)).size, 1);
   const { data } = await stripe.customers.search({ query: `metadata['till_external_id']:'fifty'` });
   assert.equal(data.length, 1);

@@ -48,17 +48,17 @@ const json = (body: string | Buffer): RequestInit => ({
 
 test('200: a valid request passes, with the request id and the security headers', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
-  const answer = await call('/api/v1/things', {
+  const response = await call('/api/v1/things', {
     ...json('{"name":"x","amount":1}'),
     headers: { 'content-type': 'application/json; charset=utf-8', 'x-request-id': 'abc-1' },
   });
-  assert.equal(answer.status, 200);
-  assert.equal(answer.headers.get('x-request-id'), 'abc-1');
-  assert.equal(answer.headers.get('x-content-type-options'), 'nosniff');
-  assert.equal(answer.headers.get('cache-control'), 'no-store');
-  assert.match(answer.headers.get('content-security-policy') ?? '', /default-src 'none'/);
-  assert.equal(answer.headers.get('x-powered-by'), null);
-  assert.equal(answer.headers.get('server'), null);
+  assert.equal(response.status, 200);
+  assert.equal(response.headers.get('x-request-id'), 'abc-1');
+  assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
+  assert.equal(response.headers.get('cache-control'), 'no-store');
+  assert.match(response.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  assert.equal(response.headers.get('x-powered-by'), null);
+  assert.equal(response.headers.get('server'), null);
 });
 
 test('400: every mistake of a body is named at once, unknown fields included', async (t) => {
@@ -80,7 +80,7 @@ test('400: every mistake of a body is named at once, unknown fields included', a
   assert.ok(problem.errors?.some((error) => error.message === 'must be one of a, b'));
 });
 
-test('400: a missing field, a missing body, and a body that is no object', async (t) => {
+test('400: a missing field, a missing body, and a body that is not an object', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const missing = await readProblem(await call('/api/v1/things', json('{}')), 400, 'invalid_request');
   assert.deepEqual(missing.errors, [
@@ -93,11 +93,11 @@ test('400: a missing field, a missing body, and a body that is no object', async
   }
 });
 
-test('400: numbers are never guessed: no strings, fractions, exponents that overflow or signs', async (t) => {
+test('400: a number must be a whole JSON number: no strings, fractions, overflowing exponents or signs', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   for (const amount of ['"1"', '1.5', '0', '-1', '1e400', 'true', 'null', '[1]']) {
-    const answer = await call('/api/v1/things', json(`{"name":"x","amount":${amount}}`));
-    const problem = await readProblem(answer, 400, 'invalid_request');
+    const response = await call('/api/v1/things', json(`{"name":"x","amount":${amount}}`));
+    const problem = await readProblem(response, 400, 'invalid_request');
     assert.ok(
       problem.errors?.every((error) => error.path === 'body.amount'),
       amount,
@@ -153,7 +153,7 @@ test('400: broken JSON, broken UTF-8, keys that reach for a prototype and NUL', 
   assert.equal(whole.status, 200);
 });
 
-test('400: JSON a thousand levels deep and a body of ten thousand unknown fields get a short answer', async (t) => {
+test('400: JSON a thousand levels deep and a body of ten thousand unknown fields get a short response', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const deep = `${'{"a":'.repeat(1_000)}1${'}'.repeat(1_000)}`;
   await readProblem(await call('/api/v1/things', json(deep)), 400, 'invalid_request');
@@ -164,7 +164,7 @@ test('400: JSON a thousand levels deep and a body of ten thousand unknown fields
   assert.ok((problem.errors?.length ?? 0) <= 50);
 });
 
-test('400: text that cannot be stored, a hundred thousand times below a long name, gets a short answer', async (t) => {
+test('400: text that cannot be stored, a hundred thousand times below a long name, gets a short response', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const many = (text: string, count: number) => `[${Array.from({ length: count }, () => text).join(',')}]`;
   const bodies = [
@@ -174,9 +174,9 @@ test('400: text that cannot be stored, a hundred thousand times below a long nam
     `{"${'k'.repeat(500_000)}":1}`,
   ];
   for (const body of bodies) {
-    const answer = await call('/api/v1/things', json(body));
-    assert.equal(answer.status, 400);
-    const text = await answer.text();
+    const response = await call('/api/v1/things', json(body));
+    assert.equal(response.status, 400);
+    const text = await response.text();
     assert.ok(text.length < 50_000, `${text.length} characters`);
     assert.ok(JSON.parse(text).errors.length <= 50);
   }
@@ -184,13 +184,13 @@ test('400: text that cannot be stored, a hundred thousand times below a long nam
 
 test('400: a parse error does not quote the body', async (t) => {
   const { call, lines } = await startFrame(t, thingRoutes);
-  const answer = await call('/api/v1/things', json('{"email":"eve@example.test",}'));
-  const problem = await readProblem(answer, 400, 'malformed_request');
+  const response = await call('/api/v1/things', json('{"email":"eve@example.test",}'));
+  const problem = await readProblem(response, 400, 'malformed_request');
   assert.ok(!JSON.stringify(problem).includes('eve@'));
   assert.ok(!JSON.stringify(lines).includes('eve@'));
 });
 
-test('401: a missing, wrong or repeated key gets one answer, also for an unknown route below /api/v1', async (t) => {
+test('401: a missing, wrong or repeated API key gets the same response, even for an unknown route below /api/v1', async (t) => {
   const { url } = await startFrame(t, thingRoutes);
   const details = new Set<string>();
   for (const headers of [{}, { 'x-api-key': '' }, { 'x-api-key': 'wrong' }, { 'x-api-key': `${testKey}x` }]) {
@@ -202,7 +202,7 @@ test('401: a missing, wrong or repeated key gets one answer, also for an unknown
   assert.equal(details.size, 1);
 });
 
-test('404: an unknown address, an id that is no UUID, and strange paths', async (t) => {
+test('404: an unknown address, an id that is not a UUID, and strange paths', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const paths = [
     '/nothing',
@@ -219,7 +219,7 @@ test('404: an unknown address, an id that is no UUID, and strange paths', async 
   for (const path of paths) await readProblem(await call(path), 404, 'not_found');
 });
 
-test('404: said before the body is read, so neither type nor content of it matters', async (t) => {
+test('404: sent before the body is read, so its type and content do not matter', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
   const init = { method: 'POST', headers: { 'content-type': 'text/xml' }, body: '<x/>' };
   await readProblem(await call('/api/v1/nothing', init), 404, 'not_found');
@@ -227,9 +227,9 @@ test('404: said before the body is read, so neither type nor content of it matte
 
 test('405: a wrong method on a known address names the right ones', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
-  const answer = await call('/api/v1/things', { method: 'DELETE' });
-  assert.equal(answer.headers.get('allow'), 'GET, HEAD, POST');
-  await readProblem(answer, 405, 'method_not_allowed');
+  const response = await call('/api/v1/things', { method: 'DELETE' });
+  assert.equal(response.headers.get('allow'), 'GET, HEAD, POST');
+  await readProblem(response, 405, 'method_not_allowed');
   const one = await call(`/api/v1/things/${crypto.randomUUID()}`, { method: 'PUT', body: 'x' });
   assert.equal(one.headers.get('allow'), 'GET, HEAD');
   await readProblem(one, 405, 'method_not_allowed');
@@ -274,11 +274,11 @@ test('415: a body with a content-encoding, whatever is in it', async (t) => {
     await readProblem(await call('/api/v1/things', init), 415, 'unsupported_media_type');
   }
   const plain = { ...headers, 'content-encoding': 'Identity' };
-  const answer = await call('/api/v1/things', { method: 'POST', headers: plain, body });
-  assert.equal(answer.status, 200);
+  const response = await call('/api/v1/things', { method: 'POST', headers: plain, body });
+  assert.equal(response.status, 200);
 });
 
-test('an empty body is no body, whatever its type, where none is needed', async (t) => {
+test('an empty body counts as none, whatever its type, where none is needed', async (t) => {
   const { call, port } = await startFrame(t, thingRoutes);
   const path = `/api/v1/things/${crypto.randomUUID()}/touch`;
   assert.deepEqual(await (await call(path, { method: 'POST' })).json(), { body: null });
@@ -292,7 +292,7 @@ test('an empty body is no body, whatever its type, where none is needed', async 
   assert.equal(streamed.status, 200);
 });
 
-test('431 and 400: what is not sound HTTP gets a problem too, and the connection is closed', async (t) => {
+test('431 and 400: malformed HTTP gets a problem too, and the connection is closed', async (t) => {
   const { port, lines } = await startFrame(t, thingRoutes);
   const headers = await sendRaw(port, `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(16_384)}\r\n\r\n`);
   assert.equal(headers.status, 431);
@@ -305,12 +305,12 @@ test('431 and 400: what is not sound HTTP gets a problem too, and the connection
     'POST /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n',
   ];
   for (const request of broken) {
-    const answer = await sendRaw(port, request);
-    assert.equal(answer.status, 400, request);
-    assert.equal(answer.headers['x-content-type-options'], 'nosniff');
-    assert.match(answer.headers['strict-transport-security'] ?? '', /includeSubDomains/);
+    const response = await sendRaw(port, request);
+    assert.equal(response.status, 400, request);
+    assert.equal(response.headers['x-content-type-options'], 'nosniff');
+    assert.match(response.headers['strict-transport-security'] ?? '', /includeSubDomains/);
   }
-  // The parser lets it through, and no router knows the method: that is no defect of ours.
+  // The parser lets it through, but no route has the method: that is not a defect of Till.
   for (const { status } of await sendRawForAll(port, 'PRI *HTTP/2.0\r\n\r\n')) assert.equal(status, 400);
   assert.deepEqual(
     lines.filter(({ level }) => level === 'error'),
@@ -323,7 +323,7 @@ test('431 and 400: what is not sound HTTP gets a problem too, and the connection
   assert.equal(JSON.parse(path.body).requestId, path.headers['x-request-id']);
 });
 
-test('a caller that hangs up in the middle of its body is not logged as a defect of ours', async (t) => {
+test('a caller that disconnects in the middle of its body is not logged as a defect', async (t) => {
   const { port, lines, app } = await startFrame(t, thingRoutes);
   const { promise: answered, resolve } = Promise.withResolvers<void>();
   app.server.on('request', (_request, response) => response.on('close', resolve));
@@ -351,14 +351,14 @@ test('500: a defect shows nothing but a request id, which the log explains', asy
   assert.ok(JSON.stringify(line).includes('secret_table'));
 });
 
-test('503: an outage says when to try again', async (t) => {
+test('503: an outage says when to retry', async (t) => {
   const { call } = await startFrame(t, thingRoutes);
-  const answer = await call('/api/v1/outage');
-  assert.equal(answer.headers.get('retry-after'), '1');
-  await readProblem(answer, 503, 'database_unavailable');
+  const response = await call('/api/v1/outage');
+  assert.equal(response.headers.get('retry-after'), '1');
+  await readProblem(response, 503, 'database_unavailable');
 });
 
-test('one log line per request: method, route, status, duration, key name and request id, and no address', async (t) => {
+test('one log line per request: method, route, status, duration, API key name and request id, and no address', async (t) => {
   const { call, lines } = await startFrame(t, thingRoutes);
   const id = crypto.randomUUID();
   await call(`/api/v1/things/${id}`, { headers: { 'x-request-id': 'r1' } });
@@ -374,7 +374,7 @@ test('one log line per request: method, route, status, duration, key name and re
   assert.ok(!JSON.stringify(lines).includes(testKey));
 });
 
-test('every API request knows its key and its id, after any body, hook and wait, also beside others', async (t) => {
+test('every API request has its API key and its id, after any body, hook and wait, even beside others', async (t) => {
   const both = Promise.withResolvers<void>();
   let arrived = 0;
   const { call, url } = await startFrame(t, async (app) => {
@@ -411,13 +411,13 @@ test('every API request knows its key and its id, after any body, hook and wait,
 
 test('400: HTTP/1.1 without a host is refused with a problem', async (t) => {
   const { port } = await startFrame(t, thingRoutes);
-  const answer = await sendRaw(port, 'GET /health/live HTTP/1.1\r\n\r\n');
-  assert.equal(answer.status, 400);
-  assert.equal(answer.headers['content-type'], 'application/problem+json');
-  assert.equal(JSON.parse(answer.body).code, 'malformed_request');
+  const response = await sendRaw(port, 'GET /health/live HTTP/1.1\r\n\r\n');
+  assert.equal(response.status, 400);
+  assert.equal(response.headers['content-type'], 'application/problem+json');
+  assert.equal(JSON.parse(response.body).code, 'malformed_request');
 });
 
-test('200: HTTP/1.0 needs no host, and an expectation that nobody knows is ignored', async (t) => {
+test('200: HTTP/1.0 needs no host, and an unknown expectation is ignored', async (t) => {
   const { port } = await startFrame(t, thingRoutes);
   const old = await sendRaw(port, 'GET /health/live HTTP/1.0\r\n\r\n');
   assert.equal(old.status, 200);

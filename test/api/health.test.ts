@@ -27,9 +27,9 @@ test('200: every dependency is up', async (t) => {
       { name: 'cache', check: () => cache.ping() },
     ],
   });
-  const answer = await fetch(`${url}/health`);
-  assert.equal(answer.status, 200);
-  assert.deepEqual(await answer.json(), {
+  const response = await fetch(`${url}/health`);
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), {
     status: 'ok',
     info: { database: up, cache: up },
     error: {},
@@ -37,15 +37,15 @@ test('200: every dependency is up', async (t) => {
   });
 });
 
-test('503: a service that is about to end says so, with its dependencies up', async (t) => {
+test('503: a stopping service says so, with its dependencies up', async (t) => {
   const { url } = await startFrame(t, undefined, {
     dependencies: [{ name: 'database', check: async () => {} }],
     isStopping: () => true,
   });
-  const answer = await fetch(`${url}/health`);
-  assert.equal(answer.status, 503);
+  const response = await fetch(`${url}/health`);
+  assert.equal(response.status, 503);
   const service = { status: 'down', message: 'stopping' };
-  assert.deepEqual(await answer.json(), {
+  assert.deepEqual(await response.json(), {
     status: 'error',
     info: { database: up },
     error: { service },
@@ -66,9 +66,9 @@ test('503: a database that cannot be reached stands under error, without saying 
       { name: 'cache', check: async () => {} },
     ],
   });
-  const answer = await fetch(`${url}/health`);
-  assert.equal(answer.status, 503);
-  assert.deepEqual(await answer.json(), {
+  const response = await fetch(`${url}/health`);
+  assert.equal(response.status, 503);
+  assert.deepEqual(await response.json(), {
     status: 'error',
     info: { cache: up },
     error: { database: down },
@@ -130,8 +130,10 @@ test('ready: while the database can be reached and the process is not stopping, 
       requestsPerMinute: 1,
     });
     assert.equal((await call('/health')).status, 503);
-    const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(`${url}/health/ready`)));
-    const texts = await Promise.all(answers.map(async (answer) => `${answer.status} ${await answer.text()}`));
+    const responses = await Promise.all(Array.from({ length: 100 }, () => fetch(`${url}/health/ready`)));
+    const texts = await Promise.all(
+      responses.map(async (response) => `${response.status} ${await response.text()}`),
+    );
     return [...new Set(texts)];
   };
   assert.deepEqual(await readinessOf(database), ['200 {"status":"ok"}']);
@@ -154,7 +156,7 @@ test('ready: a database that can only be read is reachable, and /health says tha
   assert.deepEqual([health.status, ready.status], [503, 200]);
 });
 
-test('those who ask at the same time share one look', async (t) => {
+test('health checks at the same time share one probe', async (t) => {
   const gate = Promise.withResolvers<void>();
   let looks = 0;
   const check = () => {
@@ -171,9 +173,9 @@ test('those who ask at the same time share one look', async (t) => {
     if (requests === 20) setImmediate(arrived.resolve);
   });
   const paths = ['/health', '/health/ready'];
-  const answers = Promise.all(Array.from({ length: 20 }, (_, index) => fetch(`${url}${paths[index % 2]}`)));
+  const responses = Promise.all(Array.from({ length: 20 }, (_, index) => fetch(`${url}${paths[index % 2]}`)));
   await arrived.promise;
   gate.resolve();
-  assert.ok((await answers).every((answer) => answer.status === 200));
+  assert.ok((await responses).every((response) => response.status === 200));
   assert.equal(looks, 2, 'one for each path');
 });

@@ -30,9 +30,9 @@ test('a refund repeated with its payment id in another case is the same refund',
   const first = await readJson<RefundedBody>(await refund(id.toUpperCase()), 200);
   assert.equal(first.id, id);
   for (const spelling of [id, ...spellings(id)]) {
-    const answer = await refund(spelling);
-    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(await readJson<RefundedBody>(answer, 200), first);
+    const response = await refund(spelling);
+    assert.equal(response.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<RefundedBody>(response, 200), first);
   }
   await assertParent('refunds.create', 'refund-case', id);
 });
@@ -44,9 +44,9 @@ test('a payment repeated with its customer id in another case is the same paymen
   const first = await readJson<CreatedPaymentBody>(await pay(id.toUpperCase()), 201);
   assert.equal(first.payment.customerId, id);
   for (const spelling of [id, ...spellings(id)]) {
-    const answer = await pay(spelling);
-    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(await readJson<CreatedPaymentBody>(answer, 201), first);
+    const response = await pay(spelling);
+    assert.equal(response.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<CreatedPaymentBody>(response, 201), first);
   }
   await assertParent('payments.create', 'pay-case', id);
 });
@@ -62,9 +62,9 @@ test('a subscription repeated with its ids in another case is the same subscript
   const { customerId, planId } = first.subscription;
   assert.deepEqual([customerId, planId], [customer.id, plan.id]);
   for (const [index, spelling] of spellings(customer.id).entries()) {
-    const answer = await subscribe(spelling, spellings(plan.id)[index] ?? '');
-    assert.equal(answer.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(await readJson<CreatedSubscriptionBody>(answer, 201), first);
+    const response = await subscribe(spelling, spellings(plan.id)[index] ?? '');
+    assert.equal(response.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(await readJson<CreatedSubscriptionBody>(response, 201), first);
   }
   await assertParent('subscriptions.create', 'subscribe-case', customer.id);
 });

@@ -61,7 +61,7 @@ test('200: an invoice has exactly the fields of the spec, and follows the proces
   assert.deepEqual([paid.id, paid.createdAt], [open.id, open.createdAt]);
 });
 
-test('200: the invoice of somebody who is no customer of ours has no customerId', async () => {
+test('200: the invoice of a customer that Till does not have has no customerId', async () => {
   const stranger = await stripe.customers.create({ email: 'stranger@example.com' });
   const { processorPriceId } = await createPlan(till, { amount: 0 });
   const { id } = await stripe.subscriptions.create({
@@ -116,24 +116,24 @@ test("200: a deleted customer's invoices stay readable, and in the list of this 
   assert.deepEqual((await readJson<PageBody<InvoiceBody>>(list, 200)).data, [invoice]);
 });
 
-test('400: a parameter that is wrong or that nobody asked for', async () => {
+test('400: a wrong or unknown parameter', async () => {
   for (const query of ['?page=0', '?limit=101', '?state=paid']) {
     await readProblem(await call('GET', `/invoices${query}`), 400, 'invalid_request');
   }
   await readProblem(await call('GET', `/invoices/${unknownId}?expand=lines`), 400, 'invalid_request');
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'in_123', '0']) {
     await readProblem(await call('GET', `/invoices/${id}`), 404, 'not_found');
   }
 });
 
-test('405: nobody makes, changes or deletes an invoice here', async () => {
+test('405: an invoice cannot be created, changed or deleted here', async () => {
   await readProblem(await call('POST', '/invoices', {}), 405, 'method_not_allowed');
   for (const method of ['POST', 'PATCH', 'DELETE'] as const) {
-    const answer = await call(method, `/invoices/${unknownId}`);
-    assert.equal(answer.headers.get('allow'), 'GET, HEAD');
-    await readProblem(answer, 405, 'method_not_allowed');
+    const response = await call(method, `/invoices/${unknownId}`);
+    assert.equal(response.headers.get('allow'), 'GET, HEAD');
+    await readProblem(response, 405, 'method_not_allowed');
   }
 });

@@ -26,8 +26,8 @@ interface Item {
   readonly id: string;
 }
 
-/** Payments made through the API. */
-const made = '(processor_invoice_id is null)';
+/** Payments created through the API. */
+const created = '(processor_invoice_id is null)';
 
 /** Some filters of each list, with the condition that a plain query has for them. */
 const filters: Readonly<Record<Listed, readonly (readonly [query: string, condition: string])[]>> = {
@@ -36,12 +36,12 @@ const filters: Readonly<Record<Listed, readonly (readonly [query: string, condit
     ['email=ADA@example.com', `lower(email) = 'ada@example.com'`],
   ],
   payments: [
-    ['', made],
-    [`customerId=${owners.customers[0]}`, `${made} and customer_id = '${owners.customers[0]}'`],
-    ['status=succeeded', `${made} and status = 'succeeded'`],
-    ['createdAfter=2026-01-01T00:00:00.001Z', `${made} and created_at >= '2026-01-01T00:00:00.001Z'`],
+    ['', created],
+    [`customerId=${owners.customers[0]}`, `${created} and customer_id = '${owners.customers[0]}'`],
+    ['status=succeeded', `${created} and status = 'succeeded'`],
+    ['createdAfter=2026-01-01T00:00:00.001Z', `${created} and created_at >= '2026-01-01T00:00:00.001Z'`],
     ['source=all', 'true'],
-    ['source=subscription&status=succeeded', `not ${made} and status = 'succeeded'`],
+    ['source=subscription&status=succeeded', `not ${created} and status = 'succeeded'`],
     [
       `subscriptionId=${owners.subscriptions[0]}`,
       `processor_subscription_id = 'sub_${owners.subscriptions[0]}'`,
@@ -83,10 +83,10 @@ test('a walk shows each row that existed when it began exactly once, while other
       await insertRows(till, list, before);
       const existing = await plainIds(till, list, condition);
       const shown: string[] = [];
-      let answer: PageBody<Item> | undefined;
-      for (let number = 1; answer?.nextCursor !== null; number += 1) {
+      let response: PageBody<Item> | undefined;
+      for (let number = 1; response?.nextCursor !== null; number += 1) {
         const limit = limits[number % limits.length];
-        const cursor = answer === undefined ? '' : `&cursor=${answer.nextCursor}`;
+        const cursor = response === undefined ? '' : `&cursor=${response.nextCursor}`;
         const reading = call('GET', `${pathOf(list)}?limit=${limit}&${query}${cursor}`);
         // Some are inserted while the page is read, and all of them before the next one.
         await insertRows(till, list, meanwhile[number % (3 * meanwhile.length)] ?? []);
@@ -94,7 +94,7 @@ test('a walk shows each row that existed when it began exactly once, while other
         assert.equal(next.page, number);
         assert.ok(next.nextCursor === null || next.data.length === limit);
         shown.push(...next.data.map(({ id }) => id));
-        answer = next;
+        response = next;
       }
       assert.equal(new Set(shown).size, shown.length, 'a row is shown twice');
       const known = new Set(existing);
@@ -114,9 +114,9 @@ test('a walk shows each row that existed when it began exactly once, while other
 });
 
 test('a walk goes on after the last row of its page was deleted', async () => {
-  const made = [];
-  for (let count = 0; count < 4; count += 1) made.push((await createCustomer(till)).id);
-  const [oldest, third, second, newest] = made;
+  const created = [];
+  for (let count = 0; count < 4; count += 1) created.push((await createCustomer(till)).id);
+  const [oldest, third, second, newest] = created;
   const first = await readJson<PageBody<Item>>(await call('GET', '/customers?limit=2'), 200);
   assert.deepEqual(
     first.data.map(({ id }) => id),

@@ -47,8 +47,8 @@ const ofSubscriptions: readonly Condition[] = [
   [unknownId, 'false'],
 ];
 
-/** Without these filters, payments are those made through the API. */
-const showsMadeOnly = (list: Listed, queries: readonly string[]) =>
+/** Without these filters, payments are those created through the API. */
+const showsCreatedOnly = (list: Listed, queries: readonly string[]) =>
   list === 'payments' && !queries.some((query) => /^(source|subscriptionId)=/.test(query));
 
 /** The values of each filter to try, with the condition of a plain query. */
@@ -108,19 +108,19 @@ test('every filter, alone and combined, shows what a plain query shows', async (
   for (const list of listed) await insertRows(till, list, rows);
   await assertProperty(
     fc.asyncProperty(requests, async ({ list, filters: used, limit, page }) => {
-      const isMade = showsMadeOnly(
+      const isCreated = showsCreatedOnly(
         list,
         used.map((one) => one.query),
       );
       const conditions = [
-        isMade ? 'processor_invoice_id is null' : 'true',
+        isCreated ? 'processor_invoice_id is null' : 'true',
         ...used.map((one) => one.condition),
       ];
       const ids = await plainIds(till, list, conditions.map((one) => `(${one})`).join(' and '));
       const query = [...used.map((one) => one.query), `limit=${limit}`, `page=${page}`].join('&');
-      const answer: PageBody<Item> = await readJson(await call('GET', `${pathOf(list)}?${query}`), 200);
+      const response: PageBody<Item> = await readJson(await call('GET', `${pathOf(list)}?${query}`), 200);
       assert.deepEqual(
-        { ...answer, data: answer.data.map(({ id }) => id), nextCursor: answer.nextCursor !== null },
+        { ...response, data: response.data.map(({ id }) => id), nextCursor: response.nextCursor !== null },
         {
           data: ids.slice((page - 1) * limit, page * limit),
           total: ids.length,
@@ -226,8 +226,8 @@ test('with a filter other than customerId a total stops at 10,000', async () => 
       [otherCustomer],
     );
   const totals = async (query: string) => {
-    const answer = await readJson<PageBody<Item>>(await call('GET', `/payments?${query}`), 200);
-    return [answer.total, answer.totalCapped, answer.data.length];
+    const response = await readJson<PageBody<Item>>(await call('GET', `/payments?${query}`), 200);
+    return [response.total, response.totalCapped, response.data.length];
   };
   await insert(totalMax);
   assert.deepEqual(await totals('status=processing'), [10_000, false, 20]);

@@ -65,7 +65,7 @@ async function idsOf(resource: Resource, customerId?: string): Promise<readonly 
   return rows.map(({ id }) => id);
 }
 
-test('a list is empty, and says so, before there is anything', async () => {
+test('a list of nothing is empty, and its total is 0', async () => {
   for (const resource of ofCustomers) {
     assert.deepEqual(await list(resource, ''), { ...onlyPage, data: [], total: 0 });
     assert.deepEqual(await list(resource, 'page=7'), { ...onlyPage, data: [], total: 0, page: 7 });
@@ -84,9 +84,13 @@ test('every page of every list shows what a plain query in the same order shows,
           const pages = Math.ceil(ids.length / limit);
           // Up to the last page, and one beyond it.
           const page = 1 + (number % (pages + 1));
-          const answer = await list(resource, `page=${page}&limit=${limit}${filter}`);
+          const response = await list(resource, `page=${page}&limit=${limit}${filter}`);
           assert.deepEqual(
-            { ...answer, data: answer.data.map(({ id }) => id), nextCursor: answer.nextCursor !== null },
+            {
+              ...response,
+              data: response.data.map(({ id }) => id),
+              nextCursor: response.nextCursor !== null,
+            },
             {
               data: ids.slice((page - 1) * limit, page * limit),
               total: ids.length,
@@ -134,7 +138,7 @@ test('the default is the first page of twenty, and page and limit go to their li
   }
 });
 
-test('400: a page or a limit out of bounds, of another type, twice, or a parameter that nobody knows', async () => {
+test('400: a page or a limit out of bounds, of another type, twice, or an unknown parameter', async () => {
   for (const resource of resources) {
     for (const query of [
       ...['0', '-1', '1.5', '2147483648', '1e300', 'x', '', '1&page=2'].map((page) => `page=${page}`),
@@ -165,7 +169,7 @@ test('the list of one customer holds what is of this customer, and its total cou
   }
 });
 
-test('a customer that nobody knows, or whose id is no UUID, has an empty list', async () => {
+test('an unknown customer, or an id that is not a UUID, has an empty list', async () => {
   const unknown = ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90', 'cus_123', '', '%27', '{}', 'null'];
   for (const resource of ofCustomers) {
     for (const customerId of unknown) {
@@ -184,7 +188,7 @@ test('a total always agrees with its page, while customers come and go', async (
     await Promise.all(leaving.map(({ id }) => call('DELETE', `/customers/${id}`)));
   };
   const watch = async () => {
-    // The answers of a hundred rows a page show the whole list as it was at one moment.
+    // Responses of a hundred rows a page show the whole list as it was at one moment.
     while (busy) {
       const [first, second] = [
         await list('customers', 'limit=100'),
@@ -202,7 +206,7 @@ test('a total always agrees with its page, while customers come and go', async (
   assert.equal((await idsOf('customers')).length, before + 30);
 });
 
-test('a total is right after inserts on many connections at once, also when some are rolled back', async () => {
+test('a total is right after inserts on many connections at once, even when some are rolled back', async () => {
   for (const resource of ofCustomers) {
     const before = (await list(resource, '')).total;
     const insertTwo = inserts[resource].replace('$1', '2').replace('$2', `'${firstCustomer.id}'`);

@@ -40,8 +40,8 @@ interface Kind {
   readonly createdAs?: string;
   readonly changedAs?: string;
   /** The metadata at the processor. */
-  readonly there: (made: Described) => Promise<Record<string, string> | null>;
-  readonly setThere: (made: Described, metadata: Record<string, string>) => Promise<unknown>;
+  readonly there: (created: Described) => Promise<Record<string, string> | null>;
+  readonly setThere: (created: Described, metadata: Record<string, string>) => Promise<unknown>;
 }
 
 /** The resources whose metadata can be changed, each with its own way to the processor's object. */
@@ -50,41 +50,42 @@ const kinds: readonly Kind[] = [
     path: '/customers',
     values: { email: 'ada@example.com' },
     more: { name: 'Once' },
-    there: async (made: Described) => {
-      const { processorCustomerId } = made as CustomerBody;
+    there: async (created: Described) => {
+      const { processorCustomerId } = created as CustomerBody;
       const there = await stripe.customers.retrieve(processorCustomerId);
       assert.ok(!there.deleted);
       return there.metadata;
     },
-    setThere: (made, metadata) =>
-      stripe.customers.update((made as CustomerBody).processorCustomerId, { metadata }),
+    setThere: (created, metadata) =>
+      stripe.customers.update((created as CustomerBody).processorCustomerId, { metadata }),
   },
   {
     path: '/plans',
     values: plan,
     more: { name: 'Once' },
-    there: async (made: Described) =>
-      (await stripe.products.retrieve((made as PlanBody).processorProductId)).metadata,
-    setThere: (made, metadata) => stripe.products.update((made as PlanBody).processorProductId, { metadata }),
+    there: async (created: Described) =>
+      (await stripe.products.retrieve((created as PlanBody).processorProductId)).metadata,
+    setThere: (created, metadata) =>
+      stripe.products.update((created as PlanBody).processorProductId, { metadata }),
   },
   {
     path: '/payments',
     values: { customerId, amount: 2_000, currency: 'eur' },
     createdAs: 'payment',
-    there: async (made: Described) =>
-      (await stripe.paymentIntents.retrieve((made as PaymentBody).processorPaymentIntentId)).metadata,
-    setThere: (made, metadata) =>
-      stripe.paymentIntents.update((made as PaymentBody).processorPaymentIntentId, { metadata }),
+    there: async (created: Described) =>
+      (await stripe.paymentIntents.retrieve((created as PaymentBody).processorPaymentIntentId)).metadata,
+    setThere: (created, metadata) =>
+      stripe.paymentIntents.update((created as PaymentBody).processorPaymentIntentId, { metadata }),
   },
   {
     path: '/subscriptions',
     values: { customerId, planId },
     createdAs: 'subscription',
     changedAs: 'subscription',
-    there: async (made: Described) =>
-      (await stripe.subscriptions.retrieve((made as SubscriptionBody).processorSubscriptionId)).metadata,
-    setThere: (made, metadata) =>
-      stripe.subscriptions.update((made as SubscriptionBody).processorSubscriptionId, { metadata }),
+    there: async (created: Described) =>
+      (await stripe.subscriptions.retrieve((created as SubscriptionBody).processorSubscriptionId)).metadata,
+    setThere: (created, metadata) =>
+      stripe.subscriptions.update((created as SubscriptionBody).processorSubscriptionId, { metadata }),
   },
 ];
 
@@ -99,53 +100,55 @@ async function resourceIn(response: Response, status: number, name: string | und
 for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of kinds) {
   const create = (metadata?: object) => call('POST', path, { ...values, metadata });
   const change = (id: string, body: object) => call('PATCH', `${path}/${id}`, body);
-  const made201 = (response: Response) => resourceIn(response, 201, createdAs);
+  const created201 = (response: Response) => resourceIn(response, 201, createdAs);
   const changed200 = (response: Response) => resourceIn(response, 200, changedAs);
 
   test(`${path}: metadata is kept here and at the processor, and a change merges`, async () => {
-    const made = await made201(await create({ tier: 'gold', 'ключ.1': 'é 漢 😀' }));
-    assert.deepEqual(made.metadata, { tier: 'gold', 'ключ.1': 'é 漢 😀' });
-    assert.deepEqual(withoutMark(await there(made)), { ...made.metadata, till_id: made.id });
-    assert.deepEqual(await readJson(await call('GET', `${path}/${made.id}`), 200), made);
+    const created = await created201(await create({ tier: 'gold', 'ключ.1': 'é 漢 😀' }));
+    assert.deepEqual(created.metadata, { tier: 'gold', 'ключ.1': 'é 漢 😀' });
+    assert.deepEqual(withoutMark(await there(created)), { ...created.metadata, till_id: created.id });
+    assert.deepEqual(await readJson(await call('GET', `${path}/${created.id}`), 200), created);
 
-    const merged = await change(made.id, { metadata: { tier: 'silver', constructor: 'x', 'ключ.1': null } });
+    const merged = await change(created.id, {
+      metadata: { tier: 'silver', constructor: 'x', 'ключ.1': null },
+    });
     const changed = await changed200(merged);
     assert.deepEqual(changed.metadata, { tier: 'silver', constructor: 'x' });
-    assert.deepEqual(withoutMark(await there(made)), { ...changed.metadata, till_id: made.id });
-    assert.deepEqual(await readJson(await call('GET', `${path}/${made.id}`), 200), changed);
+    assert.deepEqual(withoutMark(await there(created)), { ...changed.metadata, till_id: created.id });
+    assert.deepEqual(await readJson(await call('GET', `${path}/${created.id}`), 200), changed);
 
-    const unchanged = await changed200(await change(made.id, { metadata: {} }));
+    const unchanged = await changed200(await change(created.id, { metadata: {} }));
     assert.deepEqual(unchanged, changed);
-    const emptied = await change(made.id, { metadata: { tier: null, constructor: null, none: null } });
+    const emptied = await change(created.id, { metadata: { tier: null, constructor: null, none: null } });
     assert.deepEqual((await changed200(emptied)).metadata, {});
   });
 
-  test(`${path}: keys that others set at the processor appear, those of Till never do`, async () => {
-    const made = await made201(await create({ mine: '1' }));
-    await setThere(made, { theirs: '2', till_other: '3' });
-    const changed = await changed200(await change(made.id, { metadata: { mine: '4' } }));
+  test(`${path}: metadata keys that others set at the processor appear, those of Till never do`, async () => {
+    const created = await created201(await create({ mine: '1' }));
+    await setThere(created, { theirs: '2', till_other: '3' });
+    const changed = await changed200(await change(created.id, { metadata: { mine: '4' } }));
     assert.deepEqual(changed.metadata, { mine: '4', theirs: '2' });
   });
 
-  test(`${path}: at most twenty keys remain, unless others set more`, async () => {
+  test(`${path}: at most twenty metadata keys remain, unless others set more`, async () => {
     const keys = (from: number, count: number, value: string | null = 'v') =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${from + index}`, value]));
     await assertMistake(await create(keys(0, 21)), 'body.metadata');
-    const made = await made201(await create(keys(0, 20)));
-    await assertMistake(await change(made.id, { metadata: keys(20, 1) }), 'body.metadata');
-    const exchanged = await change(made.id, { metadata: { ...keys(0, 20, null), ...keys(20, 20) } });
+    const created = await created201(await create(keys(0, 20)));
+    await assertMistake(await change(created.id, { metadata: keys(20, 1) }), 'body.metadata');
+    const exchanged = await change(created.id, { metadata: { ...keys(0, 20, null), ...keys(20, 20) } });
     assert.deepEqual((await changed200(exchanged)).metadata, keys(20, 20));
-    await setThere(made, { theirs: '1' });
-    const replaced = await changed200(await change(made.id, { metadata: { k20: 'w' } }));
+    await setThere(created, { theirs: '1' });
+    const replaced = await changed200(await change(created.id, { metadata: { k20: 'w' } }));
     assert.equal(Object.keys(replaced.metadata).length, 21);
-    await assertMistake(await change(made.id, { metadata: { more: '1' } }), 'body.metadata');
-    await changed200(await change(made.id, { metadata: { k20: null } }));
+    await assertMistake(await change(created.id, { metadata: { more: '1' } }), 'body.metadata');
+    await changed200(await change(created.id, { metadata: { k20: null } }));
   });
 
-  test(`${path}: 400 for keys and values outside the limits`, async () => {
-    const { id } = await made201(await create({ ['k'.repeat(40)]: 'v'.repeat(500) }));
+  test(`${path}: 400 for metadata keys and values outside the limits`, async () => {
+    const { id } = await created201(await create({ ['k'.repeat(40)]: 'v'.repeat(500) }));
     // A character is one Unicode code point.
-    await made201(await create({ ['🔑'.repeat(40)]: '💶'.repeat(500) }));
+    await created201(await create({ ['🔑'.repeat(40)]: '💶'.repeat(500) }));
     for (const [key, value] of [
       ['till_id', 'x'],
       ['till_anything', 'x'],
@@ -161,11 +164,11 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
       ['k', { nested: 'x' }],
       ['k', 'a\0b'],
     ] as const) {
-      for (const answer of [
+      for (const response of [
         await create({ [key]: value }),
         await change(id, { metadata: { [key]: value } }),
       ]) {
-        const problem = await readProblem(answer, 400, 'invalid_request');
+        const problem = await readProblem(response, 400, 'invalid_request');
         assert.match(JSON.stringify(problem.errors), /body\.metadata/);
       }
     }
@@ -176,8 +179,8 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
     }
   });
 
-  test(`${path}: a change with a key is made once, and its repetition answers the same`, async () => {
-    const { id } = await made201(await create());
+  test(`${path}: a change with an idempotency key is applied once, and its repetition returns the same`, async () => {
+    const { id } = await created201(await create());
     const body = { ...more, metadata: { n: '1' }, idempotencyKey: `once${path}` };
     const first = await change(id, body);
     assert.equal(first.headers.get('idempotent-replayed'), null);
@@ -188,7 +191,7 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
     assert.deepEqual(await changed200(again), later);
     assert.equal(changed.metadata['n'], '1');
     await readProblem(await change(id, { ...body, metadata: { n: '3' } }), 422, 'idempotency_key_reused');
-    const { id: other } = await made201(await create());
+    const { id: other } = await created201(await create());
     await readProblem(await change(other, body), 422, 'idempotency_key_reused');
     const inHeader = await call(
       'PATCH',
@@ -203,17 +206,17 @@ for (const { path, values, more = {}, createdAs, changedAs, there, setThere } of
 }
 
 test('200: a plan is renamed, here and at the processor', async () => {
-  const made = await createPlan(till);
+  const created = await createPlan(till);
   const renamed = await readJson<PlanBody>(
-    await call('PATCH', `/plans/${made.id}`, { name: 'Platinum' }),
+    await call('PATCH', `/plans/${created.id}`, { name: 'Platinum' }),
     200,
   );
-  assert.deepEqual({ ...renamed, updatedAt: '' }, { ...made, name: 'Platinum', updatedAt: '' });
-  assert.equal((await stripe.products.retrieve(made.processorProductId)).name, 'Platinum');
-  assert.deepEqual(await readJson(await call('PATCH', `/plans/${made.id}`, {}), 200), renamed);
+  assert.deepEqual({ ...renamed, updatedAt: '' }, { ...created, name: 'Platinum', updatedAt: '' });
+  assert.equal((await stripe.products.retrieve(created.processorProductId)).name, 'Platinum');
+  assert.deepEqual(await readJson(await call('PATCH', `/plans/${created.id}`, {}), 200), renamed);
   for (const name of ['', null, 'x'.repeat(257)])
-    await assertMistake(await call('PATCH', `/plans/${made.id}`, { name }), 'body.name');
-  await assertMistake(await call('PATCH', `/plans/${made.id}`, { amount: 1 }), 'body.amount');
+    await assertMistake(await call('PATCH', `/plans/${created.id}`, { name }), 'body.name');
+  await assertMistake(await call('PATCH', `/plans/${created.id}`, { amount: 1 }), 'body.amount');
 });
 
 test('404: a change of something that does not exist', async () => {
@@ -225,7 +228,7 @@ test('404: a change of something that does not exist', async () => {
   }
   const customer = await createCustomer(till);
   const found = await call('PATCH', `/customers/${customer.id}`, { name: 'x', idempotencyKey: 'unknown' });
-  assert.equal(found.status, 200, 'the refusal has freed the key');
+  assert.equal(found.status, 200, 'the refusal has freed the idempotency key');
 });
 
 test('200: the metadata of a payment can be changed in every state, and nothing else of it changes', async () => {
@@ -252,7 +255,7 @@ test('200: the metadata of a payment can be changed in every state, and nothing 
   await assertMistake(await call('PATCH', `/payments/${id}`, { amount: 1 }), 'body.amount');
 });
 
-test('200: the metadata of a subscription can be changed in every state, and the answer has no secret', async () => {
+test('200: the metadata of a subscription can be changed in every state, and the response has no secret', async () => {
   const { subscription } = await createSubscription(till);
   const path = `/subscriptions/${subscription.id}`;
   for (const [before, status, n] of [
@@ -277,7 +280,7 @@ test('400: a change of a subscription that names no field, or an unknown one', a
   await assertMistake(await call('PATCH', path, { metadata: {}, status: 'active' }), 'body.status');
 });
 
-test('the copies of metadata that the processor makes do not show elsewhere', async () => {
+test('copies of metadata that the processor creates do not show elsewhere', async () => {
   const metadata = { secretPlan: 'to-be-found-once' };
   const payment = await readJson<{ payment: PaymentBody }>(
     await call('POST', '/payments', { customerId, amount: 900, currency: 'eur', metadata }),
@@ -309,7 +312,7 @@ test('the copies of metadata that the processor makes do not show elsewhere', as
   );
 });
 
-test('409: the metadata of what belonged to a deleted customer cannot be changed', async () => {
+test('409: the metadata of objects of a deleted customer cannot be changed', async () => {
   const customer = await createCustomer(till);
   const owned = { customerId: customer.id };
   const payment = await createPayment(till, owned);
@@ -326,7 +329,7 @@ test('409: the metadata of what belonged to a deleted customer cannot be changed
   }
 });
 
-test('409: nor can what had no metadata when its customer was deleted get any, here or at the processor', async () => {
+test('409: nor can objects without metadata when their customer was deleted get any, here or at the processor', async () => {
   const customer = await createCustomer(till);
   const owned = { customerId: customer.id };
   const payment = await createPayment(till, owned);

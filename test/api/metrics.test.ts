@@ -33,7 +33,7 @@ test('every promised metric exists, at 0, from the first scrape', async () => {
   assert.match(text, /^nodejs_eventloop_lag_seconds /m);
 });
 
-test('requests are counted by method, route and status, and need no key to be read', async (t) => {
+test('requests are counted by method, route and status, and need no API key to be read', async (t) => {
   const { url, call } = await startFrame(t, async (app) => {
     app.get('/api/v1/things/:id', async () => ({}));
   });
@@ -42,13 +42,13 @@ test('requests are counted by method, route and status, and need no key to be re
   await call('/api/v1/things/2');
   await call('/nothing/1');
   await call('/nothing/2', { method: 'PUT' });
-  const answer = await fetch(`${url}/metrics`);
-  assert.match(answer.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
-  const text = await answer.text();
+  const response = await fetch(`${url}/metrics`);
+  assert.match(response.headers.get('content-type') ?? '', /^text\/plain; version=0\.0\.4/);
+  const text = await response.text();
   assert.ok(text.includes(`http_request_duration_seconds_count{${labels}} 2`));
   assert.ok(
     text.includes('http_request_duration_seconds_count{method="any",route="unmatched",status="404"} 2'),
-    'strangers cannot make up series',
+    'callers cannot invent series',
   );
 });
 

@@ -17,14 +17,14 @@ const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: 
 const { operations } = await loadOpenapi(till.url);
 const api = operations.filter(({ isApi }) => isApi);
 
-/** Every other way to write a number, as it stands in an address: a query number is digits alone. */
+/** Every other way to write a number in a query: only plain digits are accepted. */
 const wrongTexts = [
   ...['1e400', '-1e400', '1e2', '1E0', '1.0', '1.5', '.5', '1.', '0x10', '0b1', '0o7', '1_0', '1,0', '01'],
   ...['%201', '1%20', '%0a1', '%2b1', '+1', '-0', '--1', '', '%20', 'x', 'null', 'true', 'NaN', 'Infinity'],
   ...['[1]', '%D9%A1', '%EF%BC%91', '9'.repeat(400), '12345678901234567890', '9007199254740993', '1e15'],
 ];
 
-/** Numbers as they stand in JSON that no amount and no number of days can be. */
+/** Numbers in JSON that are neither an amount nor a number of days. */
 const wrongNumbers = [
   ...['1e400', '-1e400', '1e15', '-0', '-0.0', '-1', '1.5', '0.1', '-1e-400'],
   ...['12345678901234567890', '9007199254740993', '1000000000000', '9'.repeat(400)],
@@ -46,8 +46,8 @@ test('400: every integer parameter of every operation takes decimal digits and n
     for (const name of names) {
       const queries = [...wrongTexts.map((text) => `${name}=${text}`), `${name}=1&${name}=1`, name];
       for (const query of queries) {
-        const answer = await send(operation.method, `${path}?${query}`);
-        await assertNames(answer, `query.${name}`, `${operation.name}?${query}`);
+        const response = await send(operation.method, `${path}?${query}`);
+        await assertNames(response, `query.${name}`, `${operation.name}?${query}`);
         tried += 1;
       }
       assert.equal((await send(operation.method, `${path}?${name}=1`)).status, 200, operation.name);
@@ -65,8 +65,8 @@ test('400: every integer field of every body takes whole numbers within its limi
       for (const number of wrongNumbers) {
         // By hand: most of these numbers would not survive JSON.stringify.
         const text = JSON.stringify({ ...body, [name]: '<number>' }).replace('"<number>"', number);
-        const answer = await send(operation.method, path, text);
-        await assertNames(answer, `body.${name}`, `${operation.name} ${text.slice(0, 300)}`);
+        const response = await send(operation.method, path, text);
+        await assertNames(response, `body.${name}`, `${operation.name} ${text.slice(0, 300)}`);
         tried += 1;
       }
     }
@@ -78,8 +78,8 @@ test('a JSON number may be written in any way that is the same whole number', as
   const { id } = await createCustomer(till);
   for (const amount of ['2000', '2000.0', '2e3', '200000e-2']) {
     const text = `{"customerId":"${id}","amount":${amount},"currency":"eur","idempotencyKey":"written-${id}"}`;
-    const answer = await send('POST', '/api/v1/payments', text);
-    assert.equal(answer.status, 201, await answer.text());
+    const response = await send('POST', '/api/v1/payments', text);
+    assert.equal(response.status, 201, await response.text());
   }
 });
 
@@ -94,9 +94,9 @@ function send(method: string, path: string, body?: string): Promise<Response> {
   });
 }
 
-async function assertNames(answer: Response, path: string, what: string): Promise<void> {
-  assert.equal(answer.status, 400, `${what}: ${await answer.clone().text()}`);
-  const { errors, detail } = await readProblem(answer, 400, 'invalid_request');
+async function assertNames(response: Response, path: string, what: string): Promise<void> {
+  assert.equal(response.status, 400, `${what}: ${await response.clone().text()}`);
+  const { errors, detail } = await readProblem(response, 400, 'invalid_request');
   assert.deepEqual([...new Set(errors?.map((error) => error.path))], [path], what);
   assert.ok(detail.includes(path), `${what}: ${detail}`);
 }
@@ -109,7 +109,7 @@ async function pathOf({ path }: Documented): Promise<string> {
     const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
     return path.replace('{id}', id);
   }
-  assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is made for ${path}`);
+  assert.ok(path.startsWith('/api/v1/payments/{id}/'), `nothing is created for ${path}`);
   const { id } = path.endsWith('/refund') ? await createPaidPayment(till) : await createPayment(till);
   return path.replace('{id}', id);
 }

@@ -1,6 +1,6 @@
 /**
- * Responses of the processor in which something is missing or odd. Whatever was made or changed there must be recorded and
- * answered with success as long as the response says which object it is, how much it is about and how it stands.
+ * Responses of the processor in which something is missing or odd. What was created or changed there must be recorded
+ * and returned as a success, as long as the response has the object's id, amount and status.
  */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
@@ -65,15 +65,15 @@ const product = ['id', 'object', 'active'];
 const price = ['id', 'object', 'unit_amount', 'currency', 'active'];
 const subscription = ['id', 'object', 'status', 'items'];
 
-/** The resource as the answer shows it must be the one that was asked for, and be stored so. */
+/** The returned resource must be the requested one, and be stored as it was returned. */
 async function assertStored(
   { call }: Scene,
   path: string,
-  answer: Readonly<Record<string, unknown>>,
+  response: Readonly<Record<string, unknown>>,
   expected: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  assert.partialDeepStrictEqual(answer, expected);
-  assert.deepEqual(await call('GET', `${path}/${answer['id']}`), answer);
+  assert.partialDeepStrictEqual(response, expected);
+  assert.deepEqual(await call('GET', `${path}/${response['id']}`), response);
 }
 
 const cases: readonly OddCase[] = [
@@ -82,8 +82,8 @@ const cases: readonly OddCase[] = [
     response: /^POST \/v1\/customers$/,
     essential: customer,
     prepare: async (scene) => async () => {
-      const answer = await scene.call('POST', '/customers', { email: 'grace@example.com', name: 'Grace' });
-      await assertStored(scene, '/customers', answer, { email: 'grace@example.com', name: 'Grace' });
+      const response = await scene.call('POST', '/customers', { email: 'grace@example.com', name: 'Grace' });
+      await assertStored(scene, '/customers', response, { email: 'grace@example.com', name: 'Grace' });
     },
   },
   {
@@ -93,8 +93,8 @@ const cases: readonly OddCase[] = [
     typed: ['email', 'name', 'phone'],
     prepare: async (scene) => async () => {
       const { customerId } = scene.prerequisites;
-      const answer = await scene.call('PATCH', `/customers/${customerId}`, { phone: '+1' });
-      await assertStored(scene, '/customers', answer, { phone: '+1' });
+      const response = await scene.call('PATCH', `/customers/${customerId}`, { phone: '+1' });
+      await assertStored(scene, '/customers', response, { phone: '+1' });
     },
   },
   {
@@ -103,8 +103,8 @@ const cases: readonly OddCase[] = [
     essential: [...price, 'product'],
     prepare: async (scene) => async () => {
       const values = { name: 'Gold', amount: 900, currency: 'eur', interval: 'week' };
-      const answer = await scene.call('POST', '/plans', values);
-      await assertStored(scene, '/plans', answer, { ...values, active: true });
+      const response = await scene.call('POST', '/plans', values);
+      await assertStored(scene, '/plans', response, { ...values, active: true });
     },
   },
   ...(['prices', 'products'] as const).map((half) => ({
@@ -115,8 +115,8 @@ const cases: readonly OddCase[] = [
       const values = { name: 'Gold', amount: 900, currency: 'eur', interval: 'week' };
       const { id } = await scene.call('POST', '/plans', values);
       return async () => {
-        const answer = await scene.call('POST', `/plans/${id}/archive`);
-        await assertStored(scene, '/plans', answer, { ...values, active: false });
+        const response = await scene.call('POST', `/plans/${id}/archive`);
+        await assertStored(scene, '/plans', response, { ...values, active: false });
       };
     },
   })),
@@ -129,8 +129,8 @@ const cases: readonly OddCase[] = [
       const values = { customerId, amount: 700, currency: 'eur', metadata: { order: '7' } };
       const { payment } = await scene.call('POST', '/payments', values);
       // The shape that the API promises for a created payment.
-      const answer = payment as Readonly<Record<string, unknown>>;
-      await assertStored(scene, '/payments', answer, { ...values, status: 'requires_payment_method' });
+      const response = payment as Readonly<Record<string, unknown>>;
+      await assertStored(scene, '/payments', response, { ...values, status: 'requires_payment_method' });
     },
   },
   {
@@ -142,8 +142,8 @@ const cases: readonly OddCase[] = [
       const { payment } = await scene.call('POST', '/payments', values);
       return async () => {
         const change = { metadata: { order: '8' } };
-        const answer = await scene.call('PATCH', `/payments/${Object(payment).id}`, change);
-        await assertStored(scene, '/payments', answer, { ...values, ...change });
+        const response = await scene.call('PATCH', `/payments/${Object(payment).id}`, change);
+        await assertStored(scene, '/payments', response, { ...values, ...change });
       };
     },
   },
@@ -155,8 +155,8 @@ const cases: readonly OddCase[] = [
       const values = { customerId: scene.prerequisites.customerId, amount: 700, currency: 'eur' };
       const { payment } = await scene.call('POST', '/payments', values);
       return async () => {
-        const answer = await scene.call('POST', `/payments/${Object(payment).id}/cancel`);
-        await assertStored(scene, '/payments', answer, { ...values, status: 'canceled' });
+        const response = await scene.call('POST', `/payments/${Object(payment).id}/cancel`);
+        await assertStored(scene, '/payments', response, { ...values, status: 'canceled' });
       };
     },
   },
@@ -185,10 +185,10 @@ const cases: readonly OddCase[] = [
     prepare: async (scene) => async () => {
       const { customerId, planId } = scene.prerequisites;
       const values = { customerId, planId, metadata: { seats: '7' } };
-      const answer = await scene.call('POST', '/subscriptions', values);
+      const response = await scene.call('POST', '/subscriptions', values);
       // The shape that the API promises for a created subscription.
-      const made = answer['subscription'] as Readonly<Record<string, unknown>>;
-      await assertStored(scene, '/subscriptions', made, { ...values, status: 'incomplete' });
+      const created = response['subscription'] as Readonly<Record<string, unknown>>;
+      await assertStored(scene, '/subscriptions', created, { ...values, status: 'incomplete' });
     },
   },
   {
@@ -197,12 +197,12 @@ const cases: readonly OddCase[] = [
     essential: subscription,
     prepare: async (scene) => {
       const { customerId, planId } = scene.prerequisites;
-      const made = await scene.call('POST', '/subscriptions', { customerId, planId });
-      const id: unknown = Object(made['subscription']).id;
+      const created = await scene.call('POST', '/subscriptions', { customerId, planId });
+      const id: unknown = Object(created['subscription']).id;
       return async () => {
         const change = { metadata: { seats: '8' } };
-        const answer = await scene.call('PATCH', `/subscriptions/${id}`, change);
-        await assertStored(scene, '/subscriptions', Object(answer['subscription']), { planId, ...change });
+        const response = await scene.call('PATCH', `/subscriptions/${id}`, change);
+        await assertStored(scene, '/subscriptions', Object(response['subscription']), { planId, ...change });
       };
     },
   },
@@ -213,8 +213,8 @@ const cases: readonly OddCase[] = [
     prepare: async (scene) => {
       const { unpaidSubscriptionId: id, cardId } = await createPrerequisites(scene.backend, scene.till);
       return async () => {
-        const answer = await scene.call('POST', `/subscriptions/${id}/pay`, { paymentMethodId: cardId });
-        const { olderUnpaidInvoiceIds: older, ...paid } = answer;
+        const response = await scene.call('POST', `/subscriptions/${id}/pay`, { paymentMethodId: cardId });
+        const { olderUnpaidInvoiceIds: older, ...paid } = response;
         assert.deepEqual(older, []);
         await assertStored(scene, '/subscriptions', paid, { id, status: 'active' });
       };
@@ -227,12 +227,12 @@ const cases: readonly OddCase[] = [
     prepare: async (scene) => {
       const { customerId, planId } = scene.prerequisites;
       const values = { customerId, planId, trialPeriodDays: 7 };
-      const made = await scene.call('POST', '/subscriptions', values);
-      const id: unknown = Object(made['subscription']).id;
+      const created = await scene.call('POST', '/subscriptions', values);
+      const id: unknown = Object(created['subscription']).id;
       return async () => {
         const change = { quantity: 3 };
-        const answer = await scene.call('PATCH', `/subscriptions/${id}`, change);
-        await assertStored(scene, '/subscriptions', Object(answer['subscription']), { planId, ...change });
+        const response = await scene.call('PATCH', `/subscriptions/${id}`, change);
+        await assertStored(scene, '/subscriptions', Object(response['subscription']), { planId, ...change });
       };
     },
   },
@@ -242,8 +242,8 @@ const cases: readonly OddCase[] = [
     essential: subscription,
     prepare: async (scene) => {
       const { customerId, planId } = scene.prerequisites;
-      const answer = await scene.call('POST', '/subscriptions', { customerId, planId });
-      const id: unknown = Object(answer['subscription']).id;
+      const response = await scene.call('POST', '/subscriptions', { customerId, planId });
+      const id: unknown = Object(response['subscription']).id;
       return async () => {
         const canceled = await scene.call('DELETE', `/subscriptions/${id}`);
         await assertStored(scene, '/subscriptions', canceled, {
@@ -260,9 +260,9 @@ const cases: readonly OddCase[] = [
     essential: ['id', 'object', 'status'],
     prepare: async (scene) => async () => {
       const { customerId } = scene.prerequisites;
-      const answer = await scene.call('POST', `/customers/${customerId}/payment-methods`);
+      const response = await scene.call('POST', `/customers/${customerId}/payment-methods`);
       // Null where the response lacks it.
-      assert.deepEqual(Object.keys(answer), ['clientSecret']);
+      assert.deepEqual(Object.keys(response), ['clientSecret']);
     },
   },
   {
@@ -274,8 +274,8 @@ const cases: readonly OddCase[] = [
       const { paymentMethodId } = await saveCard({ ...scene.till, ...scene.backend }, { id: customerId });
       return async () => {
         const path = `/customers/${customerId}/default-payment-method`;
-        const answer = await scene.call('PUT', path, { paymentMethodId });
-        assert.deepEqual([answer['id'], answer['isDefault']], [paymentMethodId, true]);
+        const response = await scene.call('PUT', path, { paymentMethodId });
+        assert.deepEqual([response['id'], response['isDefault']], [paymentMethodId, true]);
       };
     },
   },
@@ -301,36 +301,39 @@ function missingSets(fields: readonly string[], caseNumber: number): readonly (r
 test('a response with only what it must say is enough', async (t) => {
   const scene = await setScene(t);
   for (const [number, { name, response, essential, typed = [], prepare }] of cases.entries()) {
-    await t.test(`${name}: what else is missing, null or odd does not undo what was done`, async () => {
-      let fields: readonly string[] = [];
-      const request = async (change: (body: Body) => unknown) => {
-        const send = await prepare(scene);
-        let altered = 0;
-        scene.proxy.alterResponses(({ method, path, body }) => {
-          if (!response.test(`${method} ${path}`)) return body;
-          altered += 1;
-          fields = Object.keys(body).filter((field) => !essential.includes(field));
-          return change(body);
-        });
-        await send();
-        scene.proxy.passUnaltered();
-        assert.equal(altered, 1);
-      };
-      await request((body) => body);
-      const changed = (body: Body, put: (value: unknown) => unknown): Body => ({
-        ...body,
-        ...Object.fromEntries(fields.map((field) => [field, put(body[field])])),
-      });
-      await request((body) => changed(body, () => undefined));
-      const kept = (body: Body) => Object.fromEntries(typed.map((field) => [field, body[field]]));
-      await request((body) => ({ ...changed(body, () => null), ...kept(body) }));
-      await request((body) => ({ ...changed(body, odd), ...kept(body) }));
-      for (const missing of missingSets(fields, number))
-        await request((body) => ({
+    await t.test(
+      `${name}: other fields that are missing, null or odd do not undo what was done`,
+      async () => {
+        let fields: readonly string[] = [];
+        const request = async (change: (body: Body) => unknown) => {
+          const send = await prepare(scene);
+          let altered = 0;
+          scene.proxy.alterResponses(({ method, path, body }) => {
+            if (!response.test(`${method} ${path}`)) return body;
+            altered += 1;
+            fields = Object.keys(body).filter((field) => !essential.includes(field));
+            return change(body);
+          });
+          await send();
+          scene.proxy.passUnaltered();
+          assert.equal(altered, 1);
+        };
+        await request((body) => body);
+        const changed = (body: Body, put: (value: unknown) => unknown): Body => ({
           ...body,
-          ...Object.fromEntries(missing.map((field) => [field, undefined])),
-        }));
-    });
+          ...Object.fromEntries(fields.map((field) => [field, put(body[field])])),
+        });
+        await request((body) => changed(body, () => undefined));
+        const kept = (body: Body) => Object.fromEntries(typed.map((field) => [field, body[field]]));
+        await request((body) => ({ ...changed(body, () => null), ...kept(body) }));
+        await request((body) => ({ ...changed(body, odd), ...kept(body) }));
+        for (const missing of missingSets(fields, number))
+          await request((body) => ({
+            ...body,
+            ...Object.fromEntries(missing.map((field) => [field, undefined])),
+          }));
+      },
+    );
   }
 
   await t.test('plans.create: the product inside the response may say as little', async () => {
@@ -340,23 +343,23 @@ test('a response with only what it must say is enough', async (t) => {
       const { id, object, active } = Object(body['product']);
       return { ...body, product: { id, object, active } };
     });
-    const answer = await call('POST', '/plans', {
+    const response = await call('POST', '/plans', {
       name: 'Lean',
       amount: 9,
       currency: 'eur',
       interval: 'day',
     });
-    assert.equal(answer['name'], 'Lean');
+    assert.equal(response['name'], 'Lean');
   });
 });
 
-test('a response that does not say how much, or of what, is not taken for success', async (t) => {
+test('a response without its amount or its object is not treated as a success', async (t) => {
   const scene = await setScene(t);
   for (const { name, response, essential, prepare } of cases) {
     await t.test(`${name} is a 502`, async () => {
       for (const field of essential) {
         const send = await prepare(scene);
-        // A response that makes no sense keeps the turn of its subscription for a while.
+        // An invalid response keeps the turn of its subscription for a while.
         await expireTurns(scene.backend);
         scene.proxy.alterResponses(({ method, path, body }) =>
           response.test(`${method} ${path}`) ? { ...body, [field]: undefined } : body,
@@ -408,7 +411,7 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
   });
 
   for (const status of statuses) {
-    await t.test(`${status}: is found by our id, which frees what was reserved for it`, async () => {
+    await t.test(`${status}: is found by the id of Till, which frees what was reserved for it`, async () => {
       const scene = await nextScene();
       const { backend, proxy, till, prerequisites } = scene;
       // The response to the refund cannot be read, and another refund of the payment can never be.

@@ -19,9 +19,9 @@ import { appendForIds, idOfPlace } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 interface Request {
-  /** What stands in place of `{id}`. */
+  /** Replaces `{id}`. */
   readonly id?: string;
-  /** What stands in place of `{paymentMethodId}`. */
+  /** Replaces `{paymentMethodId}`. */
   readonly paymentMethodId?: string;
   readonly query?: string;
   readonly body?: unknown;
@@ -45,16 +45,16 @@ const { operations, assertDocumented } = await loadOpenapi(till.url);
 const api = operations.filter(({ isApi }) => isApi);
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
-/** The statuses that each operation was seen to answer with. */
+/** The statuses that each operation has returned. */
 const seen = new Map<string, Set<string>>(api.map(({ name }) => [name, new Set()]));
 
-/** Sends the request and checks the answer against what is documented for its status and type. */
+/** Sends the request and checks the response against what is documented for its status and type. */
 async function send(operation: Documented, request: Request, to = till): Promise<number> {
   const path = operation.path
     .replace('{id}', request.id ?? unknownId)
     .replace('{paymentMethodId}', request.paymentMethodId ?? 'pm_unknown');
   const body = request.raw ?? (request.body === undefined ? undefined : JSON.stringify(request.body));
-  const answer = await fetch(`${to.url}${path}${request.query ?? ''}`, {
+  const response = await fetch(`${to.url}${path}${request.query ?? ''}`, {
     method: operation.method,
     headers: {
       'x-api-key': testKey,
@@ -63,19 +63,19 @@ async function send(operation: Documented, request: Request, to = till): Promise
     },
     ...(body === undefined ? {} : { body }),
   });
-  const text = await answer.text();
+  const text = await response.text();
   // Only one resync runs at a time, and it goes on after its response.
   await till.services.resyncRuns.stop();
   assertDocumented(operation, {
-    status: answer.status,
-    contentType: answer.headers.get('content-type'),
+    status: response.status,
+    contentType: response.headers.get('content-type'),
     text,
   });
-  seen.get(operation.name)?.add(String(answer.status));
-  return answer.status;
+  seen.get(operation.name)?.add(String(response.status));
+  return response.status;
 }
 
-/** A request that must succeed: the documented example, with ids of things that were made for it. */
+/** A request that must succeed: the documented example, with ids of objects that were created for it. */
 async function rightRequest(operation: Documented): Promise<Request> {
   const example = operation.requestBody?.content['application/json']?.example;
   const target = operation.path.includes('{id}') ? { id: await makeTarget(operation.path) } : {};
@@ -86,10 +86,10 @@ async function rightRequest(operation: Documented): Promise<Request> {
     needsCard && target.id !== undefined
       ? { paymentMethodId: (await saveCard(till, await holderOf(operation.path, target.id))).paymentMethodId }
       : {};
-  const made = { ...target, ...card };
-  if (operation.path === '/api/v1/entitlements') return { ...made, query: await makeExternalId() };
-  if (operation.path === '/api/v1/search') return { ...made, query: '?q=ada@example.com' };
-  if (example === undefined) return made;
+  const created = { ...target, ...card };
+  if (operation.path === '/api/v1/entitlements') return { ...created, query: await makeExternalId() };
+  if (operation.path === '/api/v1/search') return { ...created, query: '?q=ada@example.com' };
+  if (example === undefined) return created;
   const ids = {
     ...('after' in example ? { after: (await appendForIds(sql, [{}]))[0] } : {}),
     ...('paymentMethodId' in example ? card : {}),
@@ -97,7 +97,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
     ...('externalId' in example ? { externalId: randomUUID() } : {}),
   };
-  return { ...made, body: { ...example, ...ids } };
+  return { ...created, body: { ...example, ...ids } };
 }
 
 /** A query that names a customer. */
@@ -186,7 +186,7 @@ async function makeResync(): Promise<string> {
   return row?.id ?? '';
 }
 
-/** The endpoint that the first request with the key created is gone. */
+/** The endpoint that the first request with the idempotency key created is gone. */
 async function createDeleted(operation: Documented, right: Request): Promise<void> {
   const request = { ...right, headers: { 'idempotency-key': 'deleted-meanwhile' } };
   assert.equal(await send(operation, request), 201);
@@ -214,29 +214,29 @@ function wrongValues(schema: Schema): readonly unknown[] {
   ];
 }
 
-test('every operation below /api/v1 succeeds with its documented example and a key that has only its scope', async () => {
+test('every operation below /api/v1 succeeds with its documented example and an API key that has only its scope', async () => {
   assert.ok(api.length >= 20);
   const keys = new Map<Scope, string>();
   for (const scope of scopes) keys.set(scope, (await createKey([scope])).key);
   for (const operation of api) {
     const headers = { 'x-api-key': keys.get(scopeOf(operation)) ?? '' };
     const status = await send(operation, { ...(await rightRequest(operation)), headers });
-    assert.ok(status < 300, `${operation.name} answered ${status}`);
+    assert.ok(status < 300, `${operation.name} returned ${status}`);
   }
 });
 
-test('an operation that documents a 304 answers so to who has the answer already', async () => {
+test('an operation that documents a 304 returns it to a caller that has the response already', async () => {
   for (const operation of api.filter(({ responses }) => '304' in responses)) {
     const headers = { 'if-none-match': '*' };
     assert.equal(await send(operation, { ...(await rightRequest(operation)), headers }), 304);
   }
 });
 
-test('every operation outside of it answers as documented', async () => {
+test('every operation outside of it responds as documented', async () => {
   for (const operation of operations.filter(({ isApi }) => !isApi)) await send(operation, {});
 });
 
-test('what is documented as optional can be left out, and what is required cannot', async () => {
+test('optional fields can be left out, and required ones cannot', async () => {
   for (const operation of api) {
     const right = await rightRequest(operation);
     const parameters = (operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
@@ -283,13 +283,13 @@ test('400: each field and parameter, wrong in each way, and one that is unknown'
   }
 });
 
-test('401: without a valid key', async () => {
+test('401: without a valid API key', async () => {
   for (const operation of api) {
     assert.equal(await send(operation, { headers: { 'x-api-key': 'wrong' } }), 401, operation.name);
   }
 });
 
-test('403: a key that has every scope but those that imply the one of the operation', async () => {
+test('403: an API key that has every scope except those that imply the one of the operation', async () => {
   for (const scope of scopes) {
     const ofScope = api.filter((operation) => scopeOf(operation) === scope);
     assert.ok(ofScope.length > 0, scope);
@@ -305,7 +305,7 @@ test('403: a key that has every scope but those that imply the one of the operat
   }
 });
 
-test('404: an id that nobody has, one that is no UUID, and one in a body', async () => {
+test('404: an unknown id, one that is not a UUID, and one in a body', async () => {
   for (const operation of api) {
     const right = await rightRequest(operation);
     if (operation.path.includes('{id}')) {
@@ -323,7 +323,7 @@ test('404: an id that nobody has, one that is no UUID, and one in a body', async
   }
 });
 
-test('402, 409 and 410: a declined charge, what the state of things forbids, and an event that is gone', async () => {
+test('402, 409 and 410: a declined charge, a change that the current state forbids, and an event that is gone', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -382,7 +382,7 @@ test('410: an event that is no longer kept', async () => {
   }
 });
 
-test('413 and 415: a body that is too large, or no JSON', async () => {
+test('413 and 415: a body that is too large, or is not JSON', async () => {
   for (const operation of api.filter(({ method }) => method !== 'GET')) {
     const right = await rightRequest(operation);
     const raw = JSON.stringify({ unknown: 'x'.repeat(1_048_576) });
@@ -392,7 +392,7 @@ test('413 and 415: a body that is too large, or no JSON', async () => {
   }
 });
 
-test('422: a key that was used for another request', async () => {
+test('422: an idempotency key that was used for another request', async () => {
   for (const operation of api) {
     const fields = operation.requestBody?.content['application/json']?.schema.properties ?? {};
     if (!('idempotencyKey' in fields)) continue;
@@ -440,17 +440,17 @@ test('502 and 503: whatever the processor does', async () => {
   }
 });
 
-test('every status that is documented has been seen, save those that take a defect or an outage of our own', () => {
+test('every documented status has been seen, except those that need a defect or an outage of Till', () => {
   for (const { name, method, responses } of api) {
     const documented = Object.keys(responses).filter((status) => {
       const isOutage = status === '500' || (status === '503' && !('502' in responses));
-      // A declined charge, a key still in flight, a value that only the processor refuses and a time-out, which takes
+      // A declined charge, an idempotency key in use, a value that only the processor refuses and a time-out, which takes
       // ten seconds, have tests of their own.
       const isTestedElsewhere =
         (status === '409' && ['POST', 'PATCH'].includes(method)) || ['402', '422', '504'].includes(status);
       return !isOutage && !isTestedElsewhere;
     });
     const missing = documented.filter((status) => !seen.get(name)?.has(status));
-    assert.deepEqual(missing, [], `${name} was never seen to answer so`);
+    assert.deepEqual(missing, [], `${name} never returned it`);
   }
 });

@@ -12,8 +12,8 @@ const never = { inFlight: far, ageMs: far };
 const webhook = { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } };
 
 interface HeldFrame extends Frame {
-  /** Sends a request that is under way until `release`, and waits until it is. */
-  readonly hold: (signal?: AbortSignal) => Promise<{ readonly answer: Promise<Response> }>;
+  /** Sends a request that stays in progress until `release`. Resolves once it is in progress. */
+  readonly hold: (signal?: AbortSignal) => Promise<{ readonly response: Promise<Response> }>;
   readonly release: () => void;
 }
 
@@ -34,19 +34,19 @@ async function startHeldFrame(t: TestContext, overloadLimits: OverloadLimits): P
   const hold = async (signal?: AbortSignal) => {
     const { promise: arrived, resolve } = Promise.withResolvers<void>();
     onArrival = resolve;
-    const answer = frame.call('/api/v1/held', signal === undefined ? {} : { signal });
+    const response = frame.call('/api/v1/held', signal === undefined ? {} : { signal });
     await arrived;
-    return { answer };
+    return { response };
   };
   return { ...frame, hold, release };
 }
 
-test('with too many requests under way webhooks are shed first, the API later, health and metrics never', async (t) => {
+test('with too many requests in progress, webhooks are shed first, the API later, health and metrics never', async (t) => {
   const { call, url, hold, release, lines } = await startHeldFrame(t, {
     webhooks: { ...never, inFlight: 1 },
     others: { ...never, inFlight: 2 },
   });
-  const statusOf = async (answer: Promise<Response>) => (await answer).status;
+  const statusOf = async (response: Promise<Response>) => (await response).status;
   assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
 
   const first = await hold();
@@ -56,7 +56,7 @@ test('with too many requests under way webhooks are shed first, the API later, h
   assert.equal(await statusOf(call('/api/v1/things')), 200);
 
   const second = await hold();
-  // Before any work is done for it: not even the key is looked at.
+  // Before any work is done for it: not even the API key is checked.
   const shedRead = await fetch(`${url}/api/v1/things`);
   assert.equal(shedRead.headers.get('retry-after'), '1');
   await readProblem(shedRead, 503, 'overloaded');
@@ -67,7 +67,7 @@ test('with too many requests under way webhooks are shed first, the API later, h
   assert.match(metrics, /^http_requests_shed_total\{kind="others"\} 1$/m);
 
   release();
-  assert.deepEqual(await Promise.all([statusOf(first.answer), statusOf(second.answer)]), [200, 200]);
+  assert.deepEqual(await Promise.all([statusOf(first.response), statusOf(second.response)]), [200, 200]);
   assert.equal(await statusOf(call('/webhooks/processor', webhook)), 200);
   assert.ok(!lines.some(({ status }) => status === 503), 'a shed request is counted, not logged');
   assert.ok(lines.some(({ msg, webhooks }) => msg === 'requests shed due to overload' && webhooks === 1));
@@ -79,14 +79,14 @@ test('a caller that goes away is no longer counted', async (t) => {
     others: never,
   });
   const leaving = new AbortController();
-  const { answer } = await hold(leaving.signal);
+  const { response } = await hold(leaving.signal);
   leaving.abort();
-  await assert.rejects(answer);
+  await assert.rejects(response);
   // The server learns of it a moment later; the runner's patience is the limit.
   while ((await call('/webhooks/processor', webhook)).status !== 200);
 });
 
-test('a crowd that has waited too long is an overload, however small; a few who have are not', async (t) => {
+test('many requests that have waited too long are an overload; a few are not', async (t) => {
   const ageMs = 100;
   const { call, hold } = await startHeldFrame(t, { webhooks: { ...never, ageMs }, others: never });
   const statusOf = async () => (await call('/webhooks/processor', webhook)).status;
@@ -94,6 +94,6 @@ test('a crowd that has waited too long is an overload, however small; a few who 
   await setTimeout(ageMs);
   assert.equal(await statusOf(), 200);
   await hold();
-  // The newest has not waited at all; the others have, and longer with every look.
+  // The newest has not waited at all; the others have, and longer with every check.
   while ((await statusOf()) !== 503) await setTimeout(1);
 });

@@ -39,7 +39,7 @@ async function overtaken(subscription: SubscriptionBody, { body, path, by }: Ove
   return response;
 }
 
-/** The next call that is held back. Fails if the request has its answer without one. */
+/** The next call that is held back. Fails if the request ends without one. */
 function heldBefore(response: Promise<Response>) {
   return Promise.race([proxy.nextHeld(), response.then(() => assert.fail('no call was held back'))]);
 }
@@ -67,12 +67,12 @@ function there({ processorSubscriptionId }: SubscriptionBody) {
 test('409: a change at the end of a period that became the last one', async () => {
   const subscription = await subscribe(till);
   const { processorSubscriptionId: id } = subscription;
-  const answer = await overtaken(subscription, {
+  const response = await overtaken(subscription, {
     body: { quantity: 3, when: 'periodEnd' },
     path: schedules,
     by: () => stripe.subscriptions.update(id, { cancel_at_period_end: true }),
   });
-  await readProblem(answer, 409, 'subscription_ending');
+  await readProblem(response, 409, 'subscription_ending');
   const { schedule, cancel_at: end } = await there(subscription);
   assert.equal(schedule, null);
   assert.equal(Number(end) * 1_000, Date.parse(String(subscription.currentPeriodEnd)));
@@ -81,12 +81,12 @@ test('409: a change at the end of a period that became the last one', async () =
 test('200: a change at the end of the period of a subscription whose plan has changed meanwhile', async () => {
   for (const plan of [other, monthly]) {
     const subscription = await subscribe(till);
-    const answer = await overtaken(subscription, {
+    const response = await overtaken(subscription, {
       body: { quantity: 3, when: 'periodEnd' },
       path: schedules,
       by: () => changePrice(subscription, plan),
     });
-    const { planId, pendingChange, currentPeriodEnd } = await changedOf(answer);
+    const { planId, pendingChange, currentPeriodEnd } = await changedOf(response);
     assert.equal(planId, plan.id);
     assert.deepEqual(pendingChange, { planId: plan.id, quantity: 3, at: currentPeriodEnd });
   }
@@ -96,12 +96,12 @@ test('200: a change at the end of the period, though its schedule is released me
   const subscription = await subscribe(till);
   await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
   const { schedule } = await there(subscription);
-  const answer = await overtaken(subscription, {
+  const response = await overtaken(subscription, {
     body: { planId: third.id, when: 'periodEnd' },
     path: `${schedules}/${schedule}`,
     by: () => stripe.subscriptionSchedules.release(String(schedule)),
   });
-  assert.equal((await changedOf(answer)).pendingChange?.planId, third.id);
+  assert.equal((await changedOf(response)).pendingChange?.planId, third.id);
 });
 
 test('200: a change now of a subscription that another request has changed meanwhile', async () => {
@@ -112,12 +112,12 @@ test('200: a change now of a subscription that another request has changed meanw
   ] as const) {
     const subscription = await subscribe(till);
     const { processorSubscriptionId: id } = subscription;
-    const answer = await overtaken(subscription, {
+    const response = await overtaken(subscription, {
       body,
       path: `/v1/subscriptions/${id}`,
       by: () => changePrice(subscription, plan),
     });
-    const { planId, quantity } = await changedOf(answer);
+    const { planId, quantity } = await changedOf(response);
     assert.deepEqual({ planId, quantity }, expected);
   }
 });
@@ -125,16 +125,16 @@ test('200: a change now of a subscription that another request has changed meanw
 test('200: the end of a subscription that is under a schedule meanwhile', async () => {
   const subscription = await subscribe(till);
   const { processorSubscriptionId: id } = subscription;
-  const answer = await overtaken(subscription, {
+  const response = await overtaken(subscription, {
     body: { cancelAtPeriodEnd: true },
     path: `/v1/subscriptions/${id}`,
     by: () => stripe.subscriptionSchedules.create({ from_subscription: id }),
   });
-  assert.equal((await changedOf(answer)).cancelAtPeriodEnd, true);
+  assert.equal((await changedOf(response)).cancelAtPeriodEnd, true);
   assert.equal((await there(subscription)).schedule, null);
 });
 
-test('409: a change that is overtaken again and again says to repeat it, under the same key too', async () => {
+test('409: a change that is overtaken again and again says to repeat it, with the same idempotency key too', async () => {
   const subscription = await subscribe(till);
   const body = { quantity: 3, when: 'periodEnd', idempotencyKey: `overtaken-${subscription.id}` };
   proxy.hold(schedules);

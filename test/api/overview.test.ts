@@ -321,7 +321,7 @@ describe('the range', () => {
   });
 });
 
-test('a request without a key is refused', async () => {
+test('a request without an API key is refused', async () => {
   await readProblem(await fetch(`${till.url}/api/v1/overview`), 401, 'unauthorized');
 });
 

@@ -112,7 +112,7 @@ describe('POST /customers/{id}/payment-methods', () => {
     );
   });
 
-  test('201: the same key returns the same secret, and null once nothing is left to confirm', async () => {
+  test('201: the same idempotency key returns the same secret, and null once nothing is left to confirm', async () => {
     const customer = await createCustomer(till);
     const body = { idempotencyKey: `save-${customer.id}` };
     const first = await readJson<{ clientSecret: string }>(await save(customer, body), 201);
@@ -130,21 +130,21 @@ describe('POST /customers/{id}/payment-methods', () => {
     assert.equal(setups.data.length, 1);
   });
 
-  test('201: twenty requests at once under one key, in either case of the id, share one setup', async () => {
+  test('201: twenty requests at once with one idempotency key, in either case of the id, share one setup', async () => {
     const customer = await createCustomer(till);
     const ids = [customer.id, customer.id.toUpperCase()];
     const body = { idempotencyKey: `save-${customer.id}` };
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 20 }, async (_, index) =>
         readJson<{ clientSecret: string }>(await save({ id: ids[index % 2] ?? '' }, body), 201),
       ),
     );
-    assert.equal(new Set(answers.map(({ clientSecret }) => clientSecret)).size, 1);
+    assert.equal(new Set(responses.map(({ clientSecret }) => clientSecret)).size, 1);
     const setups = await stripe.setupIntents.list({ customer: customer.processorCustomerId });
     assert.equal(setups.data.length, 1);
   });
 
-  test('422: the key of another customer', async () => {
+  test('422: the idempotency key of a request for another customer', async () => {
     const [ada, grace] = [await createCustomer(till), await createCustomer(till)];
     const body = { idempotencyKey: `save-${ada.id}` };
     await readJson(await save(ada, body), 201);
@@ -157,7 +157,7 @@ describe('POST /customers/{id}/payment-methods', () => {
     assert.deepEqual(errors?.[0]?.path, 'body.card');
   });
 
-  test('404: unknown and deleted customers, also when a request is repeated', async () => {
+  test('404: unknown and deleted customers, even when a request is repeated', async () => {
     for (const id of [unknownId, 'cus_1']) await readProblem(await save({ id }), 404, 'not_found');
     const customer = await createCustomer(till);
     const body = { idempotencyKey: `save-${customer.id}` };
@@ -306,13 +306,13 @@ describe('PUT /customers/{id}/default-payment-method', () => {
     });
     const path = `/v1/subscriptions/${subscription.processorSubscriptionId}`;
     proxy.hold(path);
-    const answer = behind.call('PUT', `/customers/${customer.id}/default-payment-method`, {
+    const response = behind.call('PUT', `/customers/${customer.id}/default-payment-method`, {
       paymentMethodId,
     });
     const held = await proxy.nextHeld();
     await backend.stripe.subscriptions.cancel(subscription.processorSubscriptionId);
     held.release();
-    assert.equal((await readJson<PaymentMethodBody>(await answer, 200)).isDefault, true);
+    assert.equal((await readJson<PaymentMethodBody>(await response, 200)).isDefault, true);
   });
 
   test('404: the payment method is removed during the request', async (t) => {
@@ -322,13 +322,13 @@ describe('PUT /customers/{id}/default-payment-method', () => {
     const customer = await createCustomer(behind);
     const { paymentMethodId } = await saveCard(behind, customer);
     proxy.hold(`/v1/customers/${customer.processorCustomerId}`);
-    const answer = behind.call('PUT', `/customers/${customer.id}/default-payment-method`, {
+    const response = behind.call('PUT', `/customers/${customer.id}/default-payment-method`, {
       paymentMethodId,
     });
     const held = await proxy.nextHeld();
     await backend.stripe.paymentMethods.detach(paymentMethodId);
     held.release();
-    await readProblem(await answer, 404, 'not_found');
+    await readProblem(await response, 404, 'not_found');
   });
 
   test('400: a body that names no payment method', async () => {
@@ -336,20 +336,20 @@ describe('PUT /customers/{id}/default-payment-method', () => {
     for (const id of [undefined, null, 7, '', 'x'.repeat(256)])
       await readProblem(await setDefault(customer, id), 400, 'invalid_request');
     const body = { paymentMethodId: 'pm_1', idempotencyKey: 'key' };
-    const answer = await call('PUT', `/customers/${customer.id}/default-payment-method`, body);
-    const { errors } = await readProblem(answer, 400, 'invalid_request');
+    const response = await call('PUT', `/customers/${customer.id}/default-payment-method`, body);
+    const { errors } = await readProblem(response, 400, 'invalid_request');
     assert.equal(errors?.[0]?.path, 'body.idempotencyKey');
   });
 });
 
 describe('DELETE /customers/{id}/payment-methods/{paymentMethodId}', () => {
-  test('204: the card is gone, also if it was the default', async () => {
+  test('204: the card is gone, even if it was the default', async () => {
     const customer = await createCustomer(till);
     const { paymentMethodId } = await saveCard(till, customer);
     await readJson(await setDefault(customer, paymentMethodId), 200);
-    const answer = await remove(customer, paymentMethodId);
-    assert.equal(answer.status, 204);
-    assert.equal(await answer.text(), '');
+    const response = await remove(customer, paymentMethodId);
+    assert.equal(response.status, 204);
+    assert.equal(await response.text(), '');
     assert.deepEqual(await listCards(till, customer), []);
     assert.equal((await stripe.paymentMethods.retrieve(paymentMethodId)).customer, null);
     await readProblem(await remove(customer, paymentMethodId), 404, 'not_found');
@@ -382,12 +382,12 @@ describe('DELETE /customers/{id}/payment-methods/{paymentMethodId}', () => {
   test('404: two requests at once remove it once', async () => {
     const customer = await createCustomer(till);
     const { paymentMethodId } = await saveCard(till, customer);
-    const answers = await Promise.all([1, 2].map(() => remove(customer, paymentMethodId)));
-    assert.deepEqual(answers.map(({ status }) => status).sort(), [204, 404]);
+    const responses = await Promise.all([1, 2].map(() => remove(customer, paymentMethodId)));
+    assert.deepEqual(responses.map(({ status }) => status).sort(), [204, 404]);
   });
 });
 
-describe('a payment method of somebody else, or one that does not exist', () => {
+describe('a payment method of another customer, or one that does not exist', () => {
   const malformed = [
     '.',
     '..',

@@ -27,8 +27,8 @@ async function statusOf({ id }: PaymentBody): Promise<string> {
 test('201: a payment is created here and at the processor, with exactly the fields of the spec', async () => {
   const customer = await createCustomer(till);
   const values = { customerId: customer.id, amount: 2_000, currency: 'EUR' };
-  const answer = await call('POST', '/payments', values);
-  const { payment, clientSecret, ...rest } = await readJson<CreatedPaymentBody>(answer, 201);
+  const response = await call('POST', '/payments', values);
+  const { payment, clientSecret, ...rest } = await readJson<CreatedPaymentBody>(response, 201);
   assert.deepEqual(rest, {});
   const { processorPaymentIntentId } = payment;
   const status = 'requires_payment_method';
@@ -53,12 +53,12 @@ test('201: the smallest amount and the largest one', async () => {
     [50, 'usd'],
     [999_999_999_999, 'idr'],
   ] as const) {
-    const answer = await call('POST', '/payments', { customerId, amount, currency });
-    assert.equal((await readJson<CreatedPaymentBody>(answer, 201)).payment.amount, amount);
+    const response = await call('POST', '/payments', { customerId, amount, currency });
+    assert.equal((await readJson<CreatedPaymentBody>(response, 201)).payment.amount, amount);
   }
 });
 
-test('201: a repeated key answers with the same payment and a secret read afresh; no second charge is made', async () => {
+test('201: a repeated idempotency key returns the same payment and a newly read secret; nothing is charged twice', async () => {
   const customer = await createCustomer(till);
   const body = { customerId: customer.id, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-1' };
   const first = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
@@ -69,7 +69,7 @@ test('201: a repeated key answers with the same payment and a secret read afresh
   assert.equal(data.length, 1);
 });
 
-test('201: a repeated key after the payment was paid tells so, and has no secret left to confirm', async () => {
+test('201: a repeated idempotency key after the payment was paid returns the paid payment, without a secret', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-2' };
   const { payment } = await readJson<CreatedPaymentBody>(await call('POST', '/payments', body), 201);
@@ -106,19 +106,19 @@ test('200: a payment that waits for its customer can be canceled', async () => {
 test('200: a payment that was canceled at the processor is corrected first', async () => {
   const payment = await createPayment(till);
   await stripe.paymentIntents.cancel(payment.processorPaymentIntentId);
-  assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
+  assert.equal(await statusOf(payment), 'requires_payment_method', 'the webhook has not arrived');
   const canceled = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200);
   assert.equal(canceled.status, 'canceled');
 });
 
-test('200: twenty cancels at once all answer with the canceled payment', async () => {
+test('200: twenty cancels at once all return the canceled payment', async () => {
   const payment = await createPayment(till);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/cancel`), 200),
     ),
   );
-  assert.ok(answers.every(({ status }) => status === 'canceled'));
+  assert.ok(responses.every(({ status }) => status === 'canceled'));
 });
 
 test('400: every wrong value of a creation is named, unknown fields included', async () => {
@@ -146,7 +146,7 @@ test('400: each field of a creation has its type and its limits, and nothing rea
   assert.deepEqual(data, []);
 });
 
-test('400: a key in the address, or two keys that differ', async () => {
+test('400: an idempotency key in the address, or two that differ', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur' };
   await readProblem(await call('POST', '/payments?idempotencyKey=k', body), 400, 'invalid_request');
@@ -154,14 +154,14 @@ test('400: a key in the address, or two keys that differ', async () => {
   await readProblem(both, 400, 'invalid_request');
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'pi_123', '0']) {
     await readProblem(await call('GET', `/payments/${id}`), 404, 'not_found');
     await readProblem(await call('POST', `/payments/${id}/cancel`), 404, 'not_found');
   }
 });
 
-test('404: a customer that does not exist, and its key stays free', async () => {
+test('404: a customer that does not exist, and the idempotency key stays free', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { amount: 2_000, currency: 'eur', idempotencyKey: 'payment-3' };
   const unknown = await call('POST', '/payments', { ...body, customerId: unknownId });
@@ -169,12 +169,12 @@ test('404: a customer that does not exist, and its key stays free', async () => 
   await readJson(await call('POST', '/payments', { ...body, customerId }), 201);
 });
 
-test('409: a payment that succeeded is not canceled; ours is corrected first and the answer tells the truth', async () => {
+test('409: a payment that succeeded is not canceled; the row is corrected first, and the response shows its status', async () => {
   const payment = await createPaidPayment(till);
-  assert.equal(await statusOf(payment), 'requires_payment_method', 'the news has not arrived');
+  assert.equal(await statusOf(payment), 'requires_payment_method', 'the webhook has not arrived');
   for (let times = 0; times < 2; times += 1) {
-    const answer = await call('POST', `/payments/${payment.id}/cancel`);
-    const problem = await readProblem(answer, 409, 'payment_not_cancelable');
+    const response = await call('POST', `/payments/${payment.id}/cancel`);
+    const problem = await readProblem(response, 409, 'payment_not_cancelable');
     assert.match(problem.detail, /succeeded/);
     assert.equal(await statusOf(payment), 'succeeded');
   }
@@ -188,12 +188,12 @@ test('409: a payment that succeeded is not canceled; ours is corrected first and
 test('409: a refunded payment is not canceled', async () => {
   const payment = await createPaidPayment(till);
   assert.equal((await call('POST', `/payments/${payment.id}/refund`)).status, 200);
-  const answer = await call('POST', `/payments/${payment.id}/cancel`);
-  const problem = await readProblem(answer, 409, 'payment_not_cancelable');
+  const response = await call('POST', `/payments/${payment.id}/cancel`);
+  const problem = await readProblem(response, 409, 'payment_not_cancelable');
   assert.match(problem.detail, /refunded/);
 });
 
-test('409: a payment that is paid while it is being canceled ends as the processor says, whoever wins', async () => {
+test('409: a payment that is paid while it is being canceled ends as the processor says, whichever comes first', async () => {
   for (let round = 0; round < 5; round += 1) {
     const payment = await createPayment(till);
     const [canceled] = await Promise.all([
@@ -206,17 +206,17 @@ test('409: a payment that is paid while it is being canceled ends as the process
   }
 });
 
-test('422: a key that was used for another payment', async () => {
+test('422: an idempotency key that was used for another payment', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'payment-4' };
   await readJson(await call('POST', '/payments', body), 201);
   for (const change of [{ amount: 2_001 }, { currency: 'usd' }, { customerId: unknownId }]) {
-    const answer = await call('POST', '/payments', { ...body, ...change });
-    await readProblem(answer, 422, 'idempotency_key_reused');
+    const response = await call('POST', '/payments', { ...body, ...change });
+    await readProblem(response, 422, 'idempotency_key_reused');
   }
 });
 
-test('422: an amount below the smallest of its currency, with the code of the processor, and the key stays free', async () => {
+test('422: an amount below the smallest of its currency, with the code of the processor, and the idempotency key stays free', async () => {
   const { id: customerId } = await createCustomer(till);
   const body = { customerId, amount: 1, currency: 'usd', idempotencyKey: 'payment-5' };
   const problem = await readProblem(await call('POST', '/payments', body), 422, 'processor_rejected');
@@ -226,8 +226,8 @@ test('422: an amount below the smallest of its currency, with the code of the pr
 
 test('422: a currency that the processor does not know', async () => {
   const { id: customerId } = await createCustomer(till);
-  const answer = await call('POST', '/payments', { customerId, amount: 2_000, currency: 'zzz' });
-  await readProblem(answer, 422, 'processor_rejected');
+  const response = await call('POST', '/payments', { customerId, amount: 2_000, currency: 'zzz' });
+  await readProblem(response, 422, 'processor_rejected');
 });
 
 test('404: a customer that is gone at the processor is corrected first', async () => {

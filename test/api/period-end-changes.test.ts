@@ -47,13 +47,16 @@ describe('a change at the end of the period', () => {
     const subscription = await subscribe(till);
     const other = await daily();
     const body = { planId: other.id, quantity: 3, when: 'periodEnd' };
-    const answer = await readJson<{ subscription: SubscriptionBody; clientSecret: null }>(
+    const response = await readJson<{ subscription: SubscriptionBody; clientSecret: null }>(
       await patch(till, subscription, body),
       200,
     );
-    assert.equal(answer.clientSecret, null);
-    assert.deepEqual(answer.subscription.pendingChange, pending(other, 3, subscription));
-    assert.deepEqual([answer.subscription.planId, answer.subscription.quantity], [subscription.planId, 1]);
+    assert.equal(response.clientSecret, null);
+    assert.deepEqual(response.subscription.pendingChange, pending(other, 3, subscription));
+    assert.deepEqual(
+      [response.subscription.planId, response.subscription.quantity],
+      [subscription.planId, 1],
+    );
     await till.settle();
     const waiting = await readSubscription(till, subscription);
     assert.deepEqual(waiting.pendingChange, pending(other, 3, subscription));
@@ -77,7 +80,7 @@ describe('a change at the end of the period', () => {
     assert.deepEqual([last.planId, last.quantity, last.status], [other.id, 3, 'active']);
   });
 
-  test('200: what is absent stays', async () => {
+  test('200: absent fields keep their values', async () => {
     const subscription = await subscribe(till);
     const first = await changed(till, subscription, { quantity: 5, when: 'periodEnd' });
     assert.deepEqual(first.pendingChange, pending({ id: subscription.planId }, 5, subscription));
@@ -169,7 +172,7 @@ describe('a change at the end of the period', () => {
     assert.equal(await scheduleOf(subscription), null);
   });
 
-  test('200: the same key plans it once and shows the present state', async () => {
+  test('200: the same idempotency key plans it once and returns the current state', async () => {
     const subscription = await subscribe(till);
     const [other, another] = [await daily(), await daily()];
     const body = { planId: other.id, when: 'periodEnd' };
@@ -186,13 +189,13 @@ describe('a change at the end of the period', () => {
 });
 
 describe('a change that waits for the end of the period', () => {
-  test('is replaced by a new one, also if it was planned in the dashboard', async () => {
+  test('is replaced by a new one, even if it was planned in the dashboard', async () => {
     const subscription = await subscribe(till);
     const id = subscription.processorSubscriptionId;
     const [theirs, ours] = [await daily(), await daily()];
-    const made = await stripe.subscriptionSchedules.create({ from_subscription: id });
-    const [phase] = made.phases;
-    await stripe.subscriptionSchedules.update(made.id, {
+    const created = await stripe.subscriptionSchedules.create({ from_subscription: id });
+    const [phase] = created.phases;
+    await stripe.subscriptionSchedules.update(created.id, {
       phases: [
         {
           ...{ start_date: Number(phase?.start_date), end_date: Number(phase?.end_date) + daySeconds },
@@ -222,7 +225,7 @@ describe('a change that waits for the end of the period', () => {
   });
 
   for (const when of ['periodEnd', 'now'])
-    test(`is dropped by a change to the present plan and quantity, ${when}`, async () => {
+    test(`is dropped by a change to the current plan and quantity, ${when}`, async () => {
       const subscription = await subscribe(till);
       const other = await daily();
       await changed(till, subscription, { planId: other.id, quantity: 2, when: 'periodEnd' });
@@ -260,10 +263,10 @@ describe('a change that waits for the end of the period', () => {
   test('twenty at once leave one schedule with one of the changes', async () => {
     const subscription = await subscribe(till);
     const quantities = Array.from({ length: 20 }, (_, index) => index + 2);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       quantities.map((quantity) => patch(till, subscription, { quantity, when: 'periodEnd' })),
     );
-    for (const answer of answers) await readJson(answer, 200);
+    for (const response of responses) await readJson(response, 200);
     await till.settle();
     const { pendingChange } = await readSubscription(till, subscription);
     const schedule = await scheduleOf(subscription);
@@ -301,11 +304,11 @@ describe('a change at the end of the period is refused', () => {
     await readProblem(await patch(till, subscription, body, key), 409, 'subscription_ending');
     assert.equal(await scheduleOf(subscription), null);
     await changed(till, subscription, { cancelAtPeriodEnd: false });
-    // The refusal has freed the key.
+    // The refusal has freed the idempotency key.
     assert.equal((await changed(till, subscription, body, key)).pendingChange?.quantity, 2);
   });
 
-  test('409: to an archived plan, also if only the processor knows it', async () => {
+  test('409: to an archived plan, even if only the processor knows it', async () => {
     const subscription = await subscribe(till);
     const [archived, there] = [await daily(), await daily()];
     await call('POST', `/plans/${archived.id}/archive`);
@@ -324,8 +327,8 @@ describe('a change at the end of the period is refused', () => {
     const subscription = await subscribe(till);
     const values = { name: 'Gold', amount: 900, currency: 'usd', interval: 'day' };
     const { id } = await readJson<PlanBody>(await call('POST', '/plans', values), 201);
-    const answer = await patch(till, subscription, { planId: id, when: 'periodEnd' });
-    await readProblem(answer, 409, 'currency_mismatch');
+    const response = await patch(till, subscription, { planId: id, when: 'periodEnd' });
+    await readProblem(response, 409, 'currency_mismatch');
     assert.equal(await scheduleOf(subscription), null);
   });
 

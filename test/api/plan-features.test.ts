@@ -61,7 +61,7 @@ test('201: a request that spells out the defaults is the same request', async ()
   assert.deepEqual(await readJson(again, 201), first);
 });
 
-test('201: the order of the features does not make another request', async () => {
+test('201: features in another order are the same request', async () => {
   const body = { ...values, features: { a: 1, b: true }, idempotencyKey: 'plan-order' };
   const first = await readJson(await call('POST', '/plans', body), 201);
   const again = await call('POST', '/plans', { ...body, features: { b: true, a: 1 } });
@@ -151,11 +151,11 @@ test('400: each new field has its type and its limits', async () => {
     interval: ['year'],
   });
   for (const wrong of wrongFeatures) {
-    for (const answer of [
+    for (const response of [
       await call('POST', '/plans', { ...values, features: wrong }),
       await call('PATCH', `/plans/${id}`, { features: wrong }),
     ]) {
-      const { errors = [] } = await readProblem(answer, 400, 'invalid_request');
+      const { errors = [] } = await readProblem(response, 400, 'invalid_request');
       assert.ok(errors.length > 0);
       for (const { path } of errors) assert.match(path, /^body\.features/, JSON.stringify(wrong));
     }

@@ -23,8 +23,8 @@ async function assertTaken(customerId: string, planId: string, subscriptionId: s
   assert.equal(Object(problem).subscriptionId, subscriptionId);
 }
 
-async function created(answer: Response): Promise<string> {
-  return (await readJson<CreatedSubscriptionBody>(answer, 201)).subscription.id;
+async function created(response: Response): Promise<string> {
+  return (await readJson<CreatedSubscriptionBody>(response, 201)).subscription.id;
 }
 
 /** A failed or finished request leaves nothing behind. */
@@ -52,7 +52,7 @@ test('201: other customers, other groups and plans without a group are free', as
   await assertNothingReserved();
 });
 
-test('201: a repeated key answers with its own subscription, and another key is a 409', async () => {
+test('201: a repeated idempotency key returns its own subscription, and another one gets a 409', async () => {
   const plan = await createPlan(till, { group: 'd' });
   const { id } = await createCustomer(till);
   const body = { idempotencyKey: 'group-1' };
@@ -62,7 +62,7 @@ test('201: a repeated key answers with its own subscription, and another key is 
   assert.equal(await created(again), first);
   const other = await subscribe(id, plan.id, { idempotencyKey: 'group-2' });
   await readProblem(other, 409, 'already_subscribed');
-  // The refused key is free, also for another request.
+  // The idempotency key of the refused request is free, even for another request.
   const free = await createPlan(till);
   await created(await subscribe(id, free.id, { idempotencyKey: 'group-2' }));
 });
@@ -77,7 +77,7 @@ test('201: canceling an unpaid first attempt with DELETE frees the group at once
   await created(await subscribe(id, plan.id));
 });
 
-test('a subscription made elsewhere counts, and several of them are never refused', async () => {
+test('a subscription created elsewhere counts, and several of them are never refused', async () => {
   const plan = await createPlan(till, { group: 'f' });
   const customer = await createCustomer(till);
   const make = () =>
@@ -101,7 +101,7 @@ test('a subscription made elsewhere counts, and several of them are never refuse
   await created(await subscribe(customer.id, plan.id));
 });
 
-test('a plan that is moved counts in the group that it is in now', async () => {
+test('a plan that is moved counts in its current group', async () => {
   const [plan, other] = [await createPlan(till, { group: 'g' }), await createPlan(till, { group: 'g' })];
   const { id } = await createCustomer(till);
   const first = await created(await subscribe(id, plan.id));
@@ -117,7 +117,7 @@ test('a plan that is moved counts in the group that it is in now', async () => {
   assert.notEqual(second, first);
 });
 
-test('201: a key gets its own subscription, also if its plan joined a taken group before the retry', async () => {
+test('201: an idempotency key returns its own subscription, even if the plan joined a taken group before the retry', async () => {
   const [grouped, later] = [await createPlan(till, { group: 'j' }), await createPlan(till)];
   const { id, processorCustomerId } = await createCustomer(till);
   const first = await created(await subscribe(id, grouped.id));
@@ -139,7 +139,7 @@ test('201: a key gets its own subscription, also if its plan joined a taken grou
   await assertNothingReserved();
 });
 
-test('200: a change under its key is finished, also if its plan joined a taken group before the retry', async () => {
+test('200: a change is finished under its idempotency key, even if the plan joined a taken group before the retry', async () => {
   const [grouped, later] = [await createPlan(till, { group: 'k' }), await createPlan(till, { amount: 800 })];
   const { customer, subscription } = await createActive(till);
   await created(await subscribe(customer.id, grouped.id));

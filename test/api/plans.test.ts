@@ -31,12 +31,12 @@ test('201: every interval, the free plan and the dearest one', async () => {
     assert.equal((await createPlan(till, { interval })).interval, interval);
   }
   for (const amount of [0, 999_999_999_999]) {
-    const answer = await call('POST', '/plans', { ...values, amount, currency: 'idr' });
-    assert.equal((await readJson<PlanBody>(answer, 201)).amount, amount);
+    const response = await call('POST', '/plans', { ...values, amount, currency: 'idr' });
+    assert.equal((await readJson<PlanBody>(response, 201)).amount, amount);
   }
 });
 
-test('201: a repeated key answers with the first plan, whatever the case of its currency', async () => {
+test('201: a repeated idempotency key returns the first plan, whatever the case of its currency', async () => {
   const body = { ...values, name: 'Once', idempotencyKey: 'plan-1' };
   const first = await readJson<PlanBody>(await call('POST', '/plans', body), 201);
   const again = await call('POST', '/plans', { ...body, currency: 'EUR' });
@@ -70,12 +70,12 @@ test('200: archiving leaves the subscriptions that there are alone', async () =>
 
 test('200: archiving twenty times at once gives twenty times the same plan', async () => {
   const { id } = await createPlan(till);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<PlanBody>(await call('POST', `/plans/${id}/archive`), 200),
     ),
   );
-  assert.ok(answers.every(({ active }) => !active));
+  assert.ok(responses.every(({ active }) => !active));
 });
 
 test('200: the list is an array of all plans, newest first, or of the active ones alone', async () => {
@@ -115,7 +115,7 @@ test('400: each field of a creation has its type and its limits', async () => {
   });
 });
 
-test('400: a filter that is neither true nor false, a parameter or a body that nobody asked for', async () => {
+test('400: a filter that is neither true nor false, an unknown parameter, and an unexpected body', async () => {
   const { id } = await createPlan(till);
   for (const path of ['/plans?activeOnly=1', '/plans?activeOnly=', '/plans?page=1', `/plans/${id}?x=1`]) {
     await readProblem(await call('GET', path), 400, 'invalid_request');
@@ -124,20 +124,20 @@ test('400: a filter that is neither true nor false, a parameter or a body that n
   assert.equal((await readJson<PlanBody>(await call('GET', `/plans/${id}`), 200)).active, true);
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'price_1', '0']) {
     await readProblem(await call('GET', `/plans/${id}`), 404, 'not_found');
     await readProblem(await call('POST', `/plans/${id}/archive`), 404, 'not_found');
   }
 });
 
-test('422: a key that was used for another plan', async () => {
+test('422: an idempotency key that was used for another plan', async () => {
   const body = { ...values, idempotencyKey: 'plan-2' };
   await call('POST', '/plans', body);
   await readProblem(await call('POST', '/plans', { ...body, amount: 1 }), 422, 'idempotency_key_reused');
 });
 
-test('422: a currency that only the processor can refuse, and the key is free for a right one', async () => {
+test('422: a currency that only the processor can refuse, and the idempotency key is free for a right one', async () => {
   const body = { ...values, currency: 'zzz', idempotencyKey: 'plan-3' };
   await readProblem(await call('POST', '/plans', body), 422, 'processor_rejected');
   await readJson(await call('POST', '/plans', { ...body, currency: 'eur' }), 201);

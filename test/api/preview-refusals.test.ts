@@ -127,11 +127,11 @@ async function outcomeOf(response: Response): Promise<Outcome> {
 async function assertAgree(subscription: SubscriptionBody, change: object): Promise<void> {
   const preview = await outcomeOf(await call('POST', `/subscriptions/${subscription.id}/preview`, change));
   const before = await newestInvoice(till, subscription);
-  const made = await outcomeOf(await patch(till, subscription, change));
-  const text = JSON.stringify({ change, preview, made });
-  assert.deepEqual([preview.status, preview.code], [made.status, made.code], text);
+  const created = await outcomeOf(await patch(till, subscription, change));
+  const text = JSON.stringify({ change, preview, created });
+  assert.deepEqual([preview.status, preview.code], [created.status, created.code], text);
   const after = await newestInvoice(till, subscription);
-  const isBilled = made.status === 200 && (preview.body as PreviewBody).billedNow;
+  const isBilled = created.status === 200 && (preview.body as PreviewBody).billedNow;
   assert.equal(after.id !== before.id, isBilled, text);
 }
 

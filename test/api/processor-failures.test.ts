@@ -30,7 +30,7 @@ interface Operation {
   readonly name: string;
   /** What the processor calls it. */
   readonly there: string;
-  /** Makes what the request needs, and tells the request. */
+  /** Creates what the request needs, and returns the request. */
   readonly prepare: () => Promise<readonly [method: Method, path: string, body?: object]>;
   readonly success: number;
 }
@@ -253,18 +253,18 @@ const operations: readonly Operation[] = [
   },
 ];
 
-/** More often than any call is tried. */
-const everyTry = 10;
+/** More than the attempts of any call. */
+const everyAttempt = 10;
 
 type Fault = Readonly<Record<string, unknown>>;
 
 /**
  * Lets every operation meet faults that get the same response: in the short form one of them, which differs from operation
- * to operation, and in the long form each. How faults map to responses is proven in `test/processor/failures.test.ts`.
+ * to operation, and in the long form each. How faults map to responses is tested in `test/processor/failures.test.ts`.
  */
 async function meetEach(
   faults: readonly Fault[],
-  check: (answer: Response) => Promise<void>,
+  check: (response: Response) => Promise<void>,
   client: Pick<Client, 'call'> = till,
 ): Promise<void> {
   for (const round of effort({ short: [0], long: [...faults.keys()] }))
@@ -272,19 +272,19 @@ async function meetEach(
 }
 
 /**
- * Lets every operation meet its fault at once, then clears it: the same request must then go through, because nothing
- * that the fault left behind may stand in its way.
+ * Lets every operation meet its fault at once, then clears it: the same request must then succeed, because
+ * nothing that the fault left behind may block it.
  */
 async function meet(
   faultAt: (place: number) => Fault,
-  check: (answer: Response) => Promise<void>,
+  check: (response: Response) => Promise<void>,
   { call: callAmid }: Pick<Client, 'call'>,
 ): Promise<void> {
   const requests = await Promise.all(
     operations.map(async (operation) => ({ operation, request: await operation.prepare() })),
   );
   for (const [place, { there }] of operations.entries()) {
-    await control('faults', { operation: there, times: everyTry, ...faultAt(place) });
+    await control('faults', { operation: there, times: everyAttempt, ...faultAt(place) });
   }
   await Promise.all(requests.map(async ({ request }) => check(await callAmid(...request))));
   await till.clearFaults();
@@ -295,36 +295,36 @@ async function meet(
   }
 }
 
-test('502: the processor does not accept our key', async () => {
+test('502: the processor does not accept the processor key', async () => {
   const faults = [401, 403].map((status) => ({ kind: 'error', status }));
-  await meetEach(faults, async (answer) => {
-    await readProblem(answer, 502, 'processor_misconfigured');
+  await meetEach(faults, async (response) => {
+    await readProblem(response, 502, 'processor_misconfigured');
   });
 });
 
-test('502: the processor gives an answer that makes no sense', async () => {
-  await meetEach([{ kind: 'error', status: 418 }], async (answer) => {
-    await readProblem(answer, 502, 'processor_bad_answer');
+test('502: the processor sends an invalid response', async () => {
+  await meetEach([{ kind: 'error', status: 418 }], async (response) => {
+    await readProblem(response, 502, 'processor_bad_answer');
   });
 });
 
-test('503: the processor is down, limits us or cuts the line, and the answer says when to try again', async () => {
+test('503: the processor is down, limits requests or cuts the connection, and the response says when to retry', async () => {
   const faults = [
     { kind: 'error', status: 500 },
     { kind: 'error', status: 503 },
     { kind: 'error', status: 429 },
     { kind: 'reset_before' },
   ];
-  await meetEach(faults, async (answer) => {
-    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    await readProblem(answer, 503, 'processor_unavailable');
+  await meetEach(faults, async (response) => {
+    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(response, 503, 'processor_unavailable');
   });
 });
 
-test('504: the processor does not answer in time', async () => {
-  const check = async (answer: Response) => {
-    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    await readProblem(answer, 504, 'processor_timeout');
+test('504: the processor does not respond in time', async () => {
+  const check = async (response: Response) => {
+    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(response, 504, 'processor_timeout');
   };
   await meetEach([{ kind: 'hang' }], check, impatient);
 });

@@ -22,20 +22,20 @@ const commandTimeoutMs = 60_000;
 /** A clock that stands still, so that no window ends in the middle of a test. */
 const clock = { now: () => new Date(1_800_000_000_000) };
 
-test('429: a key over its rate is told when to come back; health, metrics and docs are never limited', async (t) => {
+test('429: an API key above its rate is told when to retry; health, metrics and docs are never limited', async (t) => {
   const { call, url } = await startFrame(t, routes, { guard: memoryGuard(3) });
   for (let i = 0; i < 3; i += 1) assert.equal((await call('/api/v1/things')).status, 200);
   const refused = await call('/api/v1/things');
   assert.match(refused.headers.get('retry-after') ?? '', /^[1-9]\d?$/);
   await readProblem(refused, 429, 'rate_limited');
   for (const path of ['/health', '/health/live', '/metrics', '/api/docs', '/api/docs/openapi.json']) {
-    const answer = await fetch(`${url}${path}`);
-    assert.equal(answer.status, 200, path);
-    await answer.bytes();
+    const response = await fetch(`${url}${path}`);
+    assert.equal(response.status, 200, path);
+    await response.bytes();
   }
 });
 
-test('429: wrong keys are limited per address, and a right key that was accepted there still passes', async (t) => {
+test('429: wrong API keys are limited per address, and a valid key that was accepted there still passes', async (t) => {
   const { call, url } = await startFrame(t, routes, { guard: memoryGuard(0) });
   assert.equal((await call('/api/v1/things')).status, 200);
   const attempt = (key: string) => fetch(`${url}/api/v1/things`, { headers: { 'x-api-key': key } });
@@ -46,7 +46,7 @@ test('429: wrong keys are limited per address, and a right key that was accepted
   assert.equal((await call('/api/v1/things')).status, 200);
 });
 
-test('429: after too many wrong keys from an address, a right key that is new there is not evaluated', async (t) => {
+test('429: after too many wrong API keys from an address, a valid key that is new there is not checked', async (t) => {
   const { lookUps, guard } = watchedGuard();
   const { url } = await startFrame(t, routes, { guard, trustProxy: ['127.0.0.1'] });
   const attempt = async (key: string, address: string) => {
@@ -59,13 +59,13 @@ test('429: after too many wrong keys from an address, a right key that is new th
   assert.equal(await attempt('other', '192.0.2.1'), 429);
   assert.equal(await attempt(testKey, '192.0.2.1'), 429);
   assert.equal(await attempt('guess', '192.0.2.1'), 429);
-  assert.equal(lookUps.length, before, 'no key was looked up');
+  assert.equal(lookUps.length, before, 'no API key was looked up');
   assert.equal(await attempt('stored', '192.0.2.1'), 200);
-  assert.equal(await attempt('other', '192.0.2.2'), 200, 'another address is not concerned');
-  assert.equal(await attempt('other', '192.0.2.1'), 429, 'a key that was accepted elsewhere neither');
+  assert.equal(await attempt('other', '192.0.2.2'), 200, 'another address is not affected');
+  assert.equal(await attempt('other', '192.0.2.1'), 429, 'nor is an API key that was accepted elsewhere');
 });
 
-test('429: processes that share Redis count the wrong keys of an address together', {
+test('429: processes that share Redis count the wrong API keys of an address together', {
   skip: skipWithoutRedis(),
 }, async (t) => {
   const redis = await startOwnRedis();
@@ -94,8 +94,10 @@ test('addresses that a proxy reports count only if the proxy is trusted', async 
   const attempts = async (url: string) => {
     const statuses: number[] = [];
     for (let i = 0; i < 61; i += 1) {
-      const answer = await fetch(`${url}/api/v1/things`, { headers: { 'x-forwarded-for': `192.0.2.${i}` } });
-      statuses.push(answer.status);
+      const response = await fetch(`${url}/api/v1/things`, {
+        headers: { 'x-forwarded-for': `192.0.2.${i}` },
+      });
+      statuses.push(response.status);
     }
     return statuses.at(-1);
   };
@@ -122,10 +124,10 @@ test('two processes share their limit in Redis, and go on alone without it', {
     }),
   );
   const passed = async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       frames.flatMap(({ call }) => Array.from({ length: 15 }, () => call('/api/v1/things'))),
     );
-    return answers.filter((answer) => answer.status === 200).length;
+    return responses.filter((response) => response.status === 200).length;
   };
   assert.equal(await passed(), 10);
   await redis.stop();
@@ -138,7 +140,7 @@ test('two processes share their limit in Redis, and go on alone without it', {
   }
 });
 
-/** Accepts the keys `stored` and `other`, and remembers which keys it was asked about. */
+/** Accepts the API keys `stored` and `other`, and records which ones it was asked about. */
 function watchedGuard(limiter = memoryLimiter()) {
   const lookUps: string[] = [];
   const storedKeys = {

@@ -38,9 +38,9 @@ async function refundedThere({ processorPaymentIntentId }: PaymentBody): Promise
   return data.map(({ amount }) => amount).sort((a, b) => a - b);
 }
 
-test('200: without a body all is refunded, and the answer is the payment and the record of its refund', async () => {
+test('200: without a body everything is refunded, and the response is the payment and its refund', async () => {
   const payment = await createPaidPayment(till);
-  const { refund: made, ...after } = await refund(payment);
+  const { refund: created, ...after } = await refund(payment);
   const paymentMethod = { ...after.paymentMethod, id: '' };
   assert.deepEqual(
     { ...after, paymentMethod, updatedAt: '' },
@@ -53,8 +53,8 @@ test('200: without a body all is refunded, and the answer is the payment and the
       updatedAt: '',
     },
   );
-  const { processorRefundId } = made;
-  assertResource(made, {
+  const { processorRefundId } = created;
+  assertResource(created, {
     processorRefundId,
     paymentId: payment.id,
     amount: 2_000,
@@ -63,7 +63,7 @@ test('200: without a body all is refunded, and the answer is the payment and the
     reason: null,
   });
   const there = await stripe.refunds.retrieve(processorRefundId);
-  assert.deepEqual([there.amount, there.metadata?.['till_id']], [2_000, made.id]);
+  assert.deepEqual([there.amount, there.metadata?.['till_id']], [2_000, created.id]);
   assert.deepEqual(await readJson(await call('GET', `/payments/${payment.id}`), 200), after);
 });
 
@@ -85,14 +85,14 @@ test('200: part after part is refunded until nothing is left; only then is the p
 test('200: the records of a payment are listed page by page, newest first', async () => {
   const payment = await createPaidPayment(till);
   assert.deepEqual(await refundsOf(payment), { ...onlyPage, data: [], total: 0 });
-  const made: RefundBody[] = [];
-  for (const amount of [100, 200, 300]) made.unshift((await refund(payment, { amount })).refund);
-  assert.deepEqual(await refundsOf(payment), { ...onlyPage, data: made, total: 3 });
-  const second = { ...onlyPage, data: made.slice(2), total: 3, page: 2, limit: 2 };
+  const created: RefundBody[] = [];
+  for (const amount of [100, 200, 300]) created.unshift((await refund(payment, { amount })).refund);
+  assert.deepEqual(await refundsOf(payment), { ...onlyPage, data: created, total: 3 });
+  const second = { ...onlyPage, data: created.slice(2), total: 3, page: 2, limit: 2 };
   assert.deepEqual(await refundsOf(payment, '?limit=2&page=2'), second);
   const { nextCursor } = await refundsOf(payment, '?limit=2');
   assert.deepEqual(await refundsOf(payment, `?limit=2&cursor=${nextCursor}`), second);
-  const oldest = made[2]?.createdAt;
+  const oldest = created[2]?.createdAt;
   assert.deepEqual(await refundsOf(payment, `?createdBefore=${oldest}`), { ...onlyPage, data: [], total: 0 });
   assert.equal((await refundsOf(payment, `?createdAfter=${oldest}`)).total, 3);
   const other = await createPaidPayment(till);
@@ -101,7 +101,7 @@ test('200: the records of a payment are listed page by page, newest first', asyn
   assert.deepEqual((await refundsOf(payment, '?limit=2&page=3')).data, []);
 });
 
-test('200: a repeated key answers with the first refund, and none is made twice', async () => {
+test('200: a repeated idempotency key returns the first refund, and none is created twice', async () => {
   const payment = await createPaidPayment(till);
   const first = await refund(payment, { amount: 500, idempotencyKey: 'refund-1' });
   const again = await call(
@@ -115,7 +115,7 @@ test('200: a repeated key answers with the first refund, and none is made twice'
   assert.deepEqual(await refundedThere(payment), [500]);
 });
 
-test('200: a repeated key for all that is left is the same request, though less is left by then', async () => {
+test('200: a repeated idempotency key for all that is left is the same request, though less is left by then', async () => {
   const payment = await createPaidPayment(till);
   const first = await refund(payment, { idempotencyKey: 'refund-2' });
   assert.deepEqual(await refund(payment, { idempotencyKey: 'refund-2' }), first);
@@ -128,7 +128,7 @@ test('200: a pending refund counts, and the payment is refunded at once', async 
   assert.deepEqual([after.status, after.refund.status], ['refunded', 'pending']);
 });
 
-test('200: a refund that fails later gives the payment back its succeeded, and the money can be refunded again', async () => {
+test('200: a refund that fails later changes the payment to succeeded again, and the money can be refunded again', async () => {
   const payment = await createPaidPayment(till, { card: 'pm_card_refundFail' });
   assert.equal((await refund(payment)).status, 'refunded');
   await control('clock', { advanceSeconds: 61 });
@@ -151,7 +151,7 @@ test('200: all that is left is what the processor says is left, if part was refu
   assert.deepEqual(await refundedThere(payment), [600, 1_400]);
 });
 
-test('200: the list shows no refund that the processor has not been heard of yet', async () => {
+test('200: the list shows no refund that the processor has not confirmed yet', async () => {
   const payment = await createPaidPayment(till);
   await refund(payment, { amount: 100 });
   await control('faults', { operation: 'refunds.create', kind: 'hang' });
@@ -188,7 +188,7 @@ test('400: each field has its type and its limits, and no others are known', asy
   assert.deepEqual(await refundedThere(payment), []);
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'pi_123', '0']) {
     await readProblem(await call('POST', `/payments/${id}/refund`), 404, 'not_found');
     await readProblem(await call('GET', `/payments/${id}/refunds`), 404, 'not_found');
@@ -208,18 +208,18 @@ test('409: a payment that is not paid, or canceled, is not refunded', async () =
 test('409: more than is left is not refunded, and says how much that is', async () => {
   const payment = await createPaidPayment(till);
   await refund(payment, { amount: 1_500 });
-  const answer = await call('POST', `/payments/${payment.id}/refund`, { amount: 501 });
-  assert.match((await readProblem(answer, 409, 'refund_exceeds_remaining')).detail, /5\.00 EUR.*\b500\b/);
+  const response = await call('POST', `/payments/${payment.id}/refund`, { amount: 501 });
+  assert.match((await readProblem(response, 409, 'refund_exceeds_remaining')).detail, /5\.00 EUR.*\b500\b/);
   assert.equal(await statusOf(payment), 'succeeded');
   assert.equal((await refund(payment, { amount: 500 })).status, 'refunded');
 });
 
-test('409: what was refunded on the dashboard counts: ours is corrected first, then the answer tells the truth', async () => {
+test('409: what was refunded on the dashboard counts: the row is corrected first, and the response shows it', async () => {
   const whole = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: whole.processorPaymentIntentId });
   for (let times = 0; times < 2; times += 1) {
-    const answer = await call('POST', `/payments/${whole.id}/refund`, { amount: 500 });
-    await readProblem(answer, 409, 'payment_not_refundable');
+    const response = await call('POST', `/payments/${whole.id}/refund`, { amount: 500 });
+    await readProblem(response, 409, 'payment_not_refundable');
     assert.equal(await statusOf(whole), 'refunded');
   }
   assert.deepEqual(
@@ -229,18 +229,18 @@ test('409: what was refunded on the dashboard counts: ours is corrected first, t
 
   const part = await createPaidPayment(till);
   await stripe.refunds.create({ payment_intent: part.processorPaymentIntentId, amount: 1_800 });
-  const answer = await call('POST', `/payments/${part.id}/refund`, { amount: 500 });
-  const problem = await readProblem(answer, 409, 'refund_exceeds_remaining');
+  const response = await call('POST', `/payments/${part.id}/refund`, { amount: 500 });
+  const problem = await readProblem(response, 409, 'refund_exceeds_remaining');
   assert.match(problem.detail, /2\.00 EUR.*\b200\b/);
   assert.equal(await statusOf(part), 'succeeded');
 });
 
 test('409: of twenty refunds of everything at once one goes through', async () => {
   const payment = await createPaidPayment(till);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 2_000 })),
   );
-  const statuses = answers.map(({ status }) => status).sort();
+  const statuses = responses.map(({ status }) => status).sort();
   assert.deepEqual(statuses, [200, ...Array.from({ length: 19 }, () => 409)]);
   assert.deepEqual(await refundedThere(payment), [2_000]);
   assert.equal(await statusOf(payment), 'refunded');
@@ -248,14 +248,14 @@ test('409: of twenty refunds of everything at once one goes through', async () =
 
 test('409: of twenty refunds of a third at once three go through', async () => {
   const payment = await createPaidPayment(till, { amount: 3_000 });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, () => call('POST', `/payments/${payment.id}/refund`, { amount: 1_000 })),
   );
-  assert.equal(answers.filter(({ status }) => status === 200).length, 3);
+  assert.equal(responses.filter(({ status }) => status === 200).length, 3);
   assert.deepEqual(await refundedThere(payment), [1_000, 1_000, 1_000]);
 });
 
-test('409: a cancel and a refund at once: the refund goes through, the cancel is told the truth', async () => {
+test('409: a cancel and a refund at once: the refund succeeds, and the cancel is refused', async () => {
   const payment = await createPaidPayment(till);
   const [canceled, refunded] = await Promise.all([
     call('POST', `/payments/${payment.id}/cancel`),
@@ -265,7 +265,7 @@ test('409: a cancel and a refund at once: the refund goes through, the cancel is
   assert.equal((await readJson<RefundedBody>(refunded, 200)).status, 'refunded');
 });
 
-test('422: a key that was used for another refund, or for one of another payment', async () => {
+test('422: an idempotency key that was used for another refund, or for one of another payment', async () => {
   const payment = await createPaidPayment(till);
   const other = await createPaidPayment(till);
   await refund(payment, { amount: 500, idempotencyKey: 'refund-3' });
@@ -275,12 +275,12 @@ test('422: a key that was used for another refund, or for one of another payment
     [payment, { amount: 500, reason: 'duplicate' }],
     [other, { amount: 500 }],
   ] as const) {
-    const answer = await call('POST', `/payments/${id}/refund`, { ...body, idempotencyKey: 'refund-3' });
-    await readProblem(answer, 422, 'idempotency_key_reused');
+    const response = await call('POST', `/payments/${id}/refund`, { ...body, idempotencyKey: 'refund-3' });
+    await readProblem(response, 422, 'idempotency_key_reused');
   }
 });
 
-test('409: while nobody knows what became of a refund, the payment does not claim to be refunded', async () => {
+test('409: while the outcome of a refund is unknown, the payment is not shown as refunded', async () => {
   const payment = await createPaidPayment(till);
   const refund = () => call('POST', `/payments/${payment.id}/refund`);
   await till.control('faults', { operation: 'refunds.create', kind: 'reset_before', times: 3 });

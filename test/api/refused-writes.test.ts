@@ -261,13 +261,13 @@ async function read(path: string): Promise<unknown> {
   return readJson(await call('GET', path), 200);
 }
 
-/** Forgets everything at the processor, as a key of another account does. */
+/** Forgets everything at the processor, as a processor key of another account does. */
 async function emptyProcessor(): Promise<void> {
   await control('reset');
   await control('delivery', { mode: 'paused' });
 }
 
-/** More than the tries of any request: a write that another request may have overtaken is tried again. */
+/** More than the attempts of any request: a write that another request may have overtaken is retried. */
 const refusalsMax = 5;
 
 beforeEach(() => till.clearFaults());
@@ -289,7 +289,7 @@ for (const { name, there, prepare, kind, isCharge } of writes)
         assert.deepEqual(await read(shown), before);
       });
 
-    test('502: the processor does not know the object; the answer says so and nothing changes', async () => {
+    test('502: the processor does not know the object; the response says so and nothing changes', async () => {
       const { request, shown } = await prepare();
       const before = await read(shown);
       await emptyProcessor();
@@ -309,8 +309,8 @@ describe('an unknown plan', () => {
     const plan = await createPlan(till);
     await emptyProcessor();
     const { id: customerId } = await createCustomer(till);
-    const answer = await call('POST', '/subscriptions', { customerId, planId: plan.id });
-    assertNames('plan', await readProblem(answer, 502, 'processor_object_missing'));
+    const response = await call('POST', '/subscriptions', { customerId, planId: plan.id });
+    assertNames('plan', await readProblem(response, 502, 'processor_object_missing'));
     assert.deepEqual(await read(`/plans/${plan.id}`), plan);
   });
 });
@@ -346,7 +346,7 @@ describe('a repeated creation', () => {
 });
 
 describe('the idempotency key of a request that met an unknown object', () => {
-  test('is kept for the same request, which goes through once the right account answers', async () => {
+  test('is kept for the same request, which succeeds once the right account responds', async () => {
     const { id: customerId, processorCustomerId } = await createCustomer(till);
     const body = { customerId, amount: 2_000, currency: 'eur', idempotencyKey: 'wrong-account' };
     await till.sql('update till.customers set processor_customer_id = $1 where id = $2', [
@@ -382,7 +382,7 @@ describe('an unpaid payment', () => {
   test('502: is not refunded if the processor does not know it', async () => {
     const payment = await createPayment(till);
     await emptyProcessor();
-    const answer = await call('POST', `/payments/${payment.id}/refund`);
-    assertNames('payment', await readProblem(answer, 502, 'processor_object_missing'));
+    const response = await call('POST', `/payments/${payment.id}/refund`);
+    assertNames('payment', await readProblem(response, 502, 'processor_object_missing'));
   });
 });

@@ -28,9 +28,9 @@ const looksMax = 10_000;
 afterEach(() => till.clearFaults());
 
 async function start(body?: object): Promise<ResyncBody> {
-  const answer = await till.call('POST', path, body);
-  assert.equal(answer.status, 202);
-  return (await answer.json()) as ResyncBody; // Its fields are what the tests look at.
+  const response = await till.call('POST', path, body);
+  assert.equal(response.status, 202);
+  return (await response.json()) as ResyncBody; // Its fields are what the tests look at.
 }
 
 async function ended({ id }: ResyncBody): Promise<ResyncBody> {
@@ -112,9 +112,9 @@ test('a resync whose end could not be recorded is stopped, and another one can s
 test('a resync stops with its process', async (t) => {
   const second = await startTill({ in: 'process', on: till });
   await till.setFault({ operation: 'customers.list', kind: 'hang', times: 1 });
-  const answer = await second.call('POST', path);
-  assert.equal(answer.status, 202);
-  const resync = (await answer.json()) as ResyncBody; // As above.
+  const response = await second.call('POST', path);
+  assert.equal(response.status, 202);
+  const resync = (await response.json()) as ResyncBody; // As above.
   await till.faultsTaken();
   const stopped = second.stop();
   t.after(() => stopped);

@@ -34,13 +34,13 @@ const remove = async (path: string) => {
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 };
 
-test('the sandbox tells its address and its state', async () => {
+test('the sandbox returns its address and its state', async () => {
   const { now, ...state } = await till.get<{ now: string }>('/sandbox');
   assert.deepEqual(state, { url: till.processorUrl, account: 'acct_sandbox', deliveryMode: 'paused' });
   assert.equal(new Date(now).toISOString(), now);
 });
 
-test('the clock moves, and what was due by then is done when the answer comes', async () => {
+test('the clock moves, and what was due by then is done before the response arrives', async () => {
   const before = await till.get<{ now: string; offsetSeconds: number }>('/sandbox/clock');
   const moved = await till.post<{ now: string; offsetSeconds: number }>('/sandbox/clock', {
     advanceSeconds: 86_400,
@@ -206,7 +206,7 @@ test('the sandbox that Till embeds has controls and pages at the address that Ti
   assert.match(page.text, /The payment is now succeeded/);
 });
 
-test('the controls need the scope operate, and are not in the document', async () => {
+test('the controls need the scope operate, and are not in the OpenAPI document', async () => {
   const { key } = await till.post<{ key: string }>('/api-keys', {
     name: 'shop',
     scopes: ['write', 'refund'],
@@ -222,8 +222,8 @@ test('the controls need the scope operate, and are not in the document', async (
 });
 
 /** The controls of a processor that the test plays. */
-async function useControls(t: TestContext, answer: RequestListener) {
-  const server = createServer(answer).listen(0, '127.0.0.1');
+async function useControls(t: TestContext, respond: RequestListener) {
+  const server = createServer(respond).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
     server.close();
@@ -250,7 +250,7 @@ test('a processor that is not the sandbox has no controls', async (t) => {
   assert.deepEqual(await get(), { status: 404, code: 'not_found' });
 });
 
-test('a sandbox that is down, silent or broken is told apart', async (t) => {
+test('a sandbox that is down, silent or broken has its own error each', async (t) => {
   const { server, get } = await useControls(t, () => {});
   assert.deepEqual(await get(), { status: 504, code: 'processor_timeout' });
   server.removeAllListeners('request');

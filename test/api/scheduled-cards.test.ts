@@ -33,10 +33,10 @@ async function schedule(
   price: string,
   ...cards: readonly [string | undefined, string | undefined]
 ): Promise<Stripe.SubscriptionSchedule> {
-  const made = await stripe.subscriptionSchedules.create({ from_subscription: subscription });
-  const [phase] = made.phases;
+  const created = await stripe.subscriptionSchedules.create({ from_subscription: subscription });
+  const [phase] = created.phases;
   const cardOf = (card: string | undefined) => (card === undefined ? {} : { default_payment_method: card });
-  return stripe.subscriptionSchedules.update(made.id, {
+  return stripe.subscriptionSchedules.update(created.id, {
     end_behavior: 'release',
     phases: [
       {
@@ -70,9 +70,9 @@ describe('a new default payment method', () => {
         })),
       );
       const updates = { operation: 'subscription_schedules.update' };
-      const made = await till.count('processor_request_duration_seconds', updates);
+      const created = await till.count('processor_request_duration_seconds', updates);
       await readJson(await setDefault(customer, newCard), 200);
-      assert.equal(await till.count('processor_request_duration_seconds', updates), made);
+      assert.equal(await till.count('processor_request_duration_seconds', updates), created);
       await till.control('clock', { advanceSeconds: daySeconds + 60 });
       const changed = await stripe.subscriptions.retrieve(id);
       assert.equal(changed.default_payment_method, newCard);

@@ -238,7 +238,7 @@ test('400: no text, an empty one, one that is too long, a NUL, two of them, and 
     await readProblem(await till.call('GET', `/search${query}`), 400, 'invalid_request');
 });
 
-test('401 without a key', async () => {
+test('401 without an API key', async () => {
   await readProblem(await createClient(till, 'unknown').call('GET', '/search?q=a'), 401, 'unauthorized');
 });
 

@@ -55,7 +55,7 @@ test('200: `invoice` bills and charges the change at once, `none` never', async 
   assert.deepEqual(data, []);
 });
 
-test('402: a declined change is voided, leaves everything as it was, and is repeated under its key', async () => {
+test('402: a declined change is voided and leaves everything as it was, and its idempotency key repeats the decline', async () => {
   for (const body of [
     { planId: dearer.id, proration: 'invoice' },
     { planId: yearly.id },
@@ -63,8 +63,8 @@ test('402: a declined change is voided, leaves everything as it was, and is repe
   ]) {
     const { plan, subscription, change, read } = await subscribed(till, { card: declining });
     const keyed = { ...body, idempotencyKey: `declined ${subscription.id}`.replace(' ', '-') };
-    const answer = await change(keyed);
-    const problem = await readProblem(answer, 402, 'payment_declined');
+    const response = await change(keyed);
+    const problem = await readProblem(response, 402, 'payment_declined');
     assert.equal(Object(problem).declineCode, 'generic_decline');
     assert.match(problem.detail, /declined/);
     const invoice = await newestInvoice(till, subscription);
@@ -78,14 +78,14 @@ test('402: a declined change is voided, leaves everything as it was, and is repe
     const repeated = await readProblem(again, 402, 'payment_declined');
     assert.deepEqual([repeated.detail, Object(repeated).declineCode], [problem.detail, 'generic_decline']);
     assert.equal((await newestInvoice(till, subscription)).id, invoice.id);
-    // Another key is another try.
+    // Another idempotency key is another attempt.
     await useCard(till, subscription, 'pm_card_mastercard');
     const { subscription: changed } = await readJson<CreatedSubscriptionBody>(await change(body), 200);
     assert.equal(changed.planId, body.planId);
   }
 });
 
-test('200: a repeated request gets no secret of another change, which waits since', async () => {
+test('200: a repeated request gets no secret of a later change that waits', async () => {
   const { subscription, change, changed } = await subscribed(till);
   await useCard(till, subscription, authenticating);
   const earlier = [{ quantity: 2 }, { metadata: { team: 'blue' } }, { cancelAtPeriodEnd: false }].map(
@@ -102,7 +102,7 @@ test('200: a repeated request gets no secret of another change, which waits sinc
   }
 });
 
-test('200: a change that needs authentication waits, and is made once the customer has confirmed it', async () => {
+test('200: a change that needs authentication waits, and is applied once the customer has confirmed it', async () => {
   const { plan, subscription, changed, change, read, path } = await subscribed(till, {
     card: authenticating,
   });
@@ -137,7 +137,7 @@ test('200: a change that needs authentication waits, and is made once the custom
   assert.deepEqual(await read(), after.subscription);
 });
 
-test('a new change replaces the one that waits, and one to the present plan and quantity drops it', async () => {
+test('a new change replaces the one that waits, and one to the current plan and quantity drops it', async () => {
   for (const [body, expected] of [
     [{ quantity: 3 }, { planId: 'old', quantity: 3 }],
     [
@@ -198,8 +198,8 @@ test('another interval, and from free to paid, start a period that is billed now
 test('in a trial a change costs nothing, and the trial goes on', async () => {
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   const path = `/subscriptions/${subscription.id}`;
-  const answer = await call('PATCH', path, { planId: yearly.id, proration: 'invoice' });
-  const { subscription: after } = await readJson<CreatedSubscriptionBody>(answer, 200);
+  const response = await call('PATCH', path, { planId: yearly.id, proration: 'invoice' });
+  const { subscription: after } = await readJson<CreatedSubscriptionBody>(response, 200);
   assert.deepEqual(
     [after.planId, after.status, after.trialEnd],
     [yearly.id, 'trialing', subscription.trialEnd],
@@ -280,8 +280,8 @@ test('409: one per group holds for changes too, and a change that waits counts',
   const { id: customerId } = await createCustomer(till);
   const held = await subscribed(till, { customerId, planId: one.id });
   const free = await subscribed(till, { customerId });
-  const taken = async (answer: Response, subscriptionId: string) => {
-    const problem = await readProblem(answer, 409, 'already_subscribed');
+  const taken = async (response: Response, subscriptionId: string) => {
+    const problem = await readProblem(response, 409, 'already_subscribed');
     assert.equal(Object(problem).subscriptionId, subscriptionId);
   };
   await taken(await free.change({ planId: other.id }), held.subscription.id);

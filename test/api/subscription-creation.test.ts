@@ -60,15 +60,15 @@ describe('quantity', () => {
 });
 
 describe('a payment method', () => {
-  test('201: is charged at once; the answer shows the active subscription, without waiting for a webhook', async () => {
+  test('201: is charged at once; the response shows the active subscription, without waiting for a webhook', async () => {
     const { customer, paymentMethodId } = await withCard();
-    const made = await createSubscription(till, { customerId: customer.id, paymentMethodId, quantity: 2 });
-    const { subscription } = made;
+    const created = await createSubscription(till, { customerId: customer.id, paymentMethodId, quantity: 2 });
+    const { subscription } = created;
     assert.deepEqual(
       [subscription.status, subscription.entitled, subscription.defaultPaymentMethodId],
       ['active', true, paymentMethodId],
     );
-    assert.deepEqual([made.clientSecret, made.setupClientSecret], [null, null]);
+    assert.deepEqual([created.clientSecret, created.setupClientSecret], [null, null]);
     await till.settle();
     const { latestInvoiceId, updatedAt, ...later } = await readSubscription(till, subscription);
     assert.deepEqual({ ...later, latestInvoiceId: null, updatedAt: subscription.updatedAt }, subscription);
@@ -113,7 +113,7 @@ describe('a payment method', () => {
     assert.equal((await readSubscription(till, subscription)).status, 'active');
   });
 
-  test('404: of another customer, of no customer, or unknown; nothing is made and the key stays free', async () => {
+  test('404: of another customer, of no customer, or unknown; nothing is created and the idempotency key stays free', async () => {
     const { customer, paymentMethodId } = await withCard();
     const theirs = (await withCard()).paymentMethodId;
     const body = { customerId: customer.id, planId: (await createPlan(till)).id, idempotencyKey: 'no-card' };
@@ -127,7 +127,7 @@ describe('a payment method', () => {
     assert.equal((await create({ ...body, paymentMethodId })).subscription.status, 'active');
   });
 
-  test('201: a repeated key charges once, and answers with the state and the secret of now', async () => {
+  test('201: a repeated idempotency key charges once, and returns the current state and secret', async () => {
     const { customer, paymentMethodId } = await withCard('pm_card_chargeCustomerFail');
     const { id: planId } = await createPlan(till);
     const body = { customerId: customer.id, planId, paymentMethodId, idempotencyKey: 'declined-once' };
@@ -240,7 +240,7 @@ describe('a promotion code', () => {
     assert.deepEqual(secrets, { clientSecret: null, setupClientSecret: null });
   });
 
-  test('422: unknown, malformed, expired, used up, inactive or not applicable; nothing is made and the key stays free', async () => {
+  test('422: unknown, malformed, expired, used up, inactive or not applicable; nothing is created and the idempotency key stays free', async () => {
     const customer = await createCustomer(till);
     const { id: planId } = await createPlan(till);
     const usedUp = await createPromotionCode(till, { code: 'ONCE', max_redemptions: 1 });
@@ -285,7 +285,7 @@ describe('a promotion code', () => {
     await readProblem(await call('POST', '/subscriptions', body), 422, 'promotion_code_invalid');
   });
 
-  test('201: a repeated key answers although the code is used up', async () => {
+  test('201: a repeated idempotency key returns its subscription even if the promotion code is used up', async () => {
     const { code } = await createPromotionCode(till, { max_redemptions: 1 });
     const [customer, { id: planId }] = [await createCustomer(till), await createPlan(till)];
     const body = { customerId: customer.id, planId, promotionCode: code, idempotencyKey: 'code-used-up' };
@@ -339,8 +339,8 @@ describe('a trial without a card', () => {
   test('201: of a customer with a default card needs no secret', async () => {
     const { customer, paymentMethodId } = await withCard();
     await call('PUT', `/customers/${customer.id}/default-payment-method`, { paymentMethodId });
-    const made = await createSubscription(till, { customerId: customer.id, trialPeriodDays: 7 });
-    assert.equal(made.setupClientSecret, null);
+    const created = await createSubscription(till, { customerId: customer.id, trialPeriodDays: 7 });
+    assert.equal(created.setupClientSecret, null);
   });
 
   for (const { way, status } of [
@@ -349,11 +349,11 @@ describe('a trial without a card', () => {
     { way: 'cancel', status: 'canceled' },
   ] as const)
     test(`that ends: ${way} leaves it ${status}`, async () => {
-      const made = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: way });
-      assert.equal(made.subscription.status, 'trialing');
+      const created = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: way });
+      assert.equal(created.subscription.status, 'trialing');
       await control('clock', { advanceSeconds: 86_400 + 3_700 });
       await till.settle();
-      const ended = await readSubscription(till, made.subscription);
+      const ended = await readSubscription(till, created.subscription);
       assert.equal(ended.status, status);
       assert.equal(ended.endedAt !== null, way === 'cancel');
       // Till's own clock has not moved: for it, the trial that is past due still lasts.
@@ -361,31 +361,31 @@ describe('a trial without a card', () => {
     });
 
   for (const way of ['invoice', 'pause', 'cancel'] as const)
-    test(`whose card is saved in time is charged at its end, also with ${way}`, async () => {
-      const made = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: way });
-      await saveCardWith(made.setupClientSecret);
+    test(`whose card is saved in time is charged at its end, even with ${way}`, async () => {
+      const created = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: way });
+      await saveCardWith(created.setupClientSecret);
       await control('clock', { advanceSeconds: 86_400 + 3_700 });
       await till.settle();
-      assert.equal((await readSubscription(till, made.subscription)).status, 'active');
+      assert.equal((await readSubscription(till, created.subscription)).status, 'active');
     });
 
   test('that was paused comes back: the secret still saves a card, and the resumption is charged', async () => {
-    const made = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: 'pause' });
-    const { id, processorSubscriptionId } = made.subscription;
+    const created = await createSubscription(till, { trialPeriodDays: 1, trialEndWithoutCard: 'pause' });
+    const { id, processorSubscriptionId } = created.subscription;
     await control('clock', { advanceSeconds: 86_400 + 3_700 });
     await till.settle();
     const { clientSecret } = await till.post<{ clientSecret: string }>(
       `/subscriptions/${id}/client-secret`,
       {},
     );
-    assert.equal(clientSecret, made.setupClientSecret);
+    assert.equal(clientSecret, created.setupClientSecret);
     await saveCardWith(clientSecret);
     await stripe.subscriptions.resume(processorSubscriptionId, {
       billing_cycle_anchor: { type: 'now' },
       payment_behavior: 'resume_on_payment_success',
     });
     await till.settle();
-    assert.equal((await readSubscription(till, made.subscription)).status, 'active');
+    assert.equal((await readSubscription(till, created.subscription)).status, 'active');
   });
 
   test('201: without a trial the way is kept for a trial that is added later', async () => {
@@ -398,7 +398,7 @@ describe('a trial without a card', () => {
 });
 
 describe('the same request', () => {
-  test('201: is one that spells out the defaults, also after an upgrade', async () => {
+  test('201: is one that spells out the defaults, even after an upgrade', async () => {
     const [customer, { id: planId }] = [await createCustomer(till), await createPlan(till)];
     const body = { customerId: customer.id, planId, idempotencyKey: 'defaults' };
     const first = await create(body);

@@ -39,16 +39,19 @@ async function secretOf({ id }: { readonly id: string }): Promise<string | null>
 }
 
 describe('a customer whose renewal was declined', () => {
-  test('pays with the present card once it works again; the response shows it before any webhook', async () => {
+  test('pays with the current card once it works again; the response shows it before any webhook', async () => {
     const { subscription, goodCard, invoiceId } = await createPastDue(till);
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'past_due');
     await stripe.subscriptions.update(subscription.processorSubscriptionId, {
       default_payment_method: goodCard,
     });
-    const answer = await paid(pay(till, subscription));
-    assert.deepEqual([answer.status, answer.entitled, answer.id], ['active', true, subscription.id]);
-    assert.deepEqual({ ...(await readSubscription(till, subscription)), olderUnpaidInvoiceIds: [] }, answer);
+    const response = await paid(pay(till, subscription));
+    assert.deepEqual([response.status, response.entitled, response.id], ['active', true, subscription.id]);
+    assert.deepEqual(
+      { ...(await readSubscription(till, subscription)), olderUnpaidInvoiceIds: [] },
+      response,
+    );
     assert.equal((await readInvoice(till, invoiceId)).status, 'paid');
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'active');
@@ -64,8 +67,8 @@ describe('a customer whose renewal was declined', () => {
       await call('PUT', `/customers/${customer.id}/default-payment-method`, { paymentMethodId: goodCard }),
       200,
     );
-    const answer = await paid(pay(till, subscription));
-    assert.deepEqual([answer.status, answer.defaultPaymentMethodId], ['active', goodCard]);
+    const response = await paid(pay(till, subscription));
+    assert.deepEqual([response.status, response.defaultPaymentMethodId], ['active', goodCard]);
   });
 
   test('pays with a card named in the request', async () => {
@@ -79,8 +82,8 @@ describe('a customer whose renewal was declined', () => {
       'payment_declined',
     );
     assert.equal(problem.detail, 'Your card was declined.');
-    const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+    assert.equal(response.status, 'active');
   });
 
   test('authenticates with the secret', async () => {
@@ -97,9 +100,9 @@ describe('a customer whose renewal was declined', () => {
 });
 
 describe('a declined payment', () => {
-  test('is repeated under its key, and tried again only under another', async () => {
+  test('is repeated with its idempotency key, and attempted again only with another', async () => {
     const { subscription, goodCard, invoiceId } = await createPastDue(till);
-    const { tries } = await chargesOf(till, invoiceId);
+    const { attempts } = await chargesOf(till, invoiceId);
     const first = await declineOf(await pay(till, subscription, {}, 'declined'), 'payment_declined');
     assert.deepEqual(first, {
       replayed: null,
@@ -117,7 +120,7 @@ describe('a declined payment', () => {
     });
     const again = await declineOf(await pay(till, subscription, {}, 'declined'), 'payment_declined');
     assert.deepEqual(again, { ...first, replayed: 'true' });
-    assert.equal((await chargesOf(till, invoiceId)).tries, tries + 1);
+    assert.equal((await chargesOf(till, invoiceId)).attempts, attempts + 1);
     await readProblem(
       await pay(till, subscription, { paymentMethodId: goodCard }, 'declined'),
       422,
@@ -127,7 +130,7 @@ describe('a declined payment', () => {
     const replay = await pay(till, subscription, {}, 'another');
     assert.equal(replay.headers.get('idempotent-replayed'), 'true');
     assert.equal((await readJson<SubscriptionBody>(replay, 200)).status, 'active');
-    assert.deepEqual(await chargesOf(till, invoiceId), { tries: tries + 2, successes: 1 });
+    assert.deepEqual(await chargesOf(till, invoiceId), { attempts: attempts + 2, successes: 1 });
   });
 });
 
@@ -136,8 +139,8 @@ describe('what is paid', () => {
     const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
     const { id: paymentMethodId } = await stripe.paymentMethods.attach('pm_card_visa', { customer });
     const { subscription } = await createSubscription(till, { customerId });
-    const answer = await paid(pay(till, subscription, { paymentMethodId }));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription, { paymentMethodId }));
+    assert.equal(response.status, 'active');
   });
 
   test('the newest invoice, and an older one only by its id', async () => {
@@ -192,8 +195,8 @@ describe('what is paid', () => {
     const secret = await secretOf(subscription);
     assert.match(String(secret), /_secret_/);
     assert.notEqual(secret, secretOfChange);
-    const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-    assert.equal(answer.planId, subscription.planId);
+    const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+    assert.equal(response.planId, subscription.planId);
     assert.equal((await stripe.invoices.retrieve(String(other.id))).status, 'paid');
     assert.equal((await stripe.invoices.retrieve(String(ofChange.id))).status, 'open');
     assert.equal(await secretOf(subscription), secretOfChange);
@@ -210,7 +213,7 @@ describe('what is paid', () => {
       await readProblem(await pay(till, subscription, {}, `none-${subscription.id}`), 409, 'nothing_to_pay');
     // No webhook has arrived: the row is brought up to date with what was read.
     assert.equal((await readSubscription(till, active)).status, 'active');
-    // The key is free again, because nothing was done.
+    // The idempotency key is free again, because nothing was done.
     const reused = await pay(till, active, { paymentMethodId: 'pm_x' }, `none-${active.id}`);
     await readProblem(reused, 404, 'not_found');
   });
@@ -242,8 +245,8 @@ describe('a subscription that is paused at the processor', () => {
 
   test('is resumed and paid, if no invoice is open', async () => {
     const { subscription, card } = await pausedTrial();
-    const answer = await paid(pay(till, subscription, { paymentMethodId: card }, 'resume'));
-    assert.deepEqual([answer.status, answer.entitled], ['active', true]);
+    const response = await paid(pay(till, subscription, { paymentMethodId: card }, 'resume'));
+    assert.deepEqual([response.status, response.entitled], ['active', true]);
     const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
     assert.deepEqual(
       data.map(({ amount_paid: amount }) => amount),
@@ -254,7 +257,7 @@ describe('a subscription that is paused at the processor', () => {
     assert.equal(replay.status, 200);
   });
 
-  test('is not touched for a payment method of somebody else, and is past due after a decline', async () => {
+  test('is not changed for a payment method of another customer, and is past due after a decline', async () => {
     const { subscription, card, badCard } = await pausedTrial();
     const other = await createActive(till);
     const before = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
@@ -268,13 +271,13 @@ describe('a subscription that is paused at the processor', () => {
       );
       assert.equal(one.replayed, replayed);
     }
-    const answer = await paid(pay(till, subscription, { paymentMethodId: card }));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription, { paymentMethodId: card }));
+    assert.equal(response.status, 'active');
     const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
     assert.equal(data.length, before.data.length + 1, 'it was resumed once');
   });
 
-  test('is not touched without a usable card, and is resumed once there is one', async () => {
+  test('is not changed without a usable card, and is resumed once there is one', async () => {
     const { subscription, card } = await pausedTrial();
     const { processorSubscriptionId: id } = subscription;
     const { customer } = await stripe.subscriptions.retrieve(id);
@@ -290,7 +293,7 @@ describe('a subscription that is paused at the processor', () => {
       assert.equal((await stripe.subscriptions.retrieve(id)).status, 'paused');
     };
     await refused();
-    // The request dies after it has chosen to resume. The same key goes on from there, and leaves nothing either.
+    // The request dies after it has chosen to resume. The same idempotency key continues from there, and leaves nothing either.
     await till.setFault({ operation: 'customers.retrieve', kind: 'error', status: 503, times: triesPerCall });
     await readProblem(await pay(till, subscription, {}, 'no-card'), 503, 'processor_unavailable');
     assert.deepEqual(
@@ -307,8 +310,8 @@ describe('a subscription that is paused at the processor', () => {
     await refused();
     await stripe.subscriptions.update(id, { default_payment_method: '' });
     await stripe.customers.update(String(customer), { invoice_settings: { default_payment_method: card } });
-    const answer = await paid(pay(till, subscription, {}, 'no-card'));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription, {}, 'no-card'));
+    assert.equal(response.status, 'active');
   });
 
   test('needs no card if its resumption bills nothing', async () => {
@@ -316,8 +319,8 @@ describe('a subscription that is paused at the processor', () => {
     const { processorSubscriptionId: id } = subscription;
     const { id: coupon } = await stripe.coupons.create({ percent_off: 100, duration: 'forever' });
     await stripe.subscriptions.update(id, { discounts: [{ coupon }] });
-    const answer = await paid(pay(till, subscription));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription));
+    assert.equal(response.status, 'active');
     const { data } = await stripe.invoices.list({ subscription: id });
     assert.deepEqual(
       data.map(({ status, amount_due: due }) => [status, due]),
@@ -334,8 +337,8 @@ describe('a subscription that is paused at the processor', () => {
       const { subscription, goodCard, invoiceId } = await createPastDue(till);
       await till.settle();
       assert.equal((await readSubscription(till, subscription)).status, 'unpaid');
-      const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-      assert.equal(answer.status, 'active');
+      const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+      assert.equal(response.status, 'active');
       assert.equal((await stripe.invoices.retrieve(invoiceId)).status, 'paid');
       const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
       assert.equal(data.length, 2);
@@ -346,21 +349,21 @@ describe('a subscription that is paused at the processor', () => {
     await control('dunning', { firstFailure: 'pause' });
     const { subscription, goodCard } = await createPastDue(till);
     await control('clock', { advanceSeconds: 60 * daySeconds });
-    const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-    assert.equal(answer.status, 'active');
+    const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+    assert.equal(response.status, 'active');
     const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
     assert.deepEqual(
       data.map(({ status }) => status),
       ['paid', 'paid', 'paid'],
     );
     assert.ok(
-      Date.parse(String(answer.currentPeriodEnd)) > Date.parse(String(subscription.currentPeriodEnd)),
+      Date.parse(String(response.currentPeriodEnd)) > Date.parse(String(subscription.currentPeriodEnd)),
     );
   });
 });
 
 describe('the request', () => {
-  test('400: other fields, and a payment method that no processor has', async () => {
+  test('400: other fields, and a malformed payment method', async () => {
     const { subscription } = await createActive(till);
     const path = `/subscriptions/${subscription.id}/pay`;
     await assertMistake(await call('POST', path, { amount: 5 }), 'body.amount');
@@ -374,21 +377,21 @@ describe('the request', () => {
     for (const id of [unknownId, 'x']) await readProblem(await pay(till, { id }), 404, 'not_found');
   });
 
-  test('fifty at once under different keys charge once', async () => {
+  test('fifty at once with different idempotency keys charge once', async () => {
     const { subscription, goodCard, invoiceId } = await createPastDue(till);
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
         pay(till, subscription, { paymentMethodId: goodCard }, `storm-${index}`),
       ),
     );
     const bodies = await Promise.all(
-      answers.map((answer): Promise<Record<string, unknown>> => answer.json().then(Object)),
+      responses.map((response): Promise<Record<string, unknown>> => response.json().then(Object)),
     );
     for (const [index, body] of bodies.entries()) {
-      const isPaid = answers[index]?.status === 200;
+      const isPaid = responses[index]?.status === 200;
       assert.equal(isPaid ? body['status'] : body['code'], isPaid ? 'active' : 'nothing_to_pay');
     }
-    assert.ok(answers.some(({ status }) => status === 200));
+    assert.ok(responses.some(({ status }) => status === 200));
     assert.equal((await chargesOf(till, invoiceId)).successes, 1);
   });
 });

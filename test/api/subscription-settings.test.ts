@@ -61,7 +61,7 @@ describe('cancelAtPeriodEnd', () => {
     assert.equal((await readSubscription(till, subscription)).planId, subscription.planId);
   });
 
-  test('200: true after a planned change was made, while the schedule still runs', async () => {
+  test('200: true after a planned change was applied, while the schedule still runs', async () => {
     const subscription = await subscribe(till);
     const other = await daily();
     await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
@@ -110,7 +110,7 @@ describe('cancelAtPeriodEnd', () => {
     assert.equal((await changed(till, subscription, body, key)).cancelAtPeriodEnd, true);
   });
 
-  describe('of a cancellation that was made elsewhere, by its date alone', () => {
+  describe('of a cancellation that was set elsewhere, only by its date', () => {
     const endOf = async (subscription: SubscriptionBody) =>
       Number((await thereOf(subscription)).items.data[0]?.current_period_end);
     const isoOf = (seconds: number) => new Date(seconds * 1_000).toISOString();

@@ -30,8 +30,8 @@ test('201: a subscription begins unpaid, with the secret of its first invoice an
   const customer = await createCustomer(till);
   const plan = await createPlan(till);
   const values = { customerId: customer.id, planId: plan.id };
-  const answer = await call('POST', '/subscriptions', values);
-  const { subscription, clientSecret, ...rest } = await readJson<CreatedSubscriptionBody>(answer, 201);
+  const response = await call('POST', '/subscriptions', values);
+  const { subscription, clientSecret, ...rest } = await readJson<CreatedSubscriptionBody>(response, 201);
   assert.deepEqual(rest, { setupClientSecret: null });
   const there = await stripe.subscriptions.retrieve(subscription.processorSubscriptionId, {
     expand: ['latest_invoice.confirmation_secret'],
@@ -67,7 +67,7 @@ test('201: a trial defers the first charge: the customer is entitled at once, an
   }
 });
 
-test('201: a trial of no days is none', async () => {
+test('201: a trial of 0 days is no trial', async () => {
   const { subscription, clientSecret } = await createSubscription(till, { trialPeriodDays: 0 });
   assert.deepEqual([subscription.status, subscription.trialEnd], ['incomplete', null]);
   assert.equal(typeof clientSecret, 'string');
@@ -79,7 +79,7 @@ test('201: a free plan has nothing to confirm, and is active at once', async () 
   assert.deepEqual([subscription.status, clientSecret], ['active', null]);
 });
 
-test('201: a repeated key answers with the same subscription and a secret read afresh; none is made twice', async () => {
+test('201: a repeated idempotency key returns the same subscription and a newly read secret; none is created twice', async () => {
   const customer = await createCustomer(till);
   const { id: planId } = await createPlan(till);
   const body = { customerId: customer.id, planId, idempotencyKey: 'subscription-1' };
@@ -91,7 +91,7 @@ test('201: a repeated key answers with the same subscription and a secret read a
   assert.equal(data.length, 1);
 });
 
-test('201: a repeated key after the first invoice was paid tells so, and has no secret left to confirm', async () => {
+test('201: a repeated idempotency key after the first invoice was paid returns the active subscription, without a secret', async () => {
   const { id: customerId } = await createCustomer(till);
   const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-2' };
@@ -103,7 +103,7 @@ test('201: a repeated key after the first invoice was paid tells so, and has no 
   assert.equal((await readSubscription(first.subscription)).status, 'active');
 });
 
-test('201: a repeated key answers although the plan has been archived since', async () => {
+test('201: a repeated idempotency key returns its subscription even if the plan has been archived since', async () => {
   const { id: customerId } = await createCustomer(till);
   const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-3' };
@@ -146,19 +146,19 @@ test('200: a subscription is canceled at once, whatever its state, and again cha
 test('200: a subscription that was canceled at the processor is corrected first', async () => {
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
   await stripe.subscriptions.cancel(subscription.processorSubscriptionId);
-  assert.equal((await readSubscription(subscription)).status, 'trialing', 'the news has not arrived');
-  const answer = await call('DELETE', `/subscriptions/${subscription.id}`);
-  assert.equal((await readJson<SubscriptionBody>(answer, 200)).status, 'canceled');
+  assert.equal((await readSubscription(subscription)).status, 'trialing', 'the webhook has not arrived');
+  const response = await call('DELETE', `/subscriptions/${subscription.id}`);
+  assert.equal((await readJson<SubscriptionBody>(response, 200)).status, 'canceled');
 });
 
-test('200: twenty cancels at once all answer with the canceled subscription', async () => {
+test('200: twenty cancels at once all return the canceled subscription', async () => {
   const { subscription } = await createSubscription(till, { trialPeriodDays: 7 });
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 20 }, async () =>
       readJson<SubscriptionBody>(await call('DELETE', `/subscriptions/${subscription.id}`), 200),
     ),
   );
-  assert.ok(answers.every(({ status }) => status === 'canceled'));
+  assert.ok(responses.every(({ status }) => status === 'canceled'));
 });
 
 test('400: every wrong value of a creation is named, unknown fields included', async () => {
@@ -190,7 +190,7 @@ test('400: each field of a creation has its type and its limits, and nothing rea
   assert.deepEqual(data, []);
 });
 
-test('404: an id that nobody has, or that is no UUID', async () => {
+test('404: an unknown id, and one that is not a UUID', async () => {
   for (const id of [unknownId, 'sub_123', '0']) {
     await readProblem(await call('GET', `/subscriptions/${id}`), 404, 'not_found');
     await readProblem(await call('DELETE', `/subscriptions/${id}`), 404, 'not_found');
@@ -206,7 +206,7 @@ test('404: a customer or a plan that does not exist is named', async () => {
   assert.match((await readProblem(noPlan, 404, 'not_found')).detail, /plan/);
 });
 
-test('409: an archived plan takes no new subscription, and the key stays free for another plan', async () => {
+test('409: an archived plan takes no new subscription, and the idempotency key stays free for another plan', async () => {
   const { id: customerId } = await createCustomer(till);
   const archived = await createPlan(till);
   const active = await createPlan(till);
@@ -216,18 +216,18 @@ test('409: an archived plan takes no new subscription, and the key stays free fo
   await readJson(await call('POST', '/subscriptions', { ...body, planId: active.id }), 201);
 });
 
-test('422: a key that was used for another subscription', async () => {
+test('422: an idempotency key that was used for another subscription', async () => {
   const { id: customerId } = await createCustomer(till);
   const { id: planId } = await createPlan(till);
   const body = { customerId, planId, idempotencyKey: 'subscription-5' };
   await readJson(await call('POST', '/subscriptions', body), 201);
   for (const change of [{ trialPeriodDays: 7 }, { planId: unknownId }, { customerId: unknownId }]) {
-    const answer = await call('POST', '/subscriptions', { ...body, ...change });
-    await readProblem(answer, 422, 'idempotency_key_reused');
+    const response = await call('POST', '/subscriptions', { ...body, ...change });
+    await readProblem(response, 422, 'idempotency_key_reused');
   }
 });
 
-test('404 and 409: what the processor knows better is corrected first, and the answer tells the truth', async () => {
+test('404 and 409: a row that differs from the processor is corrected first, and the response shows the correction', async () => {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   const request = { customerId: customer.id, planId: plan.id, idempotencyKey: 'behind' };
   await till.stripe.prices.update(plan.processorPriceId, { active: false });

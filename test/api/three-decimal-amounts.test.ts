@@ -20,8 +20,8 @@ const message = 'must end in 0 in a currency with three decimals';
 const mistake = { path: 'body.amount', message };
 const currencies = ['bhd', 'JOD', 'kwd', 'omr', 'tnd'];
 
-async function assertMistakes(answer: Response, ...expected: readonly object[]): Promise<void> {
-  const { errors } = await readProblem(answer, 400, 'invalid_request');
+async function assertMistakes(response: Response, ...expected: readonly object[]): Promise<void> {
+  const { errors } = await readProblem(response, 400, 'invalid_request');
   assert.deepEqual(errors, expected);
 }
 
@@ -41,19 +41,19 @@ test('400: a payment or a plan whose amount does not end in 0, and 201 for one t
 });
 
 test('400: it is named with every other mistake of the request', async () => {
-  const answer = await call('POST', '/payments', {
+  const response = await call('POST', '/payments', {
     customerId: 'x',
     amount: 1_001,
     currency: 'kwd',
     more: 1,
   });
-  const { errors } = await readProblem(answer, 400, 'invalid_request');
+  const { errors } = await readProblem(response, 400, 'invalid_request');
   assert.deepEqual(errors?.map(({ path }) => path).toSorted(), [
     'body.amount',
     'body.customerId',
     'body.more',
   ]);
-  // An amount or a currency that is no such thing is the only mistake of its field.
+  // A malformed amount or currency is the only mistake of its field.
   for (const wrong of [
     { amount: 1_001.5, currency: 'kwd' },
     { amount: 1_001, currency: 'kw' },

@@ -19,8 +19,8 @@ const idsOf = (invoiceIds: readonly string[]) =>
   Promise.all(invoiceIds.map(async (id) => (await readInvoice(till, id)).id));
 
 async function secretOf({ id }: { readonly id: string }): Promise<string | null> {
-  const answer = await call('POST', `/subscriptions/${id}/client-secret`);
-  return (await readJson<{ clientSecret: string | null }>(answer, 200)).clientSecret;
+  const response = await call('POST', `/subscriptions/${id}/client-secret`);
+  return (await readJson<{ clientSecret: string | null }>(response, 200)).clientSecret;
 }
 
 for (const missed of [1, 2, 3])
@@ -30,23 +30,23 @@ for (const missed of [1, 2, 3])
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'unpaid');
     const before = await statusesOf(older);
-    const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }, `missed-${missed}`));
-    assert.deepEqual([answer.status, answer.entitled], ['active', true]);
+    const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }, `missed-${missed}`));
+    assert.deepEqual([response.status, response.entitled], ['active', true]);
     assert.equal((await stripe.invoices.retrieve(newest)).status, 'paid');
     assert.deepEqual(await statusesOf(older), before);
-    assert.deepEqual(answer.olderUnpaidInvoiceIds, await idsOf(older));
+    assert.deepEqual(response.olderUnpaidInvoiceIds, await idsOf(older));
     assert.equal(await secretOf(subscription), null);
     const replay = await pay(till, subscription, { paymentMethodId: goodCard }, `missed-${missed}`);
     assert.equal(replay.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(await readJson(replay, 200), answer);
+    assert.deepEqual(await readJson(replay, 200), response);
     await till.settle();
     assert.equal((await readSubscription(till, subscription)).status, 'active');
     const { detail } = await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
     assert.equal(detail.includes('invoiceId'), missed > 1);
     // Each older one can be paid by its id, and the status stays what it is.
-    for (const [index, invoiceId] of answer.olderUnpaidInvoiceIds.entries()) {
+    for (const [index, invoiceId] of response.olderUnpaidInvoiceIds.entries()) {
       const rest = await paid(pay(till, subscription, { invoiceId, paymentMethodId: goodCard }));
-      assert.deepEqual(rest.olderUnpaidInvoiceIds, answer.olderUnpaidInvoiceIds.slice(index + 1));
+      assert.deepEqual(rest.olderUnpaidInvoiceIds, response.olderUnpaidInvoiceIds.slice(index + 1));
       assert.equal(rest.status, 'active');
       await readProblem(await pay(till, subscription, { invoiceId }), 409, 'nothing_to_pay');
     }
@@ -79,11 +79,11 @@ test('402: a declined draft is open, is not charged by the processor later, and 
     default_payment_method: goodCard,
   });
   await control('clock', { advanceSeconds: 5 * 86_400 });
-  assert.deepEqual(await chargesOf(till, newest), { tries: 1, successes: 0 });
+  assert.deepEqual(await chargesOf(till, newest), { attempts: 1, successes: 0 });
   const replay = await pay(till, subscription, { paymentMethodId: badCard }, 'declined-draft');
   await readProblem(replay, 402, 'payment_declined');
   assert.equal((await paid(pay(till, subscription))).status, 'active');
-  assert.deepEqual(await chargesOf(till, newest), { tries: 2, successes: 1 });
+  assert.deepEqual(await chargesOf(till, newest), { attempts: 2, successes: 1 });
 });
 
 test('402: a payment that must be authenticated is completed with the secret', async () => {
@@ -120,12 +120,12 @@ test('200: a past due subscription in a new period pays that one, although its i
   await control('clock', { advanceSeconds: Number(items.data[0]?.current_period_end) - Number(now) + 60 });
   const { latest_invoice: draft, status } = await stripe.subscriptions.retrieve(id);
   assert.deepEqual([status, await statusesOf([String(draft)])], ['past_due', ['draft']]);
-  const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-  assert.equal(answer.status, 'active');
-  assert.deepEqual(answer.olderUnpaidInvoiceIds, await idsOf([first]));
+  const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+  assert.equal(response.status, 'active');
+  assert.deepEqual(response.olderUnpaidInvoiceIds, await idsOf([first]));
   // The hour of the draft is over: it was paid once.
   await control('clock', { advanceSeconds: 7_200 });
-  assert.deepEqual(await chargesOf(till, String(draft)), { tries: 1, successes: 1 });
+  assert.deepEqual(await chargesOf(till, String(draft)), { attempts: 1, successes: 1 });
 });
 
 test('the draft of an active subscription is left to the processor, unless the caller names it', async () => {
@@ -141,8 +141,8 @@ test('the draft of an active subscription is left to the processor, unless the c
   assert.equal(await secretOf(subscription), null);
   assert.deepEqual(await statusesOf([String(draft)]), ['draft']);
   const [invoiceId = ''] = await idsOf([String(draft)]);
-  const answer = await paid(pay(till, subscription, { invoiceId, paymentMethodId: goodCard }));
-  assert.deepEqual([answer.status, answer.olderUnpaidInvoiceIds], ['active', []]);
+  const response = await paid(pay(till, subscription, { invoiceId, paymentMethodId: goodCard }));
+  assert.deepEqual([response.status, response.olderUnpaidInvoiceIds], ['active', []]);
   assert.deepEqual(await statusesOf([String(draft)]), ['paid']);
 });
 
@@ -152,8 +152,8 @@ test('200: a draft of nothing is paid by being finalized', async () => {
   const { processorSubscriptionId: id } = subscription;
   await stripe.subscriptions.update(id, { discounts: [{ coupon }] });
   await control('clock', { advanceSeconds: 32 * 86_400 });
-  const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-  assert.deepEqual([answer.status, answer.olderUnpaidInvoiceIds.length], ['active', 1]);
+  const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+  assert.deepEqual([response.status, response.olderUnpaidInvoiceIds.length], ['active', 1]);
   const { data } = await stripe.invoices.list({ subscription: id, limit: 1 });
   assert.deepEqual([data[0]?.status, data[0]?.amount_paid], ['paid', 0]);
 });
@@ -161,8 +161,8 @@ test('200: a draft of nothing is paid by being finalized', async () => {
 test('200: of one that has ended, the open invoice is paid, and nothing is finalized', async () => {
   const { subscription, goodCard, invoiceIds } = await createUnpaid(till, 2);
   await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
-  const answer = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
-  assert.deepEqual([answer.status, answer.entitled], ['canceled', false]);
+  const response = await paid(pay(till, subscription, { paymentMethodId: goodCard }));
+  assert.deepEqual([response.status, response.entitled], ['canceled', false]);
   assert.deepEqual(await statusesOf(invoiceIds), ['draft', 'paid']);
   await readProblem(await pay(till, subscription), 409, 'nothing_to_pay');
 });
@@ -182,7 +182,7 @@ test('400 and 404: an invoice that is malformed, unknown, of another subscriptio
       'body.invoiceId',
     );
   assert.deepEqual(await statusesOf([...invoiceIds, ...other.invoiceIds]), ['open', 'open']);
-  // The key is free, and ids are the same in any case.
+  // The idempotency key is free, and ids are the same in any case.
   const [invoiceId = ''] = await idsOf(invoiceIds);
   const body = { paymentMethodId: goodCard };
   await paid(pay(till, subscription, { ...body, invoiceId: invoiceId.toUpperCase() }, 'other-invoice'));
@@ -190,7 +190,7 @@ test('400 and 404: an invoice that is malformed, unknown, of another subscriptio
   assert.equal(replay.headers.get('idempotent-replayed'), 'true');
 });
 
-test('404: a card of somebody else leaves the draft a draft', async () => {
+test('404: a card of another customer leaves the draft a draft', async () => {
   const { subscription, invoiceIds } = await createUnpaid(till, 2);
   const { goodCard } = await createActive(till);
   await readProblem(await pay(till, subscription, { paymentMethodId: goodCard }), 404, 'not_found');
@@ -200,19 +200,19 @@ test('404: a card of somebody else leaves the draft a draft', async () => {
 test('payments and secrets at once charge the draft once, and no other invoice', async () => {
   const { subscription, goodCard, invoiceIds } = await createUnpaid(till, 3);
   const [newest, ...older] = invoiceIds;
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...Array.from({ length: 20 }, (_, index) =>
       pay(till, subscription, { paymentMethodId: goodCard }, `unpaid-storm-${index}`),
     ),
     ...Array.from({ length: 5 }, () => call('POST', `/subscriptions/${subscription.id}/client-secret`)),
   ]);
-  const statuses = answers.map(({ status }) => status);
+  const statuses = responses.map(({ status }) => status);
   assert.ok(
     statuses.slice(0, 20).every((status) => status === 200 || status === 409),
     String(statuses),
   );
   assert.ok(statuses.slice(0, 20).includes(200));
   assert.deepEqual(statuses.slice(20), [200, 200, 200, 200, 200]);
-  assert.deepEqual(await chargesOf(till, newest), { tries: 1, successes: 1 });
+  assert.deepEqual(await chargesOf(till, newest), { attempts: 1, successes: 1 });
   assert.deepEqual(await statusesOf(older), ['draft', 'open']);
 });

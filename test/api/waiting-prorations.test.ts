@@ -84,7 +84,7 @@ test('402: prorations that wait survive every declined change, and the next rene
     await readProblem(await change(body), 402, 'payment_declined');
     assert.equal((await newestInvoice(till, subscription)).status, 'void');
     assert.deepEqual(billed(await waitingItems(till, subscription)), billed(waiting));
-    // Another try, or the same one repeated.
+    // Another attempt, or the same one repeated.
     await readProblem(await change(body), 402, 'payment_declined');
     assert.deepEqual(billed(await waitingItems(till, subscription)), billed(waiting));
   }

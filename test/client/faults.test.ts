@@ -18,7 +18,7 @@ const port = (url: string) => Number(new URL(url).port);
 /** A client whose responses pass a line, and what decides about each piece of a response: false loses it. */
 async function connect(passes: (line: TcpLine) => Promise<unknown> | undefined) {
   const retries: Retry[] = [];
-  const line: TcpLine = await TcpLine.open(port(server.url), { beforeAnswer: () => passes(line) });
+  const line: TcpLine = await TcpLine.open(port(server.url), { beforeResponse: () => passes(line) });
   backend.atEnd(() => line.close());
   const till = new Till({
     url: line.url,
@@ -32,7 +32,7 @@ async function connect(passes: (line: TcpLine) => Promise<unknown> | undefined) 
 /** Breaks the connection, as when a server or a proxy dies after it has carried out the request. */
 function lose(line: TcpLine): undefined {
   line.cut();
-  line.mend();
+  line.repair();
 }
 
 async function intentsOf(
@@ -91,17 +91,17 @@ test('a 503 of Till is retried after its Retry-After, and the payment is created
 
 test('a reader that follows the events gets each once and in order, through lost responses, a killed Till and its successor', async () => {
   const killed = await startTill({ in: 'child', on: backend });
-  let answers = 0;
+  let responses = 0;
   const { till, line, retries } = await connect((own) => {
-    answers += 1;
-    return answers % 3 === 0 ? lose(own) : undefined;
+    responses += 1;
+    return responses % 3 === 0 ? lose(own) : undefined;
   });
   line.leadTo(port(killed.url));
   const start = await till.events.latestCursor();
   const customerId = randomUUID();
   const appended: string[] = [];
   const append = async (count: number) => {
-    for (let made = 0; made < count; made += 1) {
+    for (let created = 0; created < count; created += 1) {
       const objectId = randomUUID();
       appended.push(objectId);
       await appendEvents(backend.sql, newEvent({ objectId, customerId }), newEvent());
@@ -123,7 +123,7 @@ test('a reader that follows the events gets each once and in order, through lost
       } else if (got.length === 9) {
         line.cut();
         await append(120);
-        line.mend();
+        line.repair();
       } else break;
     }
   }

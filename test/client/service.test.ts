@@ -41,7 +41,7 @@ async function refusal(call: Promise<unknown>): Promise<unknown> {
   );
 }
 
-test('a payment: created once under its key, changed, paid, refunded, found and listed', async () => {
+test('a payment: created once with its idempotency key, changed, paid, refunded, found and listed', async () => {
   const customer = await newCustomer();
   const order = { customerId: customer.id, amount: 2_000, currency: 'eur' };
   const options = { idempotencyKey: randomUUID() };
@@ -85,7 +85,7 @@ test('a subscription: created, previewed, changed, canceled, and what it entitle
   const granted = async (feature: string) => till.isEntitled({ externalId }, feature);
   assert.deepEqual(await Promise.all(['reports', 'seats', 'support'].map(granted)), [true, true, true]);
   assert.deepEqual(await Promise.all(['exports', 'none', 'toString'].map(granted)), [false, false, false]);
-  assert.equal(statuses.at(-1), 'GET 304', 'nothing has changed since the last answer');
+  assert.equal(statuses.at(-1), 'GET 304', 'nothing has changed since the last response');
   const change = { planId: larger.id };
   assert.equal((await till.subscriptions.preview(subscription.id, change)).currency, 'eur');
   assert.equal((await till.subscriptions.update(subscription.id, change)).subscription.planId, larger.id);
@@ -173,7 +173,7 @@ test('errors have the fields of their code', async () => {
   assert.equal(declined.declineCode, 'generic_decline');
 });
 
-test('operators: keys, resyncs, replays, the overview and health', async () => {
+test('operators: API keys, resyncs, replays, the overview and health', async () => {
   const { id } = await till.apiKeys.create({ name: 'shop', scopes: ['read'] });
   assert.ok((await Array.fromAsync(till.apiKeys.list({ limit: 1 }))).some((key) => key.id === id));
   await till.apiKeys.revoke(id);
@@ -189,7 +189,7 @@ test('operators: keys, resyncs, replays, the overview and health', async () => {
   assert.match(await till.metrics(), /^payments_succeeded_total /m);
 });
 
-test('an event that Till sends to an endpoint verifies, also with the secret before a rotation', async (t) => {
+test('an event that Till sends to an endpoint verifies, even with the secret before a rotation', async (t) => {
   const sink = await startEventSink(t);
   const { id, secret } = await till.eventEndpoints.create({ url: sink.url, types: ['customer.created'] });
   assert.ok(secret !== null);

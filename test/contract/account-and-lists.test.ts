@@ -8,7 +8,7 @@ test('prices are found by their lookup keys, which only one price has at a time'
   const { stripe } = contract;
   const { product, id: plain } = await contractPrice(contract);
   const key = `contract_${plain}`;
-  const made = (extra: Partial<Stripe.PriceCreateParams> = {}) =>
+  const create = (extra: Partial<Stripe.PriceCreateParams> = {}) =>
     stripe.prices.create({
       currency: 'usd',
       unit_amount: 900,
@@ -16,7 +16,7 @@ test('prices are found by their lookup keys, which only one price has at a time'
       lookup_key: key,
       ...extra,
     });
-  const first = await made();
+  const first = await create();
   contract.cleanups.push(() => stripe.prices.update(first.id, { active: false }));
   const found = await stripe.prices.list({
     lookup_keys: [key, 'contract_unknown'],
@@ -26,8 +26,8 @@ test('prices are found by their lookup keys, which only one price has at a time'
     found.data.map(({ id, lookup_key, product: shown }) => [id, lookup_key, typeof shown]),
     [[first.id, key, 'object']],
   );
-  await assert.rejects(made(), { statusCode: 400 });
-  const second = await made({ transfer_lookup_key: true });
+  await assert.rejects(create(), { statusCode: 400 });
+  const second = await create({ transfer_lookup_key: true });
   contract.cleanups.push(() => stripe.prices.update(second.id, { active: false }));
   assert.equal((await stripe.prices.retrieve(first.id)).lookup_key, null);
   const { data } = await stripe.prices.list({ lookup_keys: [key] });
@@ -37,7 +37,7 @@ test('prices are found by their lookup keys, which only one price has at a time'
   );
 });
 
-test('a key shows its own account', async (t) => {
+test('a secret key shows its own account', async (t) => {
   const { stripe } = await useContract(t);
   const account = await stripe.accounts.retrieveCurrent();
   assert.equal(account.object, 'account');

@@ -45,7 +45,7 @@ test('an id that names nothing is a 404 in a path and a 400 in a parameter', asy
   );
 });
 
-test('a price is made with its product in one call, and both can be archived', async (t) => {
+test('a price is created with its product in one call, and both can be archived', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const price = await contractPrice(contract);
@@ -101,7 +101,7 @@ test('a webhook endpoint shows its secret once', async (t) => {
   assert.equal((await stripe.webhookEndpoints.del(endpoint.id)).deleted, true);
 });
 
-test('the account of a key can be read', async (t) => {
+test('the account of a secret key can be read', async (t) => {
   const { stripe } = await useContract(t);
   const account = await stripe.accounts.retrieveCurrent();
   assert.deepEqual([account.object, (await stripe.accounts.retrieveCurrent()).id], ['account', account.id]);

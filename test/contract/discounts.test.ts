@@ -79,9 +79,16 @@ test('a promotion code is found by its code in any case, while it is active', as
   const { stripe } = contract;
   const customer = await contractCustomer(contract);
   const coupon = await contractCoupon(contract);
-  const made = await contractCode(contract, coupon.id, { customer: customer.id });
+  const created = await contractCode(contract, coupon.id, { customer: customer.id });
   assert.deepEqual(
-    [made.object, made.active, made.promotion, made.customer, made.times_redeemed, made.restrictions],
+    [
+      created.object,
+      created.active,
+      created.promotion,
+      created.customer,
+      created.times_redeemed,
+      created.restrictions,
+    ],
     [
       'promotion_code',
       true,
@@ -93,15 +100,15 @@ test('a promotion code is found by its code in any case, while it is active', as
   );
   const find = async (params: Stripe.PromotionCodeListParams) =>
     (await stripe.promotionCodes.list(params)).data.map(({ id }) => id);
-  assert.deepEqual(await find({ code: made.code.toLowerCase(), active: true }), [made.id]);
-  assert.deepEqual(await find({ code: made.code, customer: customer.id }), [made.id]);
-  await assert.rejects(contractCode(contract, coupon.id, { code: made.code, customer: customer.id }), {
+  assert.deepEqual(await find({ code: created.code.toLowerCase(), active: true }), [created.id]);
+  assert.deepEqual(await find({ code: created.code, customer: customer.id }), [created.id]);
+  await assert.rejects(contractCode(contract, coupon.id, { code: created.code, customer: customer.id }), {
     statusCode: 400,
   });
-  const off = await stripe.promotionCodes.update(made.id, { active: false });
+  const off = await stripe.promotionCodes.update(created.id, { active: false });
   assert.equal(off.active, false);
-  assert.deepEqual(await find({ code: made.code, active: true }), []);
-  assert.deepEqual(await find({ code: made.code, active: false }), [made.id]);
+  assert.deepEqual(await find({ code: created.code, active: true }), []);
+  assert.deepEqual(await find({ code: created.code, active: false }), [created.id]);
 });
 
 test('a subscription with a promotion code has a discount, and so has its invoice', async (t) => {

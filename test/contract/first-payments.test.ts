@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type Stripe from 'stripe';
 import { type Contract, contractCustomer, contractPrice, useContract } from './support.ts';
 
-/** A subscription made with a saved card that is not the customer's default. */
+/** A subscription created with a saved card that is not the customer's default. */
 async function subscribedWith(
   contract: Contract,
   card: string,

@@ -92,7 +92,7 @@ test('a changed or deleted item changes its draft, and nothing else can change a
   await assert.rejects(stripe.invoiceItems.update(item.id, { amount: 1 }), { statusCode: 400 });
 });
 
-test('an item can be made of a one-time price and a quantity, but not of a recurring price', async (t) => {
+test('an item can be created from a one-time price and a quantity, but not from a recurring price', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const customer = await contractCustomer(contract);
@@ -198,7 +198,7 @@ test('a pending item is billed with the first invoice of a subscription', async 
   assert.deepEqual([invoice.total, invoice.lines.data.length], [1_750, 2]);
 });
 
-test('what makes no invoice is refused', async (t) => {
+test('what cannot be invoiced is refused', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const customer = await contractCustomer(contract);

@@ -68,17 +68,17 @@ test('payment_method_types is accepted before 2026-09-30 and refused after', asy
   const contract = await useContract(t);
   const params = { amount: '2000', currency: 'usd', 'payment_method_types[]': 'card' };
   for (const version of ['2023-10-16', older, '2026-08-26.dahlia', null]) {
-    const made = await call(contract, version, 'POST', '/v1/payment_intents', {
+    const created = await call(contract, version, 'POST', '/v1/payment_intents', {
       ...params,
       payment_method: 'pm_card_visa',
       confirm: 'true',
     });
     assert.deepEqual(
       [
-        made.status,
-        made.body['status'],
-        made.body['payment_method_types'],
-        made.body['automatic_payment_methods'],
+        created.status,
+        created.body['status'],
+        created.body['payment_method_types'],
+        created.body['automatic_payment_methods'],
       ],
       [200, 'succeeded', ['card'], null],
     );
@@ -237,19 +237,19 @@ test('an older client changes a price, and sees prorations on the lines', async 
   const customer = await contractCustomer(contract);
   const [low, high] = [await contractPrice(contract), await contractPrice(contract, 9_000)];
   const method = await stripe.paymentMethods.attach('pm_card_visa', { customer: customer.id });
-  const made = await call(contract, older, 'POST', '/v1/subscriptions', {
+  const created = await call(contract, older, 'POST', '/v1/subscriptions', {
     customer: customer.id,
     'items[0][price]': low.id,
     default_payment_method: method.id,
   });
-  const [item] = fieldsOf(made.body['items'])['data'] as Body[];
+  const [item] = fieldsOf(created.body['items'])['data'] as Body[];
   const change = {
     'items[0][id]': String(item?.['id']),
     'items[0][price]': high.id,
     billing_cycle_anchor: 'now',
     'expand[]': 'latest_invoice',
   };
-  const path = `/v1/subscriptions/${made.body['id']}`;
+  const path = `/v1/subscriptions/${created.body['id']}`;
   assert.equal((await call(contract, '2026-10-28.endive', 'POST', path, change)).status, 400);
   const changed = await call(contract, older, 'POST', path, change);
   assert.equal(changed.status, 200);
@@ -266,14 +266,16 @@ test('an older client changes a price, and sees prorations on the lines', async 
 
 test('booleans may be written as Python writes them', async (t) => {
   const contract = await useContract(t);
-  const made = await call(contract, '2026-10-28.endive', 'POST', '/v1/products', {
+  const created = await call(contract, '2026-10-28.endive', 'POST', '/v1/products', {
     name: 'Contract product',
     active: 'False',
   });
-  assert.deepEqual([made.status, made.body['active']], [200, false]);
-  const { body } = await call(contract, null, 'POST', `/v1/products/${made.body['id']}`, { active: 'True' });
+  assert.deepEqual([created.status, created.body['active']], [200, false]);
+  const { body } = await call(contract, null, 'POST', `/v1/products/${created.body['id']}`, {
+    active: 'True',
+  });
   assert.equal(body['active'], true);
-  await call(contract, null, 'POST', `/v1/products/${made.body['id']}`, { active: 'false' });
+  await call(contract, null, 'POST', `/v1/products/${created.body['id']}`, { active: 'false' });
 });
 
 test('metadata that looks like an object stays as it is', async (t) => {

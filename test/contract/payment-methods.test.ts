@@ -117,7 +117,7 @@ test('a default must belong to the customer, of a customer as of a subscription'
   await assert.rejects(stripe.subscriptions.update(subscription.id, { default_payment_method: own }));
 });
 
-test('a detached card belongs to nobody, stays readable, and cannot be used or detached again', async (t) => {
+test('a detached card belongs to no customer, stays readable, and cannot be used or detached again', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const customer = await contractCustomer(contract);

@@ -268,7 +268,7 @@ test('refunds add up to the payment and no further', async (t) => {
   assert.equal((await stripe.paymentIntents.retrieve(intent.id)).status, 'succeeded');
 });
 
-test('the same idempotency key makes one object, and other parameters under it are an error', async (t) => {
+test('the same idempotency key creates one object, and other parameters with it are an error', async (t) => {
   const { stripe } = await useContract(t);
   const idempotencyKey = randomUUID();
   const first = await stripe.paymentIntents.create({ amount: 1_000, currency: 'usd' }, { idempotencyKey });
@@ -285,9 +285,9 @@ test('lists are newest first and paged by cursor in both directions', async (t) 
   const contract = await useContract(t);
   const { stripe } = contract;
   const customer = await contractCustomer(contract);
-  const made: string[] = [];
+  const created: string[] = [];
   for (let count = 0; count < 5; count++)
-    made.unshift(
+    created.unshift(
       (await stripe.paymentIntents.create({ amount: 1_000 + count, currency: 'usd', customer: customer.id }))
         .id,
     );
@@ -299,16 +299,16 @@ test('lists are newest first and paged by cursor in both directions', async (t) 
     });
     return { ids: data.map(({ id }) => id), has_more };
   };
-  assert.deepEqual(await page({}), { ids: made.slice(0, 2), has_more: true });
-  assert.deepEqual(await page({ starting_after: made[1] }), { ids: made.slice(2, 4), has_more: true });
-  assert.deepEqual(await page({ starting_after: made[3] }), { ids: made.slice(4), has_more: false });
-  assert.deepEqual(await page({ ending_before: made[3] }), { ids: made.slice(1, 3), has_more: true });
+  assert.deepEqual(await page({}), { ids: created.slice(0, 2), has_more: true });
+  assert.deepEqual(await page({ starting_after: created[1] }), { ids: created.slice(2, 4), has_more: true });
+  assert.deepEqual(await page({ starting_after: created[3] }), { ids: created.slice(4), has_more: false });
+  assert.deepEqual(await page({ ending_before: created[3] }), { ids: created.slice(1, 3), has_more: true });
   const all = await stripe.paymentIntents
     .list({ customer: customer.id, limit: 2 })
     .autoPagingToArray({ limit: 100 });
   assert.deepEqual(
     all.map(({ id }) => id),
-    made,
+    created,
   );
   await assert.rejects(stripe.paymentIntents.list({ limit: 101 }), { statusCode: 400 });
 });

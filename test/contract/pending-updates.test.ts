@@ -13,7 +13,7 @@ import {
 
 const hourSeconds = 3_600;
 
-/** An active subscription to 10.00 USD, whose next payments are made with this card, and a dearer price. */
+/** An active subscription to 10.00 USD, whose next payments use this card, and a dearer price. */
 async function subscribedThen(contract: Contract, card: string, clock?: string) {
   const { stripe } = contract;
   const customer =

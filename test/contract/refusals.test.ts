@@ -74,8 +74,8 @@ test('a card payment takes no statement_descriptor, only a suffix of letters', a
       { statusCode: 400, type: 'StripeInvalidRequestError' },
       suffix,
     );
-  const made = await stripe.paymentIntents.create({ ...intent, statement_descriptor_suffix: 'ORDER 5' });
-  assert.equal(made.statement_descriptor_suffix, 'ORDER 5');
+  const created = await stripe.paymentIntents.create({ ...intent, statement_descriptor_suffix: 'ORDER 5' });
+  assert.equal(created.statement_descriptor_suffix, 'ORDER 5');
   await assert.rejects(stripe.products.create({ name: 'P', statement_descriptor: '<SHOP>' }), {
     statusCode: 400,
   });

@@ -21,9 +21,9 @@ async function subscribed(contract: Contract, more: Partial<Stripe.SubscriptionC
 
 /** What the subscription has now, and another price from the end of the period. */
 async function scheduled({ stripe }: Contract, subscription: Stripe.Subscription, price: string) {
-  const made = await stripe.subscriptionSchedules.create({ from_subscription: subscription.id });
-  const [phase] = made.phases;
-  return stripe.subscriptionSchedules.update(made.id, {
+  const created = await stripe.subscriptionSchedules.create({ from_subscription: subscription.id });
+  const [phase] = created.phases;
+  return stripe.subscriptionSchedules.update(created.id, {
     end_behavior: 'release',
     phases: [
       {
@@ -37,7 +37,7 @@ async function scheduled({ stripe }: Contract, subscription: Stripe.Subscription
   });
 }
 
-test('a schedule made from a subscription has what the subscription has as its first phase', async (t) => {
+test('a schedule created from a subscription has the terms of the subscription as its first phase', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const { customer, price, subscription } = await subscribed(contract);
@@ -145,7 +145,7 @@ test('phases need a start to count from, and the running phase keeps its own', a
   });
 });
 
-test('the same request under one key makes one schedule', async (t) => {
+test('the same request with one idempotency key creates one schedule', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const { subscription } = await subscribed(contract);

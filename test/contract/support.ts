@@ -9,7 +9,7 @@ export interface Contract {
 }
 
 /**
- * The client that the contract is checked with: against a fresh sandbox, or, when a test key is in the environment,
+ * The client that the contract is checked with: against a fresh sandbox, or, when a processor test key is in the environment,
  * against the real processor's test mode. The suite says what both must do, so it uses nothing that only one has.
  */
 export async function useContract(t: TestContext): Promise<Contract> {
@@ -29,7 +29,7 @@ export async function useContract(t: TestContext): Promise<Contract> {
     });
     return { stripe, cleanups };
   }
-  // The suite makes and refunds payments: it must never meet a live account.
+  // The suite creates and refunds payments: it must never run on a live account.
   if (!/^(sk|rk)_test_/.test(key)) throw new Error('CONTRACT_SECRET_KEY must be a test-mode key (sk_test_…)');
   return { stripe: new Stripe(key, { telemetry: false }), cleanups };
 }

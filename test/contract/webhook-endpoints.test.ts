@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { Stripe } from 'stripe';
 import { useContract } from './support.ts';
 
-test('a webhook endpoint shows its secret only when it is created, and again under the same key', async (t) => {
+test('a webhook endpoint shows its secret only when it is created, and again with the same idempotency key', async (t) => {
   const { stripe, cleanups } = await useContract(t);
   const params: Stripe.WebhookEndpointCreateParams = {
     url: 'https://example.com/webhooks/processor',

@@ -22,7 +22,7 @@ interface StandIn {
   readonly port: number;
   readonly requests: IncomingMessage[];
   isHealthy: boolean;
-  /** Ends the connection of a request instead of answering it. */
+  /** Ends the connection of a request instead of responding. */
   isBroken: boolean;
   /** Resolves with the health check after so many more. */
   checked(count: number): Promise<void>;

@@ -78,12 +78,12 @@ test('an event arrives as the feed shows it, signed, and its delivery is listed'
   await recorded(endpoint, 'succeeded', 1);
   const [delivery] = await deliveriesOf(endpoint);
   assert(delivery !== undefined);
-  const { id: deliveryId, durationMs, createdAt: triedAt, ...shown } = delivery;
+  const { id: deliveryId, durationMs, createdAt: attemptedAt, ...shown } = delivery;
   assert.deepEqual(shown, {
     ...{ eventId: id, attempt: 1, status: 'succeeded', responseStatus: 200, responseBody: 'thanks\ufffd' },
     nextAttemptAt: null,
   });
-  assert.ok(deliveryId.length === 36 && Number(durationMs) >= 0 && Date.parse(triedAt) > 0);
+  assert.ok(deliveryId.length === 36 && Number(durationMs) >= 0 && Date.parse(attemptedAt) > 0);
   assert.ok(!JSON.stringify(till.lines).includes('a=b'));
 });
 
@@ -175,7 +175,7 @@ test('after three days an event is marked failed, and the next one of its object
   assert.equal(await till.count('event_deliveries_total', { outcome: 'failed' }), 1);
 });
 
-test('an endpoint at which nothing has succeeded for three days is turned off, and on again it gets everything', async () => {
+test('an endpoint without a success for three days is turned off, and gets every event once it is on again', async () => {
   let isBroken = true;
   const endpoint = await connect((response) => response.writeHead(isBroken ? 500 : 204).end());
   const objectId = randomUUID();
@@ -192,12 +192,12 @@ test('an endpoint at which nothing has succeeded for three days is turned off, a
   await until(async () => (await deliveriesOf(endpoint)).every(({ attempt }) => attempt === 2));
   const missed = await append({ objectId }, {});
   isBroken = false;
-  const tries = endpoint.sink.received.length;
+  const attempts = endpoint.sink.received.length;
   const on = await call('PATCH', `${path}/${endpoint.id}`, { enabled: true });
   assert.equal(on.status, 200);
-  await endpoint.sink.arrived(tries + 5);
+  await endpoint.sink.arrived(attempts + 5);
   await recorded(endpoint, 'succeeded', 5);
-  const got = endpoint.sink.received.slice(tries);
+  const got = endpoint.sink.received.slice(attempts);
   assert.deepEqual(new Set(idsOf(got)), new Set([...before, ...missed]));
   assert.deepEqual(idsOf(got.filter(({ body }) => body.objectId === objectId)), [
     ...before.slice(0, 2),

@@ -45,7 +45,7 @@ test('what an endpoint responded to the events of a deleted customer is erased',
   await till.call('DELETE', `/event-endpoints/${endpoint.id}`);
 });
 
-test('weeks of deliveries are made, and dropped after the retention period', async () => {
+test('weeks of deliveries are created, and dropped after the retention period', async () => {
   const old = `now() - interval '200 days'`;
   await till.sql(`select till.make_delivery_weeks(${old}, ${old})`);
   const insert = (time: string) =>
@@ -60,7 +60,7 @@ test('weeks of deliveries are made, and dropped after the retention period', asy
     const [row] = await till.sql<{ count: number }>(`select count(*) as count from till.${table}`);
     return row?.count;
   };
-  assert.equal(await count('event_deliveries_other'), 1, 'its week was not made');
+  assert.equal(await count('event_deliveries_other'), 1, 'its week was not created');
   const before = Number(await count('event_deliveries'));
   assert.equal(await till.services.retention.run(), true);
   assert.equal(await count('event_deliveries'), before - 2);

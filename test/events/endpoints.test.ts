@@ -74,15 +74,15 @@ test('an endpoint is created, read, listed, changed and deleted, and shows its s
     assert.deepEqual(await readJson(await call('PATCH', `${path}/${id}`, nothing), 200), on);
 
   assert.equal((await call('DELETE', `${path}/${id}`)).status, 204);
-  for (const answer of [await call('DELETE', `${path}/${id}`), await call('GET', `${path}/${id}`)])
-    await readProblem(answer, 404, 'not_found');
+  for (const response of [await call('DELETE', `${path}/${id}`), await call('GET', `${path}/${id}`)])
+    await readProblem(response, 404, 'not_found');
 });
 
 test('without types an endpoint gets all, and lists are walked by cursor, newest first', async () => {
-  const made = [];
-  for (let count = 0; count < 3; count += 1) made.push(await create());
-  assert.equal(made[0]?.types, null);
-  const ids = made.map(({ id }) => id).toSorted((a, b) => (a < b ? 1 : -1));
+  const created = [];
+  for (let count = 0; count < 3; count += 1) created.push(await create());
+  assert.equal(created[0]?.types, null);
+  const ids = created.map(({ id }) => id).toSorted((a, b) => (a < b ? 1 : -1));
   interface Page {
     readonly data: readonly EndpointBody[];
     readonly nextCursor: string | null;
@@ -102,7 +102,7 @@ test('without types an endpoint gets all, and lists are walked by cursor, newest
   );
 });
 
-test('400: values that no endpoint can have, and each refused URL says why', async () => {
+test('400: invalid values, and each refused URL says why', async () => {
   const send = (change: object) => call('POST', path, { url, ...change });
   await assertRefused(send, {
     url: ['', 'x'.repeat(2_049), 'https://a b', 7, null],
@@ -128,8 +128,8 @@ test('400: values that no endpoint can have, and each refused URL says why', asy
       /its name has an address that is not public. Set EVENT_ENDPOINTS_ALLOW_PRIVATE=true to allow it$/,
     ],
   ] as const)
-    for (const answer of [await send({ url: refused }), await patchNew({ url: refused })]) {
-      const { detail, errors } = await readProblem(answer, 400, 'invalid_request');
+    for (const response of [await send({ url: refused }), await patchNew({ url: refused })]) {
+      const { detail, errors } = await readProblem(response, 400, 'invalid_request');
       assert.match(detail, reason, refused);
       assert.deepEqual(
         errors?.map((mistake) => mistake.path),
@@ -142,15 +142,15 @@ async function patchNew(change: object): Promise<Response> {
   return call('PATCH', `${path}/${(await create()).id}`, change);
 }
 
-test(`409: more than ${endpointsMax} endpoints, also if the last ones come at once`, async () => {
+test(`409: more than ${endpointsMax} endpoints, even if the last ones come at once`, async () => {
   await Promise.all(Array.from({ length: endpointsMax - 2 }, () => create()));
-  const answers = await Promise.all(Array.from({ length: 6 }, () => call('POST', path, { url })));
-  assert.equal(answers.filter(({ status }) => status === 201).length, 2);
-  for (const answer of answers.filter(({ status }) => status !== 201))
-    await readProblem(answer, 409, 'too_many_event_endpoints');
+  const responses = await Promise.all(Array.from({ length: 6 }, () => call('POST', path, { url })));
+  assert.equal(responses.filter(({ status }) => status === 201).length, 2);
+  for (const response of responses.filter(({ status }) => status !== 201))
+    await readProblem(response, 409, 'too_many_event_endpoints');
 });
 
-test('a key makes each write happen once, and its repetition shows the same without the secret', async () => {
+test('an idempotency key makes each write happen once, and its repetition returns the same without the secret', async () => {
   const first = await till.tryPost(path, { url }, 'create-once');
   const again = await till.tryPost(path, { url }, 'create-once');
   assert.deepEqual(again, { ...first, replayed: true, body: { ...first.body, secret: null } });
@@ -177,7 +177,7 @@ test('a key makes each write happen once, and its repetition shows the same with
   assert.deepEqual(await sql('select revision from till.event_endpoints'), [{ revision: 1 }]);
 });
 
-test(`409: more than ${validSecretsMax} valid secrets, also if the rotations come at once`, async () => {
+test(`409: more than ${validSecretsMax} valid secrets, even if the rotations come at once`, async () => {
   const { id } = await create();
   const rotate = (key?: string) => till.tryPost(`${path}/${id}/rotate-secret`, {}, key);
   const keys = Array.from({ length: validSecretsMax + 3 }, (_, index) => `rotation-${index}`);
@@ -197,7 +197,7 @@ test(`409: more than ${validSecretsMax} valid secrets, also if the rotations com
   const hours = (Date.parse(String(until)) - Date.now()) / 3_600_000;
   assert.ok(hours > 23 && hours <= 24, `the next rotation is possible in ${hours} hours`);
 
-  // The oldest one has ended. A key that was refused is free, and a key that was used repeats its rotation.
+  // The oldest one has ended. The idempotency key of a refused rotation is free, and one that was used repeats its rotation.
   await sql(
     `update till.event_endpoints set replaced_secrets = jsonb_set(replaced_secrets, '{-1,validUntil}', to_jsonb(now()))`,
   );
@@ -227,7 +227,7 @@ test('a secret is found in no table and no log, and neither is the query of a UR
   for (const text of Object.values(stored[0] ?? {})) assert.match(text, /^aes:/);
 });
 
-test('a replay needs an event: 400 for what is none, 410 for one that is no longer kept', async () => {
+test('a replay needs an event: 400 for an id that is not one, 410 for one that is no longer kept', async () => {
   const { id } = await create();
   const [event] = await appendForIds(sql, [{}]);
   const replay = (after: unknown) => call('POST', `${path}/${id}/replay`, { after });
@@ -244,12 +244,12 @@ test('a replay needs an event: 400 for what is none, 410 for one that is no long
   const expired = await idOfPlace(sql, 1, Date.now() - 200 * 86_400_000);
   await readProblem(await replay(expired), 410, 'event_expired');
   const unknown = `${path}/${randomUUID()}`;
-  for (const answer of [
+  for (const response of [
     await call('POST', `${unknown}/replay`, { after: null }),
     await call('POST', `${unknown}/rotate-secret`),
     await call('PATCH', unknown, { enabled: true }),
     await call('GET', `${unknown}/deliveries`),
     await call('GET', `${path}/x`),
   ])
-    await readProblem(answer, 404, 'not_found');
+    await readProblem(response, 404, 'not_found');
 });

@@ -7,7 +7,7 @@ import type { DeliveryOutcome } from '../../src/events/deliveries/delivery.ts';
 import { EventSender } from '../../src/events/deliveries/event-sender.ts';
 import { AddressResolver, type Resolve } from '../../src/events/endpoints/address-resolver.ts';
 import { newSecret } from '../../src/events/endpoints/endpoint-secret.ts';
-import { answer, startScriptedServer } from '../processor/scripted-server.ts';
+import { respond, startScriptedServer } from '../processor/scripted-server.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { skipWithoutProgram } from '../support/require-program.ts';
 
@@ -58,10 +58,12 @@ async function startRawServer(t: TestContext, start: string, drip?: { part: stri
 
 test('any 2xx is a success, and nothing else is; no redirect is followed', async (t) => {
   const send = startSender(t);
-  const inside = await startScriptedServer(t, (response) => answer(response, 200, {}));
+  const inside = await startScriptedServer(t, (response) => respond(response, 200, {}));
   for (const status of [200, 201, 202, 204, 299, 301, 302, 303, 307, 308, 304, 400, 404, 410, 500, 503]) {
     const endpoint = await startScriptedServer(t, (response) =>
-      answer(response, status, status === 204 || status === 304 ? '' : 'text', { location: inside.url.href }),
+      respond(response, status, status === 204 || status === 304 ? '' : 'text', {
+        location: inside.url.href,
+      }),
     );
     const outcome = await send(endpoint.url.href);
     assert.equal(outcome.succeeded, status < 300, String(status));
@@ -109,7 +111,9 @@ test('a request that timed out on a connection that was used before is not sent 
   const limits = { timeoutMs: 600_000 };
   const send = startSender(t, { limits });
   let isSlow = false;
-  const slow = await startScriptedServer(t, (response) => (isSlow ? undefined : answer(response, 200, 'ok')));
+  const slow = await startScriptedServer(t, (response) =>
+    isSlow ? undefined : respond(response, 200, 'ok'),
+  );
   assert.equal((await send(slow.url.href)).succeeded, true);
   isSlow = true;
   limits.timeoutMs = shortTimeoutMs;
@@ -130,8 +134,8 @@ test('a broken response, a refused connection and an unknown name are failures w
 
 test('a name that resolves to another address at the connection than at the check is refused', async (t) => {
   const target = await startRawServer(t, 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
-  const answers = [['93.184.215.14'], ['127.0.0.1']];
-  const resolve: Resolve = async () => answers.shift() ?? ['127.0.0.1'];
+  const responses = [['93.184.215.14'], ['127.0.0.1']];
+  const resolve: Resolve = async () => responses.shift() ?? ['127.0.0.1'];
   const addresses = new AddressResolver({ allowPrivate: false }, resolve);
   const url = `https://rebinding.example.com:${target.port}/`;
   assert.equal(await addresses.mistakeOf(new URL(url)), undefined, 'the check sees a public address');
@@ -173,7 +177,7 @@ test('an address that is not public is not connected to, in any spelling, by nam
 });
 
 test('an http URL from a time when private networks were allowed gets nothing, and the outcome says why', async (t) => {
-  const target = await startScriptedServer(t, (response) => answer(response, 200, 'ok'));
+  const target = await startScriptedServer(t, (response) => respond(response, 200, 'ok'));
   for (const url of [target.url.href, 'http://93.184.215.14/', 'http://public.example.com/']) {
     const { error, succeeded, responseStatus, responseBody } = await startSender(t, { allowPrivate: false })(
       url,
@@ -185,7 +189,7 @@ test('an http URL from a time when private networks were allowed gets nothing, a
   assert.equal(target.seen.length, 1);
 });
 
-test('localhost is this machine for the system, and no question for a name server', async () => {
+test('localhost is this machine, and no name server is asked for it', async () => {
   const beside = new AddressResolver({ allowPrivate: false, allowLoopback: true });
   assert.equal(await beside.mistakeOf(new URL('http://localhost:4000/')), undefined);
 });
@@ -197,7 +201,7 @@ test('a connection is used again, a closed one is replaced, and names are resolv
     return ['127.0.0.1'];
   };
   const send = startSender(t, { resolve });
-  const endpoint = await startScriptedServer(t, (response) => answer(response, 200, 'ok'));
+  const endpoint = await startScriptedServer(t, (response) => respond(response, 200, 'ok'));
   const url = `http://name.example.com:${endpoint.url.port}/`;
   const first = await Promise.all([send(url), send(url), send(url)]);
   assert.ok(first.every(({ succeeded }) => succeeded));

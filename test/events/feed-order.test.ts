@@ -48,7 +48,7 @@ async function readNaively(
   );
 }
 
-test('an event that a slower transaction commits later is not passed; a reader without the horizon misses it', async () => {
+test('a reader does not skip an event that a slower transaction commits later; without the horizon it would', async () => {
   const start = await end();
   const [slow, fast] = [await open(), await open()];
   const [first, second] = [randomUUID(), randomUUID()];
@@ -132,7 +132,7 @@ test('many writers that pause, roll back and die: every reader sees each committ
   await Promise.all(
     Array.from({ length: writersCount }, (_, index) => write(objects, createRandom(seed + index))),
   );
-  // What the rows show is what was committed, also for commits whose answer was lost.
+  // What the rows show is what was committed, even for commits whose response was lost.
   const rows = await till.sql<{ id: string; changes: number }>(
     'select id, changes from public.objects where id = any($1)',
     [objects],

@@ -131,7 +131,7 @@ test('a rare type is found among more events than one statement looks at', async
   assert.deepEqual([page.data.length, page.nextCursor], [1_000, page.data.at(-1)?.id]);
 });
 
-test('400: unknown types are answered with the known ones', async () => {
+test('400: for unknown types, the problem names the known ones', async () => {
   for (const types of [
     'payment.paid',
     'payment.created,',
@@ -190,7 +190,7 @@ test('410: the last event of a reader expires with its week', async () => {
   await refused(`after=${after}`, 410, 'event_expired');
 });
 
-test('400: other input that is not valid', async () => {
+test('400: other invalid input', async () => {
   for (const query of [
     ...['limit=0', 'limit=1001', 'limit=1.5', 'limit=x', 'waitSeconds=31', 'waitSeconds=-1', 'page=1'],
     ...['after=a&after=b', 'objectId=%00', 'cursor=x'],

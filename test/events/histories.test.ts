@@ -26,7 +26,7 @@ async function readIds(stream: Awaited<ReturnType<typeof openStream>>, count: nu
   return ids;
 }
 
-test('data is put back into a server that goes on: no read fails, and readers get no lost event and each new one', async () => {
+test('data is restored into a running server: no read fails, and readers get each new event and no lost one', async () => {
   let changes = 0;
   const { logger } = captureLog();
   const watch = new HistoryWatch({ database: till.database, logger, onChange: () => (changes += 1) });
@@ -61,7 +61,7 @@ test('data is put back into a server that goes on: no read fails, and readers ge
   assert.ok((await drawn()) > positionLost + 20);
 });
 
-test('transactions that are the first of a history go beyond its lost positions once, and draw each position once', async () => {
+test('the first transactions of a new history skip the lost positions once, and use each position once', async () => {
   const before = await drawn();
   await sql('select till.break_history()');
   await Promise.all(Array.from({ length: 20 }, () => append(1)));

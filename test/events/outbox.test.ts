@@ -1,4 +1,4 @@
-/** Every change of what the API shows writes an event, no matter who makes it, and nothing else does. */
+/** Every change of what the API shows writes an event, whatever caused it, and nothing else does. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
@@ -168,11 +168,11 @@ describe('types', () => {
 
   test('of many subscriptions that one transaction records: each is created before it is entitled', async () => {
     const { subscribe } = await payerElsewhere();
-    const made = await eventsDuring(async () => {
+    const created = await eventsDuring(async () => {
       for (let count = 0; count < 3; count += 1) await subscribe();
     });
     const before = await countEvents();
-    const active = made.filter(
+    const active = created.filter(
       ({ data: { object } }) => object.object === 'subscription' && object.status === 'active',
     );
     await till.take(...active.map((event) => JSON.stringify(event)));
@@ -189,11 +189,11 @@ describe('types', () => {
   });
 
   test('of a renewal that is declined: unentitled only when the grace period ends, within a minute', async () => {
-    let made: PastDue | undefined;
+    let created: PastDue | undefined;
     const events = await eventsDuring(async () => {
-      made = await createPastDue(till);
+      created = await createPastDue(till);
     });
-    const { subscription, invoiceId } = made ?? assert.fail();
+    const { subscription, invoiceId } = created ?? assert.fail();
     const paidEndMs = await paidEndOf(subscription);
     nowMs = paidEndMs + 3_600_000;
     for (const event of events) await till.take(JSON.stringify(event));
@@ -252,7 +252,7 @@ describe('causes', () => {
     const customer = await createCustomer(till);
     const order = { customerId: customer.id, amount: 900, currency: 'eur' };
     const ids = ['first', 'second', 'third'].map((name) => `${name}-${randomUUID()}`);
-    const made = await Promise.all(
+    const created = await Promise.all(
       ids.map(async (id) =>
         readJson<{ payment: PaymentBody }>(
           await till.call('POST', '/payments', order, { 'x-request-id': id }),
@@ -260,18 +260,18 @@ describe('causes', () => {
         ),
       ),
     );
-    const causes = await Promise.all(made.map(async ({ payment }) => (await lastOf(payment)).cause));
+    const causes = await Promise.all(created.map(async ({ payment }) => (await lastOf(payment)).cause));
     assert.deepEqual(
       causes,
       ids.map((requestId) => ({ kind: 'api', keyName: 'tests', requestId, processorEventId: null })),
     );
   });
 
-  test('a request, also if a webhook reports its change before the request has recorded it', async () => {
+  test('a request, even if a webhook reports its change before the request has recorded it', async () => {
     const customer = await createCustomer(till);
     const { subscription } = await createSubscription(till, { customerId: customer.id });
     await till.settle();
-    const whileUnanswered = async (
+    const whileInProgress = async (
       held: { readonly method: 'POST' | 'DELETE'; readonly path: string },
       request: (headers: Readonly<Record<string, string>>) => Promise<Response>,
     ): Promise<string> => {
@@ -291,13 +291,13 @@ describe('causes', () => {
       return { kind, keyName, requestId };
     };
     const update = { method: 'POST', path: `/v1/customers/${customer.processorCustomerId}` } as const;
-    const changed = await whileUnanswered(update, (headers) =>
+    const changed = await whileInProgress(update, (headers) =>
       till.call('PATCH', `/customers/${customer.id}`, { name: 'Ada King' }, headers),
     );
     assert.deepEqual(await causeOf(customer), { kind: 'api', keyName: 'tests', requestId: changed });
     const cancelPath = `/v1/subscriptions/${subscription.processorSubscriptionId}`;
     const cancel = { method: 'DELETE', path: cancelPath } as const;
-    const canceled = await whileUnanswered(cancel, (headers) =>
+    const canceled = await whileInProgress(cancel, (headers) =>
       till.call('DELETE', `/subscriptions/${subscription.id}`, undefined, headers),
     );
     assert.deepEqual(await causeOf(subscription), { kind: 'api', keyName: 'tests', requestId: canceled });
@@ -310,23 +310,23 @@ describe('causes', () => {
     const payment = await createPayment(till, { customerId });
     await confirmPayment(till, payment);
     await till.settle();
-    const made = await eventsDuring(async () => {
+    const created = await eventsDuring(async () => {
       await stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId, amount: 100 });
       await stripe.customers.update(processorCustomerId, { name: 'Other' });
     });
     await till.settle();
-    const idOf = (type: string) => made.find((event) => event.type === type)?.id;
+    const idOf = (type: string) => created.find((event) => event.type === type)?.id;
     const { cause } = await lastOf({ id: customerId });
     assert.deepEqual(cause, { ...noCause, kind: 'webhook', processorEventId: idOf('customer.updated') });
     const refunded = (await eventsOf(payment)).find(({ type }) => type === 'payment.refunded');
     assert.equal(refunded?.cause.kind, 'webhook');
-    assert.ok(made.some(({ id }) => id === refunded?.cause.processorEventId));
+    assert.ok(created.some(({ id }) => id === refunded?.cause.processorEventId));
   });
 
   test('resync and recovery', async () => {
     const [one, two] = [await createPayment(till), await createPayment(till)];
     await till.settle();
-    const made = await eventsDuring(async () => {
+    const created = await eventsDuring(async () => {
       await confirmPayment(till, one);
       await confirmPayment(till, two);
     });
@@ -334,7 +334,7 @@ describe('causes', () => {
     await services.resync.ofCustomer(two.customerId);
     assert.deepEqual((await lastOf(two)).cause, { ...noCause, kind: 'resync' });
     // Their events never arrive: the row of the first is checked because it is open for so long.
-    for (const { id } of made) await sql(`delete from till.webhook_events where id = $1`, [id]);
+    for (const { id } of created) await sql(`delete from till.webhook_events where id = $1`, [id]);
     await services.recovery.run();
     assert.deepEqual((await lastOf(one)).cause, { ...noCause, kind: 'recovery' });
     await till.settle();
@@ -351,12 +351,12 @@ async function eventsDuring(act: () => Promise<unknown>): Promise<readonly Strip
 
 test('no event for a webhook that is repeated or out of date, nor for a request that changes nothing', async () => {
   const payment = await createPayment(till);
-  const made = await eventsDuring(() => confirmPayment(till, payment));
+  const created = await eventsDuring(() => confirmPayment(till, payment));
   await till.settle();
   await till.call('PATCH', `/payments/${payment.id}`, { metadata: { a: '1' } });
   await till.settle();
   const before = await countEvents();
-  for (const event of made) {
+  for (const event of created) {
     const again = { ...event, id: `evt_${randomUUID()}` };
     await till.take(JSON.stringify(event), JSON.stringify(again));
   }
@@ -381,12 +381,12 @@ async function payerElsewhere() {
   return { customer, subscribe };
 }
 
-/** A subscription that was made at the processor, so that its events can arrive in any order. */
+/** A subscription that was created at the processor, so that its events can arrive in any order. */
 async function subscribeElsewhere() {
   const { customer, subscribe } = await payerElsewhere();
-  const made = await eventsDuring(subscribe);
+  const created = await eventsDuring(subscribe);
   const last = (kind: string) =>
-    JSON.stringify(made.findLast(({ data }) => data.object.object === kind) ?? assert.fail(kind));
+    JSON.stringify(created.findLast(({ data }) => data.object.object === kind) ?? assert.fail(kind));
   return { customer, subscription: last('subscription'), invoice: last('invoice') };
 }
 

@@ -78,7 +78,7 @@ test('the first count is exact while others write', async () => {
   await assertOverviewExact(other, sql);
 });
 
-test('a change that the snapshot has and the horizon has not counts once', async () => {
+test('a change in the snapshot but above the horizon counts once', async () => {
   await forget();
   // A transaction that has drawn a position holds the horizon back.
   const slow = await holdRows(
@@ -114,7 +114,7 @@ test('a process that dies between counting and its commit loses nothing and coun
   await assertOverviewExact(other, sql);
 });
 
-test('a request that finds very many events answers with what is counted, and says so', async () => {
+test('a request that finds very many events returns what is counted, and says so', async () => {
   await assertOverviewExact(till, sql);
   await sql(
     `insert into till.events select nextval('till.event_positions'), now(), 'plan.updated', 'plan', gen_random_uuid(), null,
@@ -131,7 +131,7 @@ test('a request that finds very many events answers with what is counted, and sa
 test('numbers that are wrong are corrected, and nothing else', async () => {
   await assertOverviewExact(till, sql);
   await write(6);
-  assert.equal(await follower.correct(), 0, 'events that are not counted yet are no mistake');
+  assert.equal(await follower.correct(), 0, 'events that are not counted yet are not a mistake');
   await sql(`update till.overview_cells set count = count + 1 where metric = 'payments'`);
   await sql(`insert into till.overview_cells values ('2020-01-01', 'xxx', 'payments', 1, 5)`);
   assert.equal(await other.services.overviewFollower.correct(), 2);

@@ -21,7 +21,7 @@ interface EndpointBody {
 const startWith = (backend: Backend, secretKeys: readonly string[]) =>
   startTill({ in: 'process', on: backend, events: { secretKeys, allowPrivate: true } });
 
-test('a key encrypts at the next start what is stored, and a new first key encrypts it again', async (t) => {
+test('an encryption key encrypts the stored secrets at the next start, and a new first one encrypts them again', async (t) => {
   const backend = await startBackend(t);
   const plain = await startWith(backend, []);
   const url = 'http://127.0.0.1:9/';
@@ -69,7 +69,7 @@ test('several processes and rotations at once lose no secret', async (t) => {
   const runs = tills.map(({ services }) => services.secretUpkeep.run());
   const rotated = await Promise.all(rotations);
   await Promise.all(runs);
-  // A process without the key may have written after the others had looked.
+  // A process without the encryption key may have written after the others had checked.
   await Promise.all(tills.map(({ services }) => services.secretUpkeep.run()));
   const [till] = tills;
   assert(till !== undefined);

@@ -110,7 +110,7 @@ test('events of another process arrive while the stream is open, each once, and 
   stream.close();
 });
 
-test('a stream resumes behind its Last-Event-ID, also if the URL names an older event', async () => {
+test('a stream resumes after its Last-Event-ID, even if the URL names an older event', async () => {
   const start = await end();
   const objects = Array.from({ length: 4 }, () => randomUUID());
   for (const objectId of objects) await append({ objectId });
@@ -124,7 +124,7 @@ test('a stream resumes behind its Last-Event-ID, also if the URL names an older 
   second.close();
 });
 
-test('400 and 410 are answered before a stream begins', async () => {
+test('400 and 410 are returned before a stream begins', async () => {
   const refuse = async (query: string, headers: object, path: string) => {
     const response = await till.fetch(`/api/v1/events${query}`, {
       headers: { ...streamHeaders, ...headers },
@@ -154,7 +154,7 @@ test('a heartbeat is a comment, with the place that the reader has passed withou
   assert.equal(streamLimits.heartbeatMs, 15_000);
 });
 
-test('streams and waits are neither late nor in flight', async () => {
+test('streams and waits count neither as late nor as in flight', async () => {
   const after = await end();
   const streams = await openAll(`?after=${after}`);
   // Longer than the deadline, and more than may be in flight.
@@ -241,7 +241,7 @@ test('a stream that its caller ends is in the request log once', async () => {
   assert.deepEqual(logged(till, 'aborted-1'), ['request 200']);
 });
 
-test('a stream ends when its key is revoked', async () => {
+test('a stream ends when its API key is revoked', async () => {
   const { id, key } = await till.post<{ id: string; key: string }>('/api-keys', {
     name: 'reader',
     scopes: ['read'],
@@ -253,7 +253,7 @@ test('a stream ends when its key is revoked', async () => {
   for await (const _ of stream.messages);
 });
 
-test('when the service stops, streams end in order, waits are answered, and both are logged once', async () => {
+test('when the service stops, streams end in order, waits get their responses, and both are logged once', async () => {
   const after = await end();
   const idle = await openStream(strict, `?after=${after}`, { 'x-request-id': 'ended-1' });
   const busy = await openStream(strict, `?after=${after}&types=customer.created`, {
@@ -263,7 +263,7 @@ test('when the service stops, streams end in order, waits are answered, and both
   await busy.nextEvent();
   const headers = { 'x-request-id': 'ended-3' };
   const wait = strict.call('GET', `/events?after=${await end()}&waitSeconds=30`, undefined, headers);
-  // The wait has arrived when a later request is answered.
+  // The waiting request has arrived when a later one gets its response.
   await strict.get('/events?limit=1');
   await strict.stop();
   assert.deepEqual(await (await wait).json(), { data: [], nextCursor: null });

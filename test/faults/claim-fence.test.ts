@@ -6,7 +6,7 @@ import { Database } from '../../src/platform/postgres.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 
-test('who was overtaken cannot end a claim that was made anew under the same key, not even in the same process', async (t) => {
+test('an overtaken request cannot end a claim that was created again with the same idempotency key, not even in the same process', async (t) => {
   const { url, drop } = await createTestDatabase();
   const database = new Database({ url, poolSize: 2, logger: silentLogger });
   t.after(async () => {
@@ -16,11 +16,11 @@ test('who was overtaken cannot end a claim that was made anew under the same key
   const claims = new ClaimStore(10_000, 'installation');
   const claim = async (): Promise<StoredClaim> => {
     const request = { operation: 'payments.create', key: 'again', requestHash: Buffer.alloc(32) } as const;
-    const [made] = await claims.insert(database, [
+    const [created] = await claims.insert(database, [
       { ...request, keyName: '', resourceId: randomUUID(), parentId: null, owner: 7 },
     ]);
-    assert(made);
-    return made;
+    assert(created);
+    return created;
   };
   const overtaken = await claim();
   assert.equal(await claims.remove(database, overtaken), true);

@@ -70,7 +70,7 @@ for (const count of requestsAtOnce)
         assert.equal((await met.read()).planId, to.id);
       });
 
-/** Different changes: of the plan, also with another interval, and of the quantity. */
+/** Different changes: of the plan, even with another interval, and of the quantity. */
 function unprorated(count: number): readonly object[] {
   const plans = [daily, dearer, monthly, free];
   return Array.from({ length: count }, (_, index) => ({

@@ -21,7 +21,7 @@ test('a hundred creates wait for a slow processor on no database connection at a
     );
 
   proxy.hold('/v1/payment_intents');
-  const answers = Array.from({ length: callers }, () =>
+  const responses = Array.from({ length: callers }, () =>
     till.tryPost(payments.path(prerequisites), payments.body(prerequisites)),
   );
   // Twenty times as many as there are connections: were one held, the line would stop at the fifth.
@@ -36,7 +36,7 @@ test('a hundred creates wait for a slow processor on no database connection at a
   assert.ok((await Promise.all(reads)).every(({ status }) => status === 200));
 
   proxy.releaseAll();
-  const statuses = (await Promise.all(answers)).map(({ status }) => status);
+  const statuses = (await Promise.all(responses)).map(({ status }) => status);
   assert.deepEqual(statuses, Array(callers).fill(201));
   assert.equal(await payments.countAtProcessor(backend, prerequisites), callers);
   assert.equal(await payments.countRows(backend, prerequisites), callers);
@@ -60,7 +60,7 @@ test('deleting a customer asks for its subscriptions five at a time, not one aft
   const before = reads().length;
   const deleted = till.call('DELETE', `/customers/${customerId}`);
   for (let held = 0; held < 5; held += 1) await proxy.nextHeld();
-  // Were there a sixth, it would have come before the answer to another request.
+  // A sixth would have arrived before the response to another request.
   await till.tryGet('/plans');
   assert.equal(reads().length - before, 5);
   proxy.releaseAll();

@@ -53,7 +53,7 @@ async function payAndDie(...deaths: readonly Death[]): Promise<void> {
 
 const withoutRequestId = ({ status, body: { requestId: _, ...body } }: Answer) => ({ status, body });
 
-/** The same request again answers with the decline, and does not try again. */
+/** The same request again returns the decline, and does not charge again. */
 async function assertDeclined(till: TillInProcess, scene: Scene, key: string): Promise<void> {
   const { backend, badCardId, cardId, unpaidInvoiceId } = scene;
   const finished = await pay(till, scene, badCardId, key);
@@ -61,14 +61,14 @@ async function assertDeclined(till: TillInProcess, scene: Scene, key: string): P
     [finished.status, finished.body['code'], finished.body['declineCode'], finished.body['detail']],
     [402, 'payment_declined', 'generic_decline', 'Your card was declined.'],
   );
-  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 1, successes: 0 });
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { attempts: 1, successes: 0 });
   const repeated = await pay(till, scene, badCardId, key);
   assert.equal(repeated.replayed, true);
   assert.deepEqual(withoutRequestId(repeated), withoutRequestId(finished));
-  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 1, successes: 0 });
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { attempts: 1, successes: 0 });
   const other = await pay(till, scene, cardId, `${key}-other`);
   assert.deepEqual([other.status, other.body['status']], [200, 'active']);
-  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { tries: 2, successes: 1 });
+  assert.deepEqual(await chargesOf(backend, unpaidInvoiceId), { attempts: 2, successes: 1 });
 }
 
 async function makeOlder({ sql }: Backend, interval: string): Promise<void> {
@@ -80,7 +80,7 @@ async function makeOlder({ sql }: Backend, interval: string): Promise<void> {
   );
 }
 
-test('a process killed at any crash point never turns a decline into a second try under its key', async (t) => {
+test('a process killed at any crash point never turns a decline into a second attempt with its idempotency key', async (t) => {
   const deaths = await Promise.all(
     crashPoints.map(async (crashPoint) => {
       const backend = await startBackend(t);
@@ -94,7 +94,7 @@ test('a process killed at any crash point never turns a decline into a second tr
     await t.test(`killed at ${crashPoint}`, () => assertDeclined(survivor, scene, key));
 });
 
-test('after the processor has forgotten its key, or before', async (t) => {
+test('after the processor has forgotten the idempotency key, or before', async (t) => {
   const backend = await startBackend(t);
   const survivor = await startTill({ in: 'process', on: backend });
   const [declined, paid, untried, chosen] = [
@@ -115,30 +115,30 @@ test('after the processor has forgotten its key, or before', async (t) => {
   await t.test('a request that died after it chose its invoice pays no other one', async () => {
     const { status } = await pay(survivor, chosen, chosen.cardId, 'chosen');
     assert.equal(status, 200);
-    assert.deepEqual(await chargesOf(backend, chosen.unpaidInvoiceId), { tries: 1, successes: 1 });
-    assert.equal((await chargesOf(backend, otherOfChosen)).tries, 0);
+    assert.deepEqual(await chargesOf(backend, chosen.unpaidInvoiceId), { attempts: 1, successes: 1 });
+    assert.equal((await chargesOf(backend, otherOfChosen)).attempts, 0);
   });
 
   await makeOlder(backend, '24 hours');
 
   await t.test('a decline is still a decline', () => assertDeclined(survivor, declined, 'old-decline'));
 
-  await t.test('a payment is not made again, and no other invoice is paid for it', async () => {
+  await t.test('a payment is not repeated, and no other invoice is paid instead', async () => {
     assert.equal((await chargesOf(backend, paid.unpaidInvoiceId)).successes, 1);
     const { status } = await pay(survivor, paid, paid.cardId, 'old-payment');
     assert.equal(status, 200);
-    assert.equal((await chargesOf(backend, otherOfPaid)).tries, 0);
-    assert.equal((await chargesOf(backend, paid.unpaidInvoiceId)).tries, 1);
+    assert.equal((await chargesOf(backend, otherOfPaid)).attempts, 0);
+    assert.equal((await chargesOf(backend, paid.unpaidInvoiceId)).attempts, 1);
   });
 
-  await t.test('a payment that was never tried is made', async () => {
+  await t.test('a payment that was never attempted is charged', async () => {
     const { status, body } = await pay(survivor, untried, untried.cardId, 'old-nothing');
     assert.deepEqual([status, body['status']], [200, 'active']);
-    assert.deepEqual(await chargesOf(backend, untried.unpaidInvoiceId), { tries: 1, successes: 1 });
+    assert.deepEqual(await chargesOf(backend, untried.unpaidInvoiceId), { attempts: 1, successes: 1 });
   });
 });
 
-test('the sweeper finds a payment, and neither tries one nor decides a decline that can still be repeated', async (t) => {
+test('the sweeper finds a payment, and neither attempts one nor settles a decline that can still be repeated', async (t) => {
   const backend = await startBackend(t);
   const survivor = await startTill({ in: 'process', on: backend });
   const isCompleted = async (key: string) => {
@@ -170,13 +170,13 @@ test('the sweeper finds a payment, and neither tries one nor decides a decline t
   await backend.sql('update till.idempotency_claims set looked_at = null');
   await survivor.services.sweeper.sweep();
   assert.deepEqual(await isCompleted('swept-declined'), [true, true]);
-  assert.equal((await chargesOf(backend, declined.unpaidInvoiceId)).tries, 1);
-  assert.equal((await chargesOf(backend, untried.unpaidInvoiceId)).tries, 0);
+  assert.equal((await chargesOf(backend, declined.unpaidInvoiceId)).attempts, 1);
+  assert.equal((await chargesOf(backend, untried.unpaidInvoiceId)).attempts, 0);
   const again = await pay(survivor, declined, declined.badCardId, 'swept-declined');
   assert.deepEqual([again.status, again.replayed, again.body['declineCode']], [402, true, 'generic_decline']);
 });
 
-test('a failed response to a declined try is repeated as the decline that it was', async (t) => {
+test('a failed response to a declined attempt is repeated as the decline that it was', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
   for (const kind of ['error', 'reset_after'] as const)

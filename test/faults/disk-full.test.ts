@@ -1,6 +1,6 @@
 /**
- * The disk of PostgreSQL fills up under load. First its tables cannot grow: what is read is still answered, what is
- * written is refused. Then its log cannot grow, and the server goes down until somebody makes room.
+ * The disk of PostgreSQL fills up under load. First its tables cannot grow: reads still succeed, and
+ * writes are refused. Then its log cannot grow, and the server goes down until there is room again.
  */
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, writeSync } from 'node:fs';
@@ -21,7 +21,7 @@ const fullMs = effort({ short: 1_000, long: 20_000 });
 const diskBytes = 128 * 1_048_576;
 /** Else it keeps more of its log than the disk holds, and comes back by itself, now and then, to go down again. */
 const settings = { min_wal_size: '32MB', max_wal_size: '48MB', restart_after_crash: 'off' };
-/** More files than it can have made ahead of need. */
+/** More files than it can have created in advance. */
 const spareLogFilesMax = 20;
 
 test('the disk of PostgreSQL is full', { skip: skipWithoutMount() }, async (t) => {
@@ -106,7 +106,7 @@ function fillUp(path: string): void {
   closeSync(file);
 }
 
-/** The server begins a new file of its log, which it cannot make: it goes down, as it must. */
+/** The server begins a new file of its log, which it cannot create: it goes down, as it must. */
 async function needNewLog(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   client.on('error', () => {});

@@ -12,7 +12,7 @@ import { startTill } from '../support/till.ts';
 const path = '/customers';
 const signUpsPerProcess = 17;
 
-test('fifty sign-ups at three processes make one customer and one 201', async (t) => {
+test('fifty sign-ups at three processes create one customer and one 201', async (t) => {
   const backend = await startBackend(t);
   const tills = [
     await startTill({ in: 'process', on: backend }),
@@ -20,21 +20,21 @@ test('fifty sign-ups at three processes make one customer and one 201', async (t
     await startTill({ in: 'process', on: backend }),
   ];
   for (const externalId of effort({ short: ['one'], long: ['one', 'two', 'three'] })) {
-    const answers = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
-    await assertOneCustomer(backend, externalId, answers);
-    // The processes share the keys, and a repeated key repeats its status.
+    const responses = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
+    await assertOneCustomer(backend, externalId, responses);
+    // The processes share the idempotency keys, and a repeated one repeats its status.
     const isFirst = ({ status, replayed }: Answer) => status === 201 && !replayed;
-    assert.equal(answers.filter(isFirst).length, 1);
-    // Each key repeats its own status.
+    assert.equal(responses.filter(isFirst).length, 1);
+    // Each idempotency key repeats its own status.
     const again = await Promise.all(tills.flatMap((till) => signUps(till, externalId)));
     const keyed = (all: readonly Answer[]) =>
       all.filter((_, index) => (index % signUpsPerProcess) % 2 === 0).map(({ status }) => status);
-    assert.deepEqual(keyed(again), keyed(answers));
+    assert.deepEqual(keyed(again), keyed(responses));
     await assertOneCustomer(backend, externalId, again);
   }
 });
 
-test('sign-ups finish what a killed process began, wherever it died, and make one customer', async (t) => {
+test('sign-ups finish what a killed process began, wherever it died, and create one customer', async (t) => {
   // A database for each: two that stop within a transaction would wait for each other.
   const deaths = crashPoints.flatMap((crashPoint) =>
     [undefined, `doomed-${crashPoint}`].map((key) => ({ crashPoint, key })),
@@ -53,16 +53,16 @@ test('sign-ups finish what a killed process began, wherever it died, and make on
     ),
   );
   for (const { crashPoint, key, backend, first, second, externalId } of walks) {
-    const answers = await Promise.all([first, second].flatMap((till) => signUps(till, externalId)));
-    await assertOneCustomer(backend, externalId, answers);
+    const responses = await Promise.all([first, second].flatMap((till) => signUps(till, externalId)));
+    await assertOneCustomer(backend, externalId, responses);
     const resumed = await first.tryPost(path, valuesOf(externalId), key);
-    const created = [...answers, resumed].filter(({ status, replayed }) => status === 201 && !replayed);
+    const created = [...responses, resumed].filter(({ status, replayed }) => status === 201 && !replayed);
     assert.ok(created.length <= 1, `${externalId}: ${created.length} times 201`);
     if (key !== undefined && crashPoint !== 'claim.prepared') assert.equal(resumed.status, 201, externalId);
   }
 });
 
-test('a sign-up with other values finishes what was begun, and is told whose the external id is', async (t) => {
+test('a sign-up with other values finishes what was begun, and is told which customer has the external id', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
   const begun = ['call.before', 'call.after'];
@@ -75,7 +75,7 @@ test('a sign-up with other values finishes what was begun, and is told whose the
     const other = await till.tryPost(path, { email: 'grace@example.com', externalId: crashPoint });
     const emails = (await thereWith(backend, crashPoint)).map(({ email }) => email);
     if (crashPoint === 'call.before') {
-      // Nothing was made of the first values, so the others are as good.
+      // Nothing was created with the first values, so the others can be used.
       assert.deepEqual(
         [other.status, other.body['email'], emails],
         [200, 'grace@example.com', ['grace@example.com']],
@@ -102,10 +102,10 @@ test('a change and a sign-up that meet over an external id end with one of them'
   await proxy.nextHeld();
   const changing = change('sign-up-first');
   proxy.releaseAll();
-  const made = await first;
+  const created = await first;
   const refused = await changing;
-  assert.deepEqual([made.status, refused.status], [201, 409]);
-  assert.equal(refused.body['customerId'], made.body['id']);
+  assert.deepEqual([created.status, refused.status], [201, 409]);
+  assert.equal(refused.body['customerId'], created.body['id']);
 
   proxy.hold(`/v1/customers/${customer.body['processorCustomerId']}`);
   const changingFirst = change('change-first');
@@ -118,7 +118,7 @@ test('a change and a sign-up that meet over an external id end with one of them'
   assert.equal((await thereWith(backend, 'change-first')).length, 1);
 });
 
-/** Half of them with a key of their own. */
+/** Half of them have their own idempotency key. */
 function signUps(till: Client, externalId: string): readonly Promise<Answer>[] {
   return Array.from({ length: signUpsPerProcess }, (_, index) =>
     till.tryPost(
@@ -137,10 +137,10 @@ async function thereWith({ stripe }: Backend, externalId: string) {
 async function assertOneCustomer(
   backend: Backend,
   externalId: string,
-  answers: readonly Answer[],
+  responses: readonly Answer[],
 ): Promise<void> {
-  for (const { status, body } of answers) assert.ok(status === 200 || status === 201, JSON.stringify(body));
-  const ids = new Set(answers.map(({ body }) => body['id']));
+  for (const { status, body } of responses) assert.ok(status === 200 || status === 201, JSON.stringify(body));
+  const ids = new Set(responses.map(({ body }) => body['id']));
   assert.equal(ids.size, 1, `${externalId}: ${[...ids]}`);
   assert.equal((await thereWith(backend, externalId)).length, 1, `${externalId} at the processor`);
   const rows = await backend.sql(

@@ -15,7 +15,7 @@ import { startRig } from './rig/rig.ts';
 const crawlDelayMs = effort({ short: 600, long: 2_500 });
 const crawlMs = effort({ short: 1_000, long: 30_000 });
 const failovers = effort({ short: 1, long: 3 });
-/** Every connection has to be given up before one is made that leads somewhere: too long for the short form. */
+/** Every connection must time out before a new one reaches the server: too long for the short form. */
 const silentFailovers = effort({ short: 0, long: 2 });
 
 test('the way to PostgreSQL crawls, then leads to another server', async (t) => {
@@ -28,7 +28,7 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
   const health = rig.watchHealth();
   await load.progressed(15);
 
-  await t.test('every answer takes more than a second', (step) =>
+  await t.test('every response takes more than a second', (step) =>
     endure(step, load, health, {
       down: ['database'],
       begin: () => line.slowDown(crawlDelayMs),

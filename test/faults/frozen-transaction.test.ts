@@ -20,7 +20,7 @@ for (const { code, parameter } of limits) {
     const backend = await startBackend(t);
     let freezes = 0;
     const crashPoints = {
-      // Inside the transaction that claims the key and reserves the amount.
+      // Inside the transaction that claims the idempotency key and reserves the amount.
       pass: (crashPoint: string) => {
         if (crashPoint !== 'claim.prepared' || freezes === 0) return;
         freezes -= 1;

@@ -20,62 +20,62 @@ import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts'
 
 const payments = creationCase('payments.create');
 const paymentsAtProcessor = '/v1/payment_intents';
-/** The limit on a sane number of callers that lose patience at the same moment. */
+/** A limit on the callers that give up at the same moment. */
 const callers = 50;
 
 async function pay(till: TillInProcess, prerequisites: Prerequisites, key?: string): Promise<Answer> {
   return till.tryPost(payments.path(prerequisites), payments.body(prerequisites), key);
 }
 
-function assertOneAnswer(answers: readonly Answer[]): void {
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-  assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
-  assert.equal(new Set(answers.map(payments.idOf)).size, 1);
-  const secrets = new Set(answers.map(({ body }) => body['clientSecret']));
+function assertOneResponse(responses: readonly Answer[]): void {
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+  assert.equal(responses.filter(({ replayed }) => !replayed).length, 1);
+  assert.equal(new Set(responses.map(payments.idOf)).size, 1);
+  const secrets = new Set(responses.map(({ body }) => body['clientSecret']));
   assert.equal(secrets.size, 1);
   assert.match(String([...secrets][0]), /_secret_/);
 }
 
-/** For the tests that only need a Till. Each has its own customers and keys. */
+/** For the tests that only need a Till. Each has its own customers and idempotency keys. */
 const backend = await startBackend({ after });
 const till = await startTill({ in: 'process', on: backend });
 
-test('fifty requests at once under one key make one payment, and all of them answer with it', async () => {
+test('fifty requests at once with one idempotency key create one payment, and all of them return it', async () => {
   const prerequisites = await createPrerequisites(backend, till);
-  assertOneAnswer(
+  assertOneResponse(
     await Promise.all(Array.from({ length: callers }, () => pay(till, prerequisites, 'fifty'))),
   );
   await assertCreatedOnce(backend, prerequisites, payments, 'fifty');
 });
 
-test('requests under one key to two processes on one database make one payment', async (t) => {
+test('requests with one idempotency key to two processes on one database create one payment', async (t) => {
   const backend = await startBackend(t);
   const tills = [
     await startTill({ in: 'process', on: backend }),
     await startTill({ in: 'process', on: backend }),
   ] as const;
   const prerequisites = await createPrerequisites(backend, tills[0]);
-  const answers = Array.from({ length: callers }, (_, index) =>
+  const responses = Array.from({ length: callers }, (_, index) =>
     pay(tills[index % 2 === 0 ? 0 : 1], prerequisites, 'two'),
   );
-  assertOneAnswer(await Promise.all(answers));
+  assertOneResponse(await Promise.all(responses));
   await assertCreatedOnce(backend, prerequisites, payments, 'two');
 });
 
-test('the key may come in the body, in the header, or in both if they agree', async () => {
+test('the idempotency key may be in the body, in the header, or in both if they agree', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const body = payments.body(prerequisites);
   const inBody = await till.tryPost('/payments', { ...body, idempotencyKey: 'one' });
   const inHeader = await till.tryPost('/payments', body, 'one');
   const inBoth = await till.tryPost('/payments', { ...body, idempotencyKey: 'one' }, 'one');
-  assertOneAnswer([inBody, inHeader, inBoth]);
+  assertOneResponse([inBody, inHeader, inBoth]);
   const different = await till.tryPost('/payments', { ...body, idempotencyKey: 'one' }, 'two');
   assert.equal(different.status, 400);
   assert.equal(different.body['code'], 'invalid_request');
   await assertCreatedOnce(backend, prerequisites, payments, 'one');
 });
 
-test('each of the six creations has its keys to itself, replays its answer, and refuses another request', async () => {
+test('each of the six creations has its own idempotency keys, replays its response, and refuses another request', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const others = {
     'customers.create': { email: 'other@example.com' },
@@ -109,7 +109,7 @@ test('each of the six creations has its keys to itself, replays its answer, and 
   }
 });
 
-test('a request waits for the one that is under way, and answers with what it made', async (t) => {
+test('a request waits for the one in progress, and returns what that created', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
@@ -119,15 +119,15 @@ test('a request waits for the one that is under way, and answers with what it ma
   await proxy.nextHeld();
   const second = pay(till, prerequisites, 'waits');
   proxy.releaseAll();
-  const answers = [await first, await second];
+  const responses = [await first, await second];
   assert.deepEqual(
-    answers.map(({ replayed }) => replayed),
+    responses.map(({ replayed }) => replayed),
     [false, true],
   );
-  assertOneAnswer(answers);
+  assertOneResponse(responses);
 });
 
-test('what the processor refuses because of its values frees the key for a corrected request', async () => {
+test('a request whose values the processor refuses frees its idempotency key for a corrected one', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const tooSmall = await till.tryPost(
     '/payments',
@@ -142,7 +142,7 @@ test('what the processor refuses because of its values frees the key for a corre
   await assertCreatedOnce(backend, prerequisites, payments, 'corrected');
 });
 
-test('a refund that the processor refuses frees its key and what was reserved for it', async () => {
+test('a refund that the processor refuses frees its idempotency key and its reserved amount', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   await backend.stripe.refunds.create({
     payment_intent: prerequisites.processorPaymentIntentId,
@@ -164,7 +164,7 @@ test('a refund that the processor refuses frees its key and what was reserved fo
   assert.equal(payment?.amount_refunded, 2_000);
 });
 
-test('a refund without a key that surely did nothing leaves nothing reserved: nobody could come back to it', async () => {
+test('a refund without an idempotency key that certainly did nothing leaves nothing reserved: it cannot be repeated', async () => {
   const prerequisites = await createPrerequisites(backend, till);
   const refundAll = () => till.tryPost(`/payments/${prerequisites.paymentId}/refund`, {});
   await backend.setFault({ operation: 'refunds.create', kind: 'error', status: 429, times: triesPerCall });
@@ -173,12 +173,12 @@ test('a refund without a key that surely did nothing leaves nothing reserved: no
     `select key from till.idempotency_claims where operation = 'refunds.create' and completed_at is null`,
   );
   assert.deepEqual(open, []);
-  const answer = await refundAll();
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
-  assert.equal(answer.body['status'], 'refunded');
+  const response = await refundAll();
+  assert.equal(response.status, 200, JSON.stringify(response.body));
+  assert.equal(response.body['status'], 'refunded');
 });
 
-test('a refund without a key that may have been made keeps what is reserved for it', async (t) => {
+test('a refund without an idempotency key that may have been carried out keeps its reserved amount', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const prerequisites = await createPrerequisites(backend, till);
@@ -208,7 +208,7 @@ const impatient = await startTill({
 });
 
 for (const [place, creation] of creationCases.entries()) {
-  test(`${creation.operation}: however the processor fails, the claim stays, and the next request makes it once`, async () => {
+  test(`${creation.operation}: however the processor fails, the claim stays, and the next request creates it once`, async () => {
     for (const fault of faultsFor(place)) {
       const prerequisites = await createPrerequisites(backend, till);
       const key = JSON.stringify(fault);
@@ -218,7 +218,7 @@ for (const [place, creation] of creationCases.entries()) {
       const failed = await failing.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
       assert.equal(failed.status, isSilent ? 504 : 503, `${key} ${JSON.stringify(failed.body)}`);
       assert.equal(await claimStatus(backend, creation.operation, key), 'open', key);
-      // The other process lives, and yet is not waited for: it has said that it gave up.
+      // The other process is alive, but has given up, so no request waits for it.
       const resumed = await till.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
       assert.equal(resumed.status, creation.status, `${key} ${JSON.stringify(resumed.body)}`);
       await assertCreatedOnce(backend, prerequisites, creation, key);
@@ -226,15 +226,15 @@ for (const [place, creation] of creationCases.entries()) {
   });
 }
 
-test('a failure that the processor remembers is looked up, then tried again under another of its keys', async (t) => {
+test('a failure that the processor remembers is looked up, then retried with another processor idempotency key', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
   const prerequisites = await createPrerequisites(backend, till);
   const before = proxy.seen.length;
   await backend.setFault({ operation: 'payment_intents.create', kind: 'error', status: 500 });
-  const answer = await pay(till, prerequisites, 'remembered');
-  assert.equal(answer.status, 201);
+  const response = await pay(till, prerequisites, 'remembered');
+  assert.equal(response.status, 201);
   const digest = /[0-9a-f]{40}/;
   assert.deepEqual(
     proxy.seen
@@ -250,11 +250,11 @@ test('a failure that the processor remembers is looked up, then tried again unde
   await assertCreatedOnce(backend, prerequisites, payments, 'remembered');
 });
 
-for (const { kind, wasMade } of [
-  { kind: 'reset_after', wasMade: true },
-  { kind: 'reset_before', wasMade: false },
+for (const { kind, wasCreated } of [
+  { kind: 'reset_after', wasCreated: true },
+  { kind: 'reset_before', wasCreated: false },
 ] as const) {
-  test(`once the processor may have forgotten the key, what was ${wasMade ? '' : 'not '}made is looked up first`, async (t) => {
+  test(`once the processor may have forgotten the idempotency key, what was ${wasCreated ? '' : 'not '}created is looked up first`, async (t) => {
     const backend = await startBackend(t);
     const proxy = await startProcessorProxy(backend);
     const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
@@ -270,25 +270,25 @@ for (const { kind, wasMade } of [
       assert.equal(lost.status, 503);
       await age(backend, '24 hours');
       const before = proxy.seen.length;
-      const answer = await till.tryPost(
+      const response = await till.tryPost(
         creation.path(prerequisites),
         creation.body(prerequisites),
         'forgotten',
       );
-      assert.equal(answer.status, creation.status, JSON.stringify(answer.body));
+      assert.equal(response.status, creation.status, JSON.stringify(response.body));
       const [lookUp, ...rest] = proxy.seen.slice(before);
       assert.equal(lookUp?.method, 'GET');
       const writes = rest.filter(({ method }) => method === 'POST');
       assert.deepEqual(
         writes.map(({ idempotencyKey }) => idempotencyKey?.slice(-2)),
-        wasMade ? [] : ['-2'],
+        wasCreated ? [] : ['-2'],
       );
       await assertCreatedOnce(backend, prerequisites, creation, 'forgotten');
     }
   });
 }
 
-test('a look-up that is refused frees no key: what it looks for may exist', async (t) => {
+test('a refused look-up frees no idempotency key: the object may exist', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const till = await startTill({ in: 'process', on: backend });
@@ -307,7 +307,7 @@ test('a look-up that is refused frees no key: what it looks for may exist', asyn
   }
 });
 
-test('a processor that does not know us frees no key: it may have made what we asked for when it did', async (t) => {
+test('a processor that rejects the processor key frees no idempotency key: it may have created the object before', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const stranger = await startTill({ in: 'process', on: backend, secretKey: 'sk_live_revoked' });
@@ -332,31 +332,31 @@ async function age({ sql }: Backend, interval: string): Promise<void> {
   );
 }
 
-test('a processor key that an earlier version used with other values is looked up, then left behind', async (t) => {
+test('an idempotency key that an earlier version used at the processor with other values is looked up, then replaced', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
   const prerequisites = await createPrerequisites(backend, till);
-  for (const wasMade of [true, false]) {
+  for (const wasCreated of [true, false]) {
     proxy.hold(paymentsAtProcessor);
-    const answer = pay(till, prerequisites, `key-${wasMade}`);
+    const response = pay(till, prerequisites, `key-${wasCreated}`);
     const held = await proxy.nextHeld();
     const idempotencyKey = held.idempotencyKey ?? assert.fail();
-    // The claim and the key show what the payment carries.
-    const id = await claimedId(backend, 'payments.create', `key-${wasMade}`);
+    // The claim and the idempotency key show what the payment carries.
+    const id = await claimedId(backend, 'payments.create', `key-${wasCreated}`);
     const installationId = await new InstallationStore().readId(till.database);
     const claims = new ClaimStore(0, installationId);
     const { mark } = (await claims.findByResource(till.database, id)) ?? assert.fail();
     const carried = { till_id: id, till_key: mark.key, till_request: mark.request };
     const values = { amount: 4_321, currency: 'eur', customer: prerequisites.processorCustomerId };
     const earlier = await backend.stripe.paymentIntents.create(
-      { ...values, description: 'an earlier version', metadata: wasMade ? carried : {} },
+      { ...values, description: 'an earlier version', metadata: wasCreated ? carried : {} },
       { idempotencyKey },
     );
     proxy.releaseAll();
-    const { status, body } = await answer;
+    const { status, body } = await response;
     assert.equal(status, 201);
     const { processorPaymentIntentId } = body['payment'] as { readonly processorPaymentIntentId: string };
-    assert.equal(processorPaymentIntentId === earlier.id, wasMade);
+    assert.equal(processorPaymentIntentId === earlier.id, wasCreated);
   }
 });

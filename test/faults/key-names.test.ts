@@ -26,7 +26,7 @@ const [positional, positionalToo, shop, shopToo] = environmentKeys.map((entry) =
   createClient(other, entry.slice(entry.indexOf(':') + 1)),
 ) as [Client, Client, Client, Client];
 
-/** Applications with keys of these names, at one of the two processes. */
+/** Applications with API keys of these names, at one of the two processes. */
 async function applications(...names: readonly string[]): Promise<readonly Client[]> {
   return Promise.all(
     names.map(async (name, index) => {
@@ -47,17 +47,18 @@ async function order(): Promise<(client: Client, key: string, values?: object) =
     client.tryPost('/payments', { customerId, amount: 1_500, currency: 'eur', ...values }, key);
 }
 
-test('applications that use the same key at once never meet, and each has one payment', async () => {
+test('applications that use the same idempotency key at once do not affect each other, and each has one payment', async () => {
   const clients = await applications('a', 'b', 'c');
   const pay = await order();
   const key = randomUUID();
   const rounds = Array.from({ length: callers }, () => clients).flat();
-  const answers = await Promise.all(rounds.map((client) => pay(client, key)));
-  assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-  const idsOf = (client: Client) => new Set(answers.filter((_, index) => rounds[index] === client).map(idOf));
+  const responses = await Promise.all(rounds.map((client) => pay(client, key)));
+  assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+  const idsOf = (client: Client) =>
+    new Set(responses.filter((_, index) => rounds[index] === client).map(idOf));
   for (const client of clients) assert.equal(idsOf(client).size, 1);
-  assert.equal(new Set(answers.map(idOf)).size, clients.length);
-  assert.equal(answers.filter(({ replayed }) => !replayed).length, clients.length);
+  assert.equal(new Set(responses.map(idOf)).size, clients.length);
+  assert.equal(responses.filter(({ replayed }) => !replayed).length, clients.length);
   // Later, in any order, and with other values.
   for (const client of clients.toReversed()) {
     assert.deepEqual(new Set([idOf(await pay(client, key))]), idsOf(client));
@@ -65,7 +66,7 @@ test('applications that use the same key at once never meet, and each has one pa
   }
 });
 
-test('keys of one name are one application, wherever they come from, and keys without a name are one too', async () => {
+test('API keys of one name are one application, wherever they come from, and so are API keys without a name', async () => {
   const pay = await order();
   const key = randomUUID();
   const [stored] = (await applications('shop')) as [Client];
@@ -77,33 +78,33 @@ test('keys of one name are one application, wherever they come from, and keys wi
   assert.notEqual(ids[0], ids[3]);
 });
 
-test('a refused request frees the key of its own application alone', async () => {
+test('a refused request frees only the idempotency key of its own application', async () => {
   const [first, second] = (await applications('refused', 'lucky')) as [Client, Client];
   const payment = await createPayment(till);
   const pay = await order();
   const key = randomUUID();
   const proceed = Promise.withResolvers<void>();
-  // The first holds the key while the second claims it, and is refused afterwards.
+  // The first holds the idempotency key while the second claims it, and is refused afterwards.
   await backend.setFault({ operation: 'payment_intents.create', kind: 'latency', latencyMs: 500, times: 1 });
   const refused = pay(first, key, { amount: 1 }).finally(proceed.resolve);
   await backend.faultsTaken();
-  const made = await pay(second, key);
-  assert.equal(made.status, 201);
+  const created = await pay(second, key);
+  assert.equal(created.status, 201);
   assert.equal((await refused).status, 422);
   await proceed.promise;
   const corrected = await pay(first, key);
   assert.deepEqual([corrected.status, corrected.replayed], [201, false]);
   assert.deepEqual(
     [idOf(await pay(first, key)), idOf(await pay(second, key))],
-    [idOf(corrected), idOf(made)],
+    [idOf(corrected), idOf(created)],
   );
-  assert.equal(new Set([idOf(corrected), idOf(made), payment.id]).size, 3);
+  assert.equal(new Set([idOf(corrected), idOf(created), payment.id]).size, 3);
 });
 
-test('a key that a request uses without sending it cannot be repeated by anybody', async () => {
+test('no request can repeat an idempotency key that Till generated', async () => {
   const pay = await order();
-  const made = await createPayment(till);
-  const answer = await pay(till, made.id);
-  assert.deepEqual([answer.status, answer.replayed], [201, false]);
-  assert.notEqual(idOf(answer), made.id);
+  const created = await createPayment(till);
+  const response = await pay(till, created.id);
+  assert.deepEqual([response.status, response.replayed], [201, false]);
+  assert.notEqual(idOf(response), created.id);
 });

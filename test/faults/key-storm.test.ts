@@ -85,17 +85,17 @@ for (const where of ['same process', 'other process'] as const) {
         const allArrived = arrived(waiters);
         const others = Array.from({ length: waiters }, () => send(waiting, creation, prerequisites, key));
         await allArrived;
-        // Behind what they do on arrival.
+        // After the statements that they send on arrival.
         await waiting.tryGet(`/payments/${prerequisites.paymentId}`);
         await setTimeout(windowMs);
         const before = counter.count();
         await setTimeout(windowMs);
         statements.push(counter.count() - before);
         proxy.releaseAll();
-        const answers = await Promise.all([first, ...others]);
-        assert.deepEqual([...new Set(answers.map(({ status }) => status))], [creation.status]);
-        assert.equal(new Set(answers.map(creation.idOf)).size, 1);
-        assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+        const responses = await Promise.all([first, ...others]);
+        assert.deepEqual([...new Set(responses.map(({ status }) => status))], [creation.status]);
+        assert.equal(new Set(responses.map(creation.idOf)).size, 1);
+        assert.equal(responses.filter(({ replayed }) => !replayed).length, 1);
         await assertCreatedOnce(backend, prerequisites, creation, key);
       }
       t.diagnostic(`statements per second with ${fewWaiters} and ${manyWaiters} waiting: ${statements}`);
@@ -104,7 +104,7 @@ for (const where of ['same process', 'other process'] as const) {
   }
 }
 
-test('a different request under a key that is in use is refused at once, also among many that wait', async (t) => {
+test('a different request with an idempotency key in use is refused at once, even among many that wait', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const { crashPoints, arrived } = arrivals();
@@ -154,8 +154,8 @@ test('each request that waits for one that the processor refuses gets its own tu
   );
   await allArrived;
   proxy.releaseAll();
-  const answers = await Promise.all([first, ...waiting]);
-  assert.deepEqual([...new Set(answers.map(({ body }) => body['code']))], ['processor_rejected']);
+  const responses = await Promise.all([first, ...waiting]);
+  assert.deepEqual([...new Set(responses.map(({ body }) => body['code']))], ['processor_rejected']);
   assert.equal(await claimStatus(backend, 'payments.create', 'refused'), 'none');
 });
 
@@ -184,9 +184,9 @@ for (const [why, end] of [
     const others = Array.from({ length: 10 }, () => send(waiting, payments, prerequisites, 'orphaned'));
     await allArrived;
     await end(owner, backend);
-    const answers = await Promise.all(others);
-    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [201]);
-    assert.equal(answers.filter(({ replayed }) => !replayed).length, 1);
+    const responses = await Promise.all(others);
+    assert.deepEqual([...new Set(responses.map(({ status }) => status))], [201]);
+    assert.equal(responses.filter(({ replayed }) => !replayed).length, 1);
     proxy.releaseAll();
     assert.equal((await first).status, 201);
     await assertCreatedOnce(backend, prerequisites, payments, 'orphaned');

@@ -202,7 +202,7 @@ function append({ sql }: Backend, count: number): Promise<readonly string[]> {
 }
 
 async function hasRows({ sql }: Backend, text: string): Promise<boolean> {
-  // While the server is being replaced, there is no answer.
+  // While the server is being replaced, there is no response.
   const rows = await sql(text).catch(() => []);
   return rows.length > 0;
 }

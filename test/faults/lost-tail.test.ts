@@ -29,7 +29,7 @@ const callers = 6;
 
 interface Acknowledged {
   readonly one: LostCase;
-  readonly answer: Answer;
+  readonly response: Answer;
 }
 
 /** Requests that were acknowledged and lost: the database is as it was before them, and no Till runs. */
@@ -44,9 +44,9 @@ async function loseTail(
   const snapshot = await takeSnapshot(backend);
   const till = await startTill({ in: 'process', on: backend });
   const lost = await inTurn(cases, async (one): Promise<Acknowledged> => {
-    const answer = await sendLost(till, one);
-    assert.equal(answer.status, one.status, `${one.name}: ${JSON.stringify(answer.body)}`);
-    return { one, answer };
+    const response = await sendLost(till, one);
+    assert.equal(response.status, one.status, `${one.name}: ${JSON.stringify(response.body)}`);
+    return { one, response };
   });
   await till.stop();
   await snapshot.restore();
@@ -65,11 +65,11 @@ function mayBeExisting({ method, body }: LostCase): boolean {
   return method === 'POST' && 'externalId' in body;
 }
 
-function assertSame({ one, answer }: Acknowledged, repeated: Answer): void {
+function assertSame({ one, response }: Acknowledged, repeated: Answer): void {
   const message = `${one.name}: ${JSON.stringify(repeated.body)}`;
   const isExisting = mayBeExisting(one) && repeated.status === 200;
-  assert.equal(isExisting ? 201 : repeated.status, answer.status, message);
-  assert.deepEqual(lasting(repeated), lasting(answer), message);
+  assert.equal(isExisting ? 201 : repeated.status, response.status, message);
+  assert.deepEqual(lasting(repeated), lasting(response), message);
 }
 
 test('requests that are repeated after a restore get what was acknowledged, and create and charge nothing', async (t) => {
@@ -83,9 +83,9 @@ test('requests that are repeated after a restore get what was acknowledged, and 
       assert.deepEqual(await inventory(backend), existing, one.one.name);
     }
     // The claims are there again.
-    for (const { one, answer } of lost) {
+    for (const { one, response } of lost) {
       const replayed = await sendLost(till, one);
-      assert.deepEqual([replayed.status, replayed.replayed], [answer.status, true], one.name);
+      assert.deepEqual([replayed.status, replayed.replayed], [response.status, true], one.name);
     }
     await till.stop();
   });
@@ -102,7 +102,7 @@ test('requests that are repeated after a restore get what was acknowledged, and 
           sendLost(tills[index % tills.length] ?? assert.fail(), one.one),
         ),
       );
-      for (const answer of repeated) assertSame(one, answer);
+      for (const response of repeated) assertSame(one, response);
     }
     assert.deepEqual(await inventory(backend), existing);
     for (const till of tills) await till.stop();
@@ -122,7 +122,7 @@ test('requests that are repeated after a restore get what was acknowledged, and 
   );
 
   await t.test(
-    'and a different request with the same key is refused, and does not take the key',
+    'and a different request with the same idempotency key is refused, and does not take the key',
     async () => {
       await snapshot.restore();
       const till = await startTill({ in: 'process', on: backend });
@@ -184,12 +184,12 @@ test('a process that is killed while it serves the repeated requests leaves what
     });
 });
 
-/** Loses the claims of a key, as a failover does. The rows may be there again. */
+/** Loses the claims of an idempotency key, as a failover does. The rows may be there again. */
 async function loseClaims({ sql }: Backend, key: string): Promise<void> {
   await sql('delete from till.idempotency_claims where key = $1', [key]);
 }
 
-test('a refusal frees the key: the processor repeats it, and the request continues under the next of its keys', async (t) => {
+test('a refusal frees the idempotency key: the processor repeats it, and the request continues with the next idempotency key at the processor', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
@@ -208,7 +208,7 @@ test('a refusal frees the key: the processor repeats it, and the request continu
   assert.deepEqual((await capture()).body, captured.body);
 });
 
-test('a creation under a later key of the processor is found after its claim is lost', async (t) => {
+test('a creation with a later idempotency key at the processor is found after its claim is lost', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
   const customer = await createCustomer(till);
@@ -223,7 +223,7 @@ test('a creation under a later key of the processor is found after its claim is 
     paymentMethodId,
   };
   const pay = () => till.tryPost('/payments', order, 'failed-first');
-  // The processor remembers this failure, so that the payment is created under the next key.
+  // The processor remembers this failure, so that the payment is created with the next idempotency key.
   await backend.setFault({ operation: 'payment_intents.create', kind: 'error', status: 500 });
   const paid = await pay();
   assert.equal(paid.status, 201);
@@ -312,14 +312,14 @@ test('payments of several invoices whose claims are lost charge nothing, in any 
   assert.deepEqual(await paid(), acknowledged);
 });
 
-test('a payment that finds nothing to pay is refused however often its key is used', async (t) => {
+test('a payment that finds nothing to pay is refused however often its idempotency key is used', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const { path } = await subscribed(till, { customerCard: 'pm_card_visa' });
   for (let sent = 0; sent < 12; sent += 1)
     assert.equal((await till.tryPost(`${path}/pay`, {}, 'nothing')).body['code'], 'nothing_to_pay');
 });
 
-test('a change whose claim is lost is not made again after other changes', async (t) => {
+test('a change whose claim is lost is not repeated after other changes', async (t) => {
   const backend = await startBackend(t);
   const till = await startTill({ in: 'process', on: backend });
   const { path } = await subscribed(till);

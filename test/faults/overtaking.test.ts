@@ -14,12 +14,12 @@ import { confirmIntent } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-/** A creation that stands still between the processor's answer and its own row. */
+/** A creation that is paused between the processor's response and its own row. */
 interface StandingStill {
   readonly backend: Backend;
   readonly till: TillInProcess;
   readonly prerequisites: Prerequisites;
-  /** Lets it go on, and checks what came of it. */
+  /** Lets it continue, and checks the result. */
   readonly goOn: () => Promise<Answer>;
 }
 
@@ -43,7 +43,7 @@ async function standStill(
   const till = await startTill({ in: 'process', on: backend, crashPoints });
   const prerequisites = await createPrerequisites(backend, till);
   watched = crashPoint;
-  const answer = till.tryPost(creation.path(prerequisites), creation.body(prerequisites), 'overtaken');
+  const response = till.tryPost(creation.path(prerequisites), creation.body(prerequisites), 'overtaken');
   await reached.promise;
   return {
     backend,
@@ -51,7 +51,7 @@ async function standStill(
     prerequisites,
     goOn: async () => {
       goesOn.resolve();
-      const answered = await answer;
+      const answered = await response;
       assert.equal(answered.status, creation.status, JSON.stringify(answered.body));
       assert.equal(answered.replayed, false);
       await assertCreatedOnce(backend, prerequisites, creation, 'overtaken');
@@ -70,7 +70,7 @@ async function rowOf({ backend }: StandingStill, table: string, where: string, v
   return rows[0];
 }
 
-test('a webhook that overtakes the row of a payment makes it, under the id that the answer has', async (t) => {
+test('a webhook that arrives before the row of a payment creates it, with the id in the response', async (t) => {
   const scene = await standStill(t, creationCase('payments.create'), 'record.before');
   const { backend, till, prerequisites } = scene;
   const [intent] = (await backend.stripe.paymentIntents.list({ customer: prerequisites.processorCustomerId }))
@@ -86,7 +86,7 @@ test('a webhook that overtakes the row of a payment makes it, under the id that 
   assert.deepEqual(idAndStatus(body['payment']), row);
 });
 
-test('a webhook that overtakes an off-session charge does not hide what became of it', async (t) => {
+test('a webhook that arrives before an off-session charge is recorded does not hide its outcome', async (t) => {
   const payments = creationCase('payments.create');
   const charge: CreationCase = {
     ...payments,
@@ -113,7 +113,7 @@ test('a webhook that overtakes an off-session charge does not hide what became o
   assert.deepEqual(await till.get(`/payments/${payment.id}`), payment);
 });
 
-test('a webhook that overtakes the row of a subscription makes it, and is not undone by what was true before', async (t) => {
+test('a webhook that arrives before the row of a subscription creates it, and older data does not undo it', async (t) => {
   const scene = await standStill(t, creationCase('subscriptions.create'), 'record.before');
   const { backend, till, prerequisites } = scene;
   const [subscription] = (
@@ -133,7 +133,7 @@ test('a webhook that overtakes the row of a subscription makes it, and is not un
   assert.deepEqual(idAndStatus(body['subscription']), row);
 });
 
-test('a webhook that overtakes the answer to a refund settles what was reserved, and counts it once', async (t) => {
+test('a webhook that arrives before the response to a refund settles the reserved amount, and counts it once', async (t) => {
   const scene = await standStill(t, creationCase('refunds.create'), 'record.before');
   const { till, prerequisites } = scene;
   await till.settle();
@@ -149,7 +149,7 @@ test('a webhook that overtakes the answer to a refund settles what was reserved,
   assert.equal(payment?.amount_refunded, 700);
 });
 
-test('a webhook that meets the row of a payment whose claim is still open makes no second one', async (t) => {
+test('a webhook about a payment whose claim is still open creates no second row', async (t) => {
   const scene = await standStill(t, creationCase('payments.create'), 'record.row');
   const { backend, till, prerequisites } = scene;
   const applied = till.settle();
@@ -158,7 +158,7 @@ test('a webhook that meets the row of a payment whose claim is still open makes 
   assert.equal(await creationCase('payments.create').countRows(backend, prerequisites), 1);
 });
 
-test('a refund that is only reserved is not listed: the processor has not heard of it yet', async (t) => {
+test('a refund that is only reserved is not listed: the processor does not have it yet', async (t) => {
   const scene = await standStill(t, creationCase('refunds.create'), 'call.before');
   const path = `/payments/${scene.prerequisites.paymentId}/refunds`;
   const reserved = await scene.till.tryGet(path);

@@ -36,15 +36,15 @@ async function startThree(t: TestContext): Promise<{ backend: Backend; tills: re
   return { backend, tills: [await start(), await start(), await start()] };
 }
 
-test('fifty requests at three processes make one subscription; the others get a 409 with its id', async (t) => {
+test('fifty requests at three processes create one subscription; the others get a 409 with its id', async (t) => {
   const { backend, tills } = await startThree(t);
   for (const group of effort({ short: ['one'], long: ['one', 'two', 'three'] })) {
     const scene = await createScene(tills[0] as Client, group);
     const storm = () => tills.flatMap((till, index) => requests(till, scene, `${group}-${index}`));
-    const answers = await Promise.all(storm());
-    const id = await assertOne(backend, scene, answers);
-    assert.equal(answers.filter(({ status }) => status === 201).length, 1);
-    // A key repeats its own answer: the first has its subscription, all others are refused again.
+    const responses = await Promise.all(storm());
+    const id = await assertOne(backend, scene, responses);
+    assert.equal(responses.filter(({ status }) => status === 201).length, 1);
+    // An idempotency key repeats its own response: the first has its subscription, all others are refused again.
     const again = await Promise.all(storm());
     assert.equal(await assertOne(backend, scene, again), id);
     await assertNothingReserved(backend, scene);
@@ -55,7 +55,7 @@ test('fifty requests at three processes make one subscription; the others get a 
   );
 });
 
-test('requests finish what a killed process began, wherever it died, and make one subscription', async (t) => {
+test('requests finish what a killed process began, wherever it died, and create one subscription', async (t) => {
   const walks = await inTurn(crashPoints, async (crashPoint) => {
     const { backend, tills } = await startThree(t);
     const [first] = tills as [TillInProcess];
@@ -65,18 +65,18 @@ test('requests finish what a killed process began, wherever it died, and make on
   });
   await killAmid(walks.map(({ backend, crashPoint, order, key }) => doom(backend, crashPoint, order, key)));
   for (const { crashPoint, backend, tills, first, scene, order, key } of walks) {
-    // The same values as those of the killed request: they know what it wanted, also if it had not called yet.
+    // The same values as those of the killed request: they know what it wanted, even if it had not called yet.
     const same = { ...scene, planIds: [scene.planIds[0], scene.planIds[0]] } as const;
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       tills.flatMap((till, index) => requests(till, same, `${crashPoint}-${index}`)),
     );
-    const id = await assertOne(backend, scene, answers);
+    const id = await assertOne(backend, scene, responses);
     const resumed = await first.tryPost(path, order, key);
     const isKept = !['claim.before', 'claim.prepared'].includes(crashPoint);
     assert.equal(resumed.status, isKept ? 201 : 409, `${crashPoint}: ${JSON.stringify(resumed.body)}`);
     assert.equal(isKept ? Object(resumed.body['subscription']).id : resumed.body['subscriptionId'], id);
-    const made = answers.filter(({ status }) => status === 201).length;
-    assert.equal(made, isKept ? 0 : 1, crashPoint);
+    const created = responses.filter(({ status }) => status === 201).length;
+    assert.equal(created, isKept ? 0 : 1, crashPoint);
     await assertNothingReserved(backend, scene);
   }
 });
@@ -124,12 +124,12 @@ test('after a process was killed', async (t) => {
          leased_until = leased_until - interval '11 minutes' where completed_at is null`,
       );
       await till.services.sweeper.sweep();
-      const made = await till.tryPost(path, two, 'other-unknown');
-      assert.equal(made.status, 201, JSON.stringify(made.body));
+      const created = await till.tryPost(path, two, 'other-unknown');
+      assert.equal(created.status, 201, JSON.stringify(created.body));
       // The request that was given up is now one of many.
       const late = await till.tryPost(path, one, 'doomed-unknown');
       assert.deepEqual([late.status, late.body['code']], [409, 'already_subscribed']);
-      assert.equal(late.body['subscriptionId'], Object(made.body['subscription']).id);
+      assert.equal(late.body['subscriptionId'], Object(created.body['subscription']).id);
       await assertOne(backend, unknown, [refused, late], { mayBeNull: true });
       await assertNothingReserved(backend, unknown);
     },
@@ -150,7 +150,7 @@ test('whatever is created and canceled at once, no two subscriptions of a group 
   const pick = <T>(items: readonly T[]) => items[Math.floor(random() * items.length)];
   const known: string[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: requestsPerRound }, async (_, index) => {
         const till = pick(tills) ?? first;
         const target = pick(known);
@@ -163,9 +163,9 @@ test('whatever is created and canceled at once, no two subscriptions of a group 
         return till.tryPost(path, order, random() < 0.5 ? `${round}-${index}` : undefined);
       }),
     );
-    for (const answer of answers) {
-      if (answer === undefined) continue;
-      const { status, body } = answer;
+    for (const response of responses) {
+      if (response === undefined) continue;
+      const { status, body } = response;
       assert.ok(status === 201 || body['code'] === 'already_subscribed', JSON.stringify(body));
       const id = status === 201 ? Object(body['subscription']).id : body['subscriptionId'];
       if (typeof id === 'string' && !known.includes(id)) known.push(id);
@@ -180,7 +180,7 @@ async function assertNeverTwo({ stripe }: Backend, { processorCustomerId }: Scen
   const types = ['customer.subscription.created', 'customer.subscription.deleted'];
   const events = (await listAll(stripe.events.list({ types, limit: 100 }))).toReversed();
   const live = new Set<string>();
-  let made = 0;
+  let created = 0;
   for (const { type, data } of events) {
     const subscription = data.object;
     assert(subscription.object === 'subscription');
@@ -188,25 +188,25 @@ async function assertNeverTwo({ stripe }: Backend, { processorCustomerId }: Scen
     if (type === 'customer.subscription.deleted') live.delete(subscription.id);
     else {
       live.add(subscription.id);
-      made += 1;
+      created += 1;
     }
     assert.ok(live.size <= 1, `${[...live]} are live together`);
   }
-  assert.ok(made > 1);
+  assert.ok(created > 1);
 }
 
-/** With different keys, and half of them for each plan. */
+/** With different idempotency keys, and half of them for each plan. */
 function requests(till: Client, { customerId, planIds }: Pick<Scene, 'customerId' | 'planIds'>, key: string) {
   return Array.from({ length: requestsPerProcess }, (_, index) =>
     till.tryPost(path, { customerId, planId: planIds[index % 2] }, `${key}-${index}`),
   );
 }
 
-/** One subscription, here and at the processor, which every answer names. Returns its id. */
+/** One subscription, here and at the processor, which every response names. Returns its id. */
 async function assertOne(
   backend: Backend,
   { customerId, processorCustomerId }: Scene,
-  answers: readonly Answer[],
+  responses: readonly Answer[],
   { mayBeNull = false }: { readonly mayBeNull?: boolean } = {},
 ): Promise<string> {
   const { data } = await backend.stripe.subscriptions.list({ customer: processorCustomerId, status: 'all' });
@@ -216,7 +216,7 @@ async function assertOne(
   ]);
   assert.equal(rows.length, 1);
   const id = String(rows[0]?.id);
-  for (const { status, body } of answers) {
+  for (const { status, body } of responses) {
     const named = status === 201 ? Object(body['subscription']).id : body['subscriptionId'];
     assert.ok(status === 201 || body['code'] === 'already_subscribed', JSON.stringify(body));
     assert.ok(named === id || (mayBeNull && named === null), JSON.stringify(body));

@@ -209,7 +209,7 @@ async function assertAtProcessor(
     );
 }
 
-test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+test('the same request finishes, once, what a process killed at any crash point has begun', async (t) => {
   const walks = await inTurn(crashPoints, async (crashPoint) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
@@ -231,7 +231,7 @@ test('a process killed at any crash point leaves what the same request finishes,
     });
 });
 
-test('a call that breaks, before or after its effect, leaves what the same request finishes', async (t) => {
+test('the same request finishes what a call that breaks, before or after its effect, has begun', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   for (const one of cases)

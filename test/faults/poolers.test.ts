@@ -109,7 +109,7 @@ test('PgBouncer in transaction mode, under load', { skip: skipWithoutPgBouncer()
   await t.test('nothing was lost, nothing was done twice', () =>
     rig.check(load, { failures: [0, 503], killed: true }),
   );
-  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${load.ledger.made.length} made`);
+  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${load.ledger.made.length} created`);
 });
 
 /** The Tills' own connections are the two owner locks. PgBouncer has the others, and no session keeps a statement. */

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL fails under load, in every way that a server can. Each time /health tells so within two seconds and tells
- * of the return within two seconds, what cannot be done is answered with 503 in time, and nobody restarts anything.
+ * PostgreSQL fails under load, in every way that a server can. Each time /health reports the failure and the
+ * recovery within two seconds, requests that cannot be served get a 503 in time, and nothing is restarted.
  * At the end the checker looks for whatever was lost or done twice.
  */
 import { test } from 'node:test';
@@ -15,12 +15,12 @@ import { startRig } from './rig/rig.ts';
 const rounds = effort({ short: 1, long: 3 });
 /** How long it stays down after a client has met that. */
 const outageMs = effort({ short: 0, long: 10_000 });
-/** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for an answer. */
+/** Past the 5 s that a request waits for a connection; in the long form also past the 12 s that it waits for a response. */
 const frozenMs = effort({ short: 6_000, long: 20_000 });
 const cuts = effort({ short: 10, long: 100 });
 const cutDelayMs = 100;
 const connectionsMax = 30;
-/** How often somebody may try for all of them: Till, too, takes what is free. */
+/** How many attempts there are to take all of them: Till takes free ones too. */
 const grabsMax = 500;
 
 test('PostgreSQL fails and comes back', async (t) => {
@@ -55,7 +55,7 @@ test('PostgreSQL fails and comes back', async (t) => {
       });
     });
 
-    await t.test('it does nothing any more, with every connection open', (step) =>
+    await t.test('it hangs, with every connection open', (step) =>
       endure(step, load, health, {
         down: ['database'],
         begin: () => server.freeze(),
@@ -85,7 +85,7 @@ async function cutConnections(server: PostgresServer): Promise<void> {
   await client.end();
 }
 
-/** Somebody else who takes every connection that the server has, Till's own included. */
+/** Another client that takes every connection of the server, including Till's. */
 class ConnectionHog {
   readonly #url: string;
   readonly #clients: pg.Client[] = [];

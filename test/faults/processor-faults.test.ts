@@ -18,7 +18,7 @@ const callersCount = 60;
 const sandboxFaults = [
   { name: 'resets before the work', fault: { kind: 'reset_before' } },
   { name: 'resets after the work', fault: { kind: 'reset_after' } },
-  { name: 'limits our calls', fault: { kind: 'error', status: 429 } },
+  { name: 'limits calls', fault: { kind: 'error', status: 429 } },
   { name: 'fails and remembers it', fault: { kind: 'error', status: 500 } },
   { name: 'is slow', fault: { kind: 'latency', latencyMs: 300 } },
 ] as const;
@@ -32,8 +32,8 @@ const lineFaults: readonly (readonly [string, (line: TcpLine) => Promise<() => P
   [
     'invalid responses: a page, as from a proxy put in between by mistake',
     async (line) => {
-      line.answerWith(pageResponse);
-      return async () => line.answerWith(undefined);
+      line.respondWith(pageResponse);
+      return async () => line.respondWith(undefined);
     },
   ],
 ];
@@ -56,16 +56,16 @@ test('whatever the processor does, nothing is charged twice and no payment is lo
   await rig.check(load, { failures });
 });
 
-test('a processor that is down or answers rubbish costs 502 and 503, and nothing else', async (t) => {
+test('a processor that is down or sends invalid responses causes 502 and 503, and nothing else', async (t) => {
   const { rig, line } = await startRigOnLine(t);
   const load = rig.startLoad();
   await load.progressed(20);
   for (let round = 0; round < rounds; round += 1) {
     for (const [name, fail] of lineFaults) {
-      const mend = await fail(line);
+      const repair = await fail(line);
       for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
       await assertHealthy(rig);
-      await mend();
+      await repair();
       t.diagnostic(`${name}: served again after ${await took(() => load.progressed(1))} ms`);
       await load.progressed(10);
     }
@@ -94,7 +94,7 @@ test('a processor that hangs holds a bounded number of calls; the rest is refuse
   assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
   await rig.control('faults', {}, 'DELETE');
   await Promise.all(callers);
-  // Half of the calls that may be under way at a time, because the load has its own.
+  // Half of the calls that may be in progress at a time, because the load has its own.
   for (let first = 0; first < callersCount; first += maxInFlight / 2) {
     const keys = Array.from({ length: maxInFlight / 2 }, (_, index) => `c${first + index}`);
     const again = await Promise.all(keys.map((key) => createCustomer(rig, key)));
@@ -134,7 +134,7 @@ async function startRigOnLine(t: Parameters<typeof startRig>[0]) {
   return { rig, line: await promise };
 }
 
-/** The processor's troubles are its own: Till serves what it can, and nobody need look elsewhere for it. */
+/** A failure of the processor is not a failure of Till: it serves what it can, and /health stays healthy. */
 async function assertHealthy(rig: Rig): Promise<void> {
   assert.equal((await fetch(`${rig.url()}/health`)).status, 200);
 }
@@ -153,18 +153,18 @@ interface Refusable {
 
 async function createCustomer(rig: Rig, key: string): Promise<Refusable> {
   const body = { email: `${key}@example.com` };
-  const answer = await rig.client.call('POST', '/customers', body, { 'idempotency-key': key });
-  // Every answer of the API is a JSON object.
-  const { code } = (await answer.json()) as { readonly code?: string };
-  return { status: answer.status, code, retryAfter: answer.headers.get('retry-after') };
+  const response = await rig.client.call('POST', '/customers', body, { 'idempotency-key': key });
+  // Every response of the API is a JSON object.
+  const { code } = (await response.json()) as { readonly code?: string };
+  return { status: response.status, code, retryAfter: response.headers.get('retry-after') };
 }
 
-/** The first so many answers, in the order in which they come. */
-async function firstRefusals(answers: readonly Promise<Refusable>[], count: number) {
+/** The first responses, in the order in which they arrive. */
+async function firstRefusals(responses: readonly Promise<Refusable>[], count: number) {
   const { promise, resolve } = Promise.withResolvers<readonly Refusable[]>();
   const first: Refusable[] = [];
-  for (const answer of answers)
-    void answer.then((one) => {
+  for (const response of responses)
+    void response.then((one) => {
       first.push(one);
       if (first.length === count) resolve([...first]);
     });

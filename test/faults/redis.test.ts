@@ -12,7 +12,7 @@ import { endure } from './rig/endure.ts';
 import { startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 3 });
-/** Long enough that who tries to connect again does so at his longest distance. */
+/** Long enough that reconnects reach their longest delay. */
 const outageMs = effort({ short: 1_000, long: 10_000 });
 const roundsMeanwhile = effort({ short: 10, long: 300 });
 
@@ -72,18 +72,18 @@ test('Redis fails and comes back', { skip: skipWithoutRedis() }, async (t) => {
   );
 });
 
-/** Of so many wrong keys in two minutes at most, more than 60 came in one. */
+/** Of this many wrong API keys in at most two minutes, more than 60 arrive in one. */
 const wrongKeys = 125;
 
-/** The limits hold without Redis, counted by the process alone. */
+/** Without Redis, each process counts for itself, and the limits hold. */
 async function assertLimited(url: string): Promise<void> {
-  for (let tries = 0; tries < wrongKeys; tries += 1) {
-    const answer = await fetch(`${url}/api/v1/plans`, { headers: { 'x-api-key': 'guess' } });
-    await answer.bytes();
-    if (answer.status === 429) return;
-    assert.equal(answer.status, 401);
+  for (let attempts = 0; attempts < wrongKeys; attempts += 1) {
+    const response = await fetch(`${url}/api/v1/plans`, { headers: { 'x-api-key': 'guess' } });
+    await response.bytes();
+    if (response.status === 429) return;
+    assert.equal(response.status, 401);
   }
-  assert.fail('wrong keys are not limited');
+  assert.fail('wrong API keys are not limited');
 }
 
 async function ownRedis(port?: number): Promise<RedisServer> {

@@ -3,14 +3,14 @@ import { test } from 'node:test';
 import { startRig } from './rig/rig.ts';
 
 /** The rig itself: that it passes what is whole, and finds each loss that the tests beside this one look for. */
-test('the checker passes a service that nothing happened to, and finds whatever it is made to lose', async (t) => {
+test('the checker passes an undamaged service, and finds everything that the test makes it lose', async (t) => {
   const rig = await startRig(t);
   const load = rig.startLoad();
   await load.progressed(60);
   const health = rig.watchHealth();
   await health.says([], performance.now(), 2_000);
   await rig.check(load, { failures: [] });
-  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${load.ledger.made.length} made`);
+  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${load.ledger.made.length} created`);
 
   const finds = async (loss: string, expected: RegExp) => {
     await rig.sql(loss);

@@ -33,9 +33,9 @@ test('no client secret is ever written, and no card and no evidence of a dispute
 }, async (t) => {
   const scene = await setScene(t);
   const { backend, till } = scene;
-  const answers = await runEveryFlow(scene);
-  const secrets = await secretsOf(backend, answers);
-  const requestId = String(answers.find(({ status }) => status >= 400)?.body['requestId']);
+  const responses = await runEveryFlow(scene);
+  const secrets = await secretsOf(backend, responses);
+  const requestId = String(responses.find(({ status }) => status >= 400)?.body['requestId']);
   const metrics = await (await fetch(`${till.url}/metrics`)).text();
   await till.stop();
   const tables = await dumpTables(scene.postgres.url);
@@ -54,12 +54,12 @@ test('no client secret is ever written, and no card and no evidence of a dispute
   };
   // The search must be able to find: what surely is in each place is found there.
   const paymentIntentId = String(secrets[0]).replace(/_secret_.*/, '');
-  const present = {
+  const current = {
     'the tables': paymentIntentId,
     'the data folder': paymentIntentId,
     'the output': requestId,
   };
-  for (const [place, text] of Object.entries(present)) {
+  for (const [place, text] of Object.entries(current)) {
     assert.ok(
       places[place]?.some((bytes) => bytes.includes(text)),
       `${text} should be in ${place}`,
@@ -110,11 +110,11 @@ async function setScene(t: TestContext): Promise<Scene> {
 
 /** Creations, their replays, every way in which they fail, what follows on them, and the webhooks of all that. */
 async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]> {
-  const answers: Answer[] = [];
+  const responses: Answer[] = [];
   const send: Client['tryPost'] = async (path, body, key) => {
-    const answer = await till.tryPost(path, body, key);
-    answers.push(answer);
-    return answer;
+    const response = await till.tryPost(path, body, key);
+    responses.push(response);
+    return response;
   };
   for (const kind of ['none', 'error', 'reset_before', 'reset_after'] as const) {
     const prerequisites = await createPrerequisites(backend, { tryPost: send });
@@ -136,18 +136,18 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
     }
     const { customerId, planId } = prerequisites;
     const trial = { customerId, planId, trialPeriodDays: 7, trialEndWithoutCard: 'pause' };
-    const made = await send('/subscriptions', trial, `${kind}-trial`);
+    const created = await send('/subscriptions', trial, `${kind}-trial`);
     const again = await send('/subscriptions', trial, `${kind}-trial`);
-    assert.equal(again.body['setupClientSecret'], made.body['setupClientSecret']);
-    assert.equal(made.body['clientSecret'], null);
-    assert.match(String(made.body['setupClientSecret']), /_secret_/);
-    assert(isPayment(made.body['subscription']));
+    assert.equal(again.body['setupClientSecret'], created.body['setupClientSecret']);
+    assert.equal(created.body['clientSecret'], null);
+    assert.match(String(created.body['setupClientSecret']), /_secret_/);
+    assert(isPayment(created.body['subscription']));
     const { body: waiting } = await send('/payments', { customerId, amount: 900, currency: 'eur' });
     assert(isPayment(waiting['payment']));
     // The secrets again: of an invoice, of the setup of a card, and of a payment.
     for (const path of [
       `/subscriptions/${prerequisites.subscriptionId}`,
-      `/subscriptions/${made.body['subscription'].id}`,
+      `/subscriptions/${created.body['subscription'].id}`,
       `/payments/${waiting['payment'].id}`,
     ]) {
       const { body } = await send(`${path}/client-secret`, {});
@@ -158,12 +158,12 @@ async function runEveryFlow({ backend, till }: Scene): Promise<readonly Answer[]
     await send('/payments', { customerId, amount: 1, currency: 'eur' });
     await send('/payments', { customerId, amount: 'much', currency: 'eur' });
   }
-  await saveCards(till, backend, answers);
+  await saveCards(till, backend, responses);
   await disputePayment(till, backend);
-  const open = answers.flatMap(({ body }) => (isPayment(body['payment']) ? [body['payment'].id] : []));
+  const open = responses.flatMap(({ body }) => (isPayment(body['payment']) ? [body['payment'].id] : []));
   for (const id of new Set(open)) await send(`/payments/${id}/cancel`, {});
   await backend.control('delivery/flush');
-  return answers;
+  return responses;
 }
 
 /** A payment of a subscription is declined, needs authentication, and succeeds. Each is repeated. */
@@ -188,7 +188,7 @@ async function payWith(
 }
 
 /** Saves cards with and without 3-D Secure, makes one the default, and removes it. Some requests are refused. */
-async function saveCards(till: TillInChild, backend: Backend, answers: Answer[]): Promise<void> {
+async function saveCards(till: TillInChild, backend: Backend, responses: Answer[]): Promise<void> {
   const { customerId, planId } = await createPrerequisites(backend, till);
   const customer = { id: customerId };
   const path = `/customers/${customerId}/payment-methods`;
@@ -204,7 +204,7 @@ async function saveCards(till: TillInChild, backend: Backend, answers: Answer[])
   assert(isPayment(trial['subscription']));
   await till.call('DELETE', `/subscriptions/${trial['subscription'].id}`);
   assert.equal((await till.call('DELETE', `${path}/${paymentMethodId}`)).status, 204);
-  answers.push(await till.tryPost(path, {}, 'save'), await till.tryPost(path, {}, 'save'));
+  responses.push(await till.tryPost(path, {}, 'save'), await till.tryPost(path, {}, 'save'));
 }
 
 /** A payment is disputed, and the merchant responds. */
@@ -231,9 +231,9 @@ function isPayment(value: unknown): value is { readonly id: string } {
   return typeof value === 'object' && value !== null && 'id' in value;
 }
 
-/** Those that the service answered with, and every other that it may have been shown. */
-async function secretsOf({ stripe }: Backend, answers: readonly Answer[]): Promise<readonly string[]> {
-  const answered = answers
+/** Those that the service returned, and every other that it may have received. */
+async function secretsOf({ stripe }: Backend, responses: readonly Answer[]): Promise<readonly string[]> {
+  const answered = responses
     .flatMap(({ body }) => [body['clientSecret'], body['setupClientSecret']])
     .filter((secret) => typeof secret === 'string');
   const intents = await stripe.paymentIntents.list({ limit: 100 });

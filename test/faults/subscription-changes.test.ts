@@ -12,9 +12,9 @@ import type { TillInProcess } from '../support/till-in-process.ts';
 
 /** What becomes of a change that is billed now, by the card that pays for it. */
 const outcomes = [
-  { card: 'pm_card_mastercard', status: 200, invoice: 'paid', isMade: true, waits: false },
-  { card: 'pm_card_chargeCustomerFail', status: 402, invoice: 'void', isMade: false, waits: false },
-  { card: 'pm_card_authenticationRequired', status: 200, invoice: 'open', isMade: false, waits: true },
+  { card: 'pm_card_mastercard', status: 200, invoice: 'paid', isCreated: true, waits: false },
+  { card: 'pm_card_chargeCustomerFail', status: 402, invoice: 'void', isCreated: false, waits: false },
+  { card: 'pm_card_authenticationRequired', status: 200, invoice: 'open', isCreated: false, waits: true },
 ] as const;
 
 type Outcome = (typeof outcomes)[number];
@@ -56,7 +56,7 @@ async function waitingAmounts(
   return (await waitingItems(till, subscription)).map(({ amount }) => amount);
 }
 
-/** The invoices of changes at the processor: every try to charge one makes another. */
+/** The invoices of changes at the processor: every attempt to charge creates another. */
 async function changeInvoices({ stripe }: Backend, { processorSubscriptionId: subscription }: Scene) {
   const { data } = await stripe.invoices.list({ subscription, limit: 100 });
   return data.filter((invoice) => invoice.billing_reason === 'subscription_update');
@@ -75,7 +75,7 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
   const { pending_update: pending } = await backend.stripe.subscriptions.retrieve(processorSubscriptionId);
   assert.equal(pending !== null, outcome.waits);
   const shown = await till.get<Record<string, unknown>>(`/subscriptions/${scene.subscriptionId}`);
-  assert.equal(shown['planId'] === planId, outcome.isMade);
+  assert.equal(shown['planId'] === planId, outcome.isCreated);
   assert.deepEqual(shown['pendingChange'], outcome.waits ? { planId, quantity: 2, at: null } : null);
   const repeated = await send(till, scene);
   assert.equal(repeated.replayed, true);
@@ -92,7 +92,7 @@ async function assertNothingReserved({ sql }: Backend): Promise<void> {
   assert.deepEqual(await sql('select * from till.group_reservations'), []);
 }
 
-test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+test('the same request finishes, once, what a process killed at any crash point has begun', async (t) => {
   const walks = await inTurn(crashPoints, async (crashPoint) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
@@ -125,7 +125,7 @@ function isOfDecline(operation: string): boolean {
   return operation === 'invoices.void' || operation.startsWith('invoiceitems.');
 }
 
-test('a call that breaks, before or after its effect, leaves what the same request finishes', async (t) => {
+test('the same request finishes what a call that breaks, before or after its effect, has begun', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   for (const operation of calls) {
@@ -155,7 +155,7 @@ async function sweep({ sql }: Backend, till: TillInProcess): Promise<void> {
   await till.services.sweeper.sweep();
 }
 
-test('the sweeper voids a declined change that nobody repeats, and leaves one that waits', async (t) => {
+test('the sweeper voids a declined change that is not repeated, and leaves one that waits', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const [, declined, waiting] = outcomes;
@@ -175,7 +175,7 @@ test('the sweeper voids a declined change that nobody repeats, and leaves one th
   }
 });
 
-/** Restores the oldest item as Till does, but under a key that the processor has forgotten. */
+/** Restores the oldest item as Till does, but with an idempotency key that the processor has forgotten. */
 async function restoreWithoutKey({ stripe }: Backend, scene: Scene): Promise<void> {
   const { id: invoice } = await newestInvoice({ stripe }, scene);
   const items = (await stripe.invoiceItems.list({ invoice: String(invoice) })).data;
@@ -188,7 +188,7 @@ async function restoreWithoutKey({ stripe }: Backend, scene: Scene): Promise<voi
   });
 }
 
-test('the sweeper restores what a declined or dropped change took, once, also without the keys', async (t) => {
+test('the sweeper restores what a declined or dropped change took, once, even without the idempotency keys', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const [, declined, waiting] = outcomes;

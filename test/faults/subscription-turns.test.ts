@@ -139,7 +139,7 @@ test('writers are served in the order of their arrival, and a cancellation befor
   await assertNoTurns(backend);
 });
 
-test('a process that stood still for longer than its lease makes no call after another one took its turn', async (t) => {
+test('a process that was paused for longer than its lease makes no call after another one took its turn', async (t) => {
   const reached = Promise.withResolvers<void>();
   const goesOn = Promise.withResolvers<void>();
   const backend = await startBackend(t);

@@ -23,7 +23,7 @@ interface Scene {
   /** Behind the proxy. */
   readonly till: TillInProcess;
   readonly prerequisites: Prerequisites;
-  /** Sends a creation whose answer never arrives. */
+  /** Sends a creation whose response never arrives. */
   readonly abandon: (
     creation: CreationCase,
     kind: 'reset_before' | 'reset_after',
@@ -44,8 +44,8 @@ async function setScene(t: Parameters<typeof startBackend>[0]): Promise<Scene> {
     prerequisites,
     abandon: async (creation, kind, key = 'abandoned') => {
       await backend.setFault({ operation: creation.processorOperation, kind });
-      const answer = await hasty.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
-      assert.equal(answer.status, 503, JSON.stringify(answer.body));
+      const response = await hasty.tryPost(creation.path(prerequisites), creation.body(prerequisites), key);
+      assert.equal(response.status, 503, JSON.stringify(response.body));
     },
   };
 }
@@ -77,7 +77,7 @@ async function amountRefunded({ backend, prerequisites }: Scene): Promise<number
   return Number(row?.amount_refunded);
 }
 
-test('what was made under an abandoned claim is adopted: the row appears and the claim is completed', async (t) => {
+test('what was created under an abandoned claim is adopted: the row appears and the claim is completed', async (t) => {
   const scene = await setScene(t);
   const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_after');
@@ -85,18 +85,18 @@ test('what was made under an abandoned claim is adopted: the row appears and the
   assert.deepEqual(await sweepAndListWrites(scene), []);
   for (const creation of creationCases) {
     await assertCreatedOnce(backend, prerequisites, creation, 'abandoned');
-    const answer = await till.tryPost(
+    const response = await till.tryPost(
       creation.path(prerequisites),
       creation.body(prerequisites),
       'abandoned',
     );
-    assert.equal(answer.status, creation.status);
-    assert.equal(answer.replayed, true);
+    assert.equal(response.status, creation.status);
+    assert.equal(response.replayed, true);
   }
   assert.equal(await amountRefunded(scene), 700);
 });
 
-test('where nothing was made the sweeper makes nothing, and the claim stays open for the same request', async (t) => {
+test('where nothing was created the sweeper creates nothing, and the claim stays open for the same request', async (t) => {
   const scene = await setScene(t);
   const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_before');
@@ -105,17 +105,17 @@ test('where nothing was made the sweeper makes nothing, and the claim stays open
   for (const creation of creationCases) {
     assert.equal(await creation.countAtProcessor(backend, prerequisites), 0);
     assert.equal(await claimStatus(backend, creation.operation, 'abandoned'), 'open');
-    const answer = await till.tryPost(
+    const response = await till.tryPost(
       creation.path(prerequisites),
       creation.body(prerequisites),
       'abandoned',
     );
-    assert.equal(answer.status, creation.status, JSON.stringify(answer.body));
+    assert.equal(response.status, creation.status, JSON.stringify(response.body));
     await assertCreatedOnce(backend, prerequisites, creation, 'abandoned');
   }
 });
 
-test('a claim that somebody may be at work on is left alone', async (t) => {
+test('a claim that a process may be working on is left alone', async (t) => {
   const scene = await setScene(t);
   const { backend, proxy, till, prerequisites } = scene;
   proxy.hold('/v1/payment_intents');
@@ -152,7 +152,7 @@ test('a claim is looked at again after twice as long, then twice that', async (t
   assert.equal(await lookUps(), 0);
 });
 
-test('what was reserved for a refund that came to nothing is given back after its time, and not before', async (t) => {
+test('the reserved amount of a failed refund is freed after its time, and not before', async (t) => {
   const scene = await setScene(t);
   const { backend, till, prerequisites } = scene;
   await scene.abandon(refunds, 'reset_before');
@@ -167,13 +167,13 @@ test('what was reserved for a refund that came to nothing is given back after it
   await till.services.sweeper.sweep();
   assert.equal(await amountRefunded(scene), 0);
   assert.equal(await refunds.countRows(backend, prerequisites), 0);
-  const answer = await till.tryPost(refunds.path(prerequisites), refunds.body(prerequisites), 'abandoned');
-  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  const response = await till.tryPost(refunds.path(prerequisites), refunds.body(prerequisites), 'abandoned');
+  assert.equal(response.status, 200, JSON.stringify(response.body));
   await assertCreatedOnce(backend, prerequisites, refunds, 'abandoned');
   assert.equal(await amountRefunded(scene), 700);
 });
 
-test('a refund that is asked for again while the sweeper looks keeps what is reserved for it', async (t) => {
+test('a refund that is repeated while the sweeper looks it up keeps its reserved amount', async (t) => {
   const scene = await setScene(t);
   const { backend, proxy, till } = scene;
   await scene.abandon(refunds, 'reset_before');
@@ -181,7 +181,7 @@ test('a refund that is asked for again while the sweeper looks keeps what is res
   proxy.hold('/v1/refunds', 'GET');
   const sweep = till.services.sweeper.sweep();
   const lookUp = await proxy.nextHeld();
-  // The look-up has been answered with nothing when the refund is made after all; only its answer is lost again.
+  // The look-up has found nothing when the refund is created after all; only its response is lost again.
   await lookUp.holdResponse();
   await scene.abandon(refunds, 'reset_after');
   proxy.releaseAll();
@@ -191,10 +191,10 @@ test('a refund that is asked for again while the sweeper looks keeps what is res
   assert.equal(await refunds.countRows(backend, scene.prerequisites), 1);
 });
 
-test('claims that cannot be looked up hold up no others', async (t) => {
+test('claims that cannot be looked up do not delay others', async (t) => {
   const scene = await setScene(t);
   const { backend, till, prerequisites } = scene;
-  // More than one sweep looks after, each of them older than the one that can be settled.
+  // More than one sweep handles, each of them older than the one that can be settled.
   await backend.sql(
     `insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, parent_id, owner,
        attempted_at, created_at, leased_until)
@@ -209,7 +209,7 @@ test('claims that cannot be looked up hold up no others', async (t) => {
   await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
-test('a processor that is down costs a sweep nothing but the sweep', async (t) => {
+test('a processor that is down only ends the sweep', async (t) => {
   const scene = await setScene(t);
   const { backend, till, prerequisites } = scene;
   await scene.abandon(payments, 'reset_after');
@@ -227,7 +227,7 @@ test('a processor that is down costs a sweep nothing but the sweep', async (t) =
   await assertCreatedOnce(backend, prerequisites, payments, 'abandoned');
 });
 
-test('completed claims, and those that led to nothing, are forgotten after 25 hours; younger ones never', async (t) => {
+test('completed claims, and those without a result, are deleted after 25 hours, and not before', async (t) => {
   const scene = await setScene(t);
   const { backend, till } = scene;
   await backend.sql('delete from till.idempotency_claims');
@@ -252,7 +252,7 @@ test('completed claims, and those that led to nothing, are forgotten after 25 ho
   );
 });
 
-test('a claim that cannot be looked up is never forgotten', async (t) => {
+test('a claim that cannot be looked up is never deleted', async (t) => {
   const { backend, till, abandon } = await setScene(t);
   await abandon(payments, 'reset_after');
   await age(backend, '90 days');
@@ -266,12 +266,12 @@ test('a claim that cannot be looked up is never forgotten', async (t) => {
   assert.equal(await claimStatus(backend, payments.operation, 'abandoned'), 'open');
 });
 
-test('the claim of a PATCH without a key whose effect is unknown is forgotten too', async (t) => {
+test('the claim of a PATCH without an idempotency key whose effect is unknown is deleted too', async (t) => {
   const { backend, till, prerequisites } = await setScene(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   await backend.setFault({ operation: 'customers.update', kind: 'reset_after' });
-  const answer = await hasty.tryPatch(`/customers/${prerequisites.customerId}`, { name: 'Changed' });
-  assert.equal(answer.status, 503, JSON.stringify(answer.body));
+  const response = await hasty.tryPatch(`/customers/${prerequisites.customerId}`, { name: 'Changed' });
+  assert.equal(response.status, 503, JSON.stringify(response.body));
   const open = () =>
     backend.sql("select key from till.idempotency_claims where operation = 'customers.update'");
   assert.equal((await open()).length, 1);

@@ -35,7 +35,7 @@ async function endLeases({ sql }: Backend): Promise<void> {
   );
 }
 
-test('a claim that a living process is at work on is not taken over, and who waits too long is told', async (t) => {
+test('a claim that a live process works on is not taken over, and a request that waits too long gets a 409', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const owner = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
@@ -104,7 +104,7 @@ test('a process never works twice at once on one claim, even past its lease', as
   assert.equal(calls.length, 1);
 });
 
-test('two processes at work on one claim, because the first is slow, make one payment and one row', async (t) => {
+test('two processes that work on one claim, because the first is slow, create one payment and one row', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
@@ -121,7 +121,7 @@ test('two processes at work on one claim, because the first is slow, make one pa
   await assertCreatedOnce(backend, prerequisites, payments, 'overtaken');
 });
 
-test('what was made before its plan was archived is still the answer to the same request', async (t) => {
+test('a subscription that was created before its plan was archived is still returned to the same request', async (t) => {
   const backend = await startBackend(t);
   const stuck = Promise.withResolvers<void>();
   const called = Promise.withResolvers<void>();
@@ -147,7 +147,7 @@ test('what was made before its plan was archived is still the answer to the same
   await assertCreatedOnce(backend, prerequisites, subscriptions, 'archived-meanwhile');
 });
 
-test('who was overtaken frees nothing when its own call is refused', async (t) => {
+test('an overtaken request frees nothing when its own call is refused', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
@@ -171,7 +171,7 @@ test('who was overtaken frees nothing when its own call is refused', async (t) =
   await assertCreatedOnce(backend, prerequisites, refunds, 'refused-late');
 });
 
-test('two processes that both find the processor’s memory gone go on under one new key', async (t) => {
+test('two processes that both find that the processor has forgotten the idempotency key continue with one new key', async (t) => {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
@@ -201,7 +201,7 @@ test('two processes that both find the processor’s memory gone go on under one
   await assertCreatedOnce(backend, prerequisites, payments, 'forgotten');
 });
 
-test('what cannot be recorded is left for the next request, whichever process that meets', async (t) => {
+test('what cannot be recorded is left for the next request, at any process', async (t) => {
   const backend = await startBackend(t);
   const broken = await startTill({ in: 'process', on: backend });
   const other = await startTill({ in: 'process', on: backend });

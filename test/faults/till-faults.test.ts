@@ -66,7 +66,7 @@ test('a clock that jumps by an hour, ahead and back, costs no request and no eve
   await rig.check(load, { failures: [] });
 });
 
-test('an event loop that is blocked for seconds is taken over from, and nothing happens twice', async (t) => {
+test('the work of a process whose event loop is blocked for seconds is taken over, and nothing happens twice', async (t) => {
   const rig = await startRig(t, {
     processes: 2,
     environment: { NODE_OPTIONS: preload('blocked-loop.ts'), BLOCK_MS: String(blockMs) },
@@ -102,9 +102,9 @@ test('little memory is enough for large bodies by the hundred and the longest li
   const body = `{"x":"${'x'.repeat(bodyBytes)}"}`;
   const statuses = new Map<number, number>();
   const flood = async (path: string, init: RequestInit) => {
-    const answer = await fetch(`${url}${path}`, init);
-    await answer.arrayBuffer();
-    statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+    const response = await fetch(`${url}${path}`, init);
+    await response.arrayBuffer();
+    statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
   };
   const json = { 'content-type': 'application/json', 'x-api-key': testKey };
   for (let round = 0; round < floods; round += 1) {

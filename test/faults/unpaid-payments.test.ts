@@ -49,7 +49,7 @@ function send(till: Pick<Client, 'tryPost'>, scene: Scene): Promise<Answer> {
 const statusesOf = ({ stripe }: Backend, { invoiceIds }: Scene) =>
   Promise.all(invoiceIds.map(async (id) => (await stripe.invoices.retrieve(id)).status));
 
-/** The same request again ends as if nothing had happened, and again. The latest invoice was tried once, and no other. */
+/** The same request again ends as if nothing had happened, and again. The latest invoice was charged once, and no other. */
 async function assertFinished(backend: Backend, till: TillInProcess, scene: Scene): Promise<void> {
   const { isDeclined, invoiceIds, subscription } = scene;
   for (const isRepeated of [false, true]) {
@@ -64,7 +64,7 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
   const [latest, ...older] = await statusesOf(backend, scene);
   assert.deepEqual([latest, older.pop()], [isDeclined ? 'open' : 'paid', 'open']);
   assert.ok(older.every((status) => status === 'draft'));
-  assert.deepEqual(await chargesOf(backend, invoiceIds[0]), { tries: 1, successes: isDeclined ? 0 : 1 });
+  assert.deepEqual(await chargesOf(backend, invoiceIds[0]), { attempts: 1, successes: isDeclined ? 0 : 1 });
   const { auto_advance: advances } = await backend.stripe.invoices.retrieve(invoiceIds[0]);
   assert.equal(advances, false);
   const { status } = await backend.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
@@ -127,18 +127,18 @@ test('a call that breaks, before or after its effect, leaves a payment that the 
         });
 });
 
-test('the sweeper completes a payment that was made, and makes none that only finalized its invoice', async (t) => {
+test('the sweeper completes a payment that was charged, and charges none that only finalized its invoice', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
-  const [finalized, made] = await setScenes(backend, hasty, [
+  const [finalized, created] = await setScenes(backend, hasty, [
     { isDeclined: false, key: 'swept-finalized' },
     { isDeclined: false, key: 'swept-made' },
   ]);
-  assert(finalized !== undefined && made !== undefined);
+  assert(finalized !== undefined && created !== undefined);
   await backend.setFault({ operation: 'invoices.pay', kind: 'reset_before' });
   assert.equal((await send(hasty, finalized)).status, 503);
   await backend.setFault({ operation: 'invoices.pay', kind: 'reset_after' });
-  assert.equal((await send(hasty, made)).status, 503);
+  assert.equal((await send(hasty, created)).status, 503);
   await backend.sql(
     `update till.idempotency_claims set attempted_at = attempted_at - interval '2 minutes',
        leased_until = now() - interval '2 minutes' where completed_at is null`,
@@ -149,6 +149,6 @@ test('the sweeper completes a payment that was made, and makes none that only fi
   );
   assert.deepEqual(completed, [{ key: 'swept-made' }]);
   assert.equal((await statusesOf(backend, finalized))[0], 'open');
-  assert.equal((await chargesOf(backend, finalized.invoiceIds[0])).tries, 0);
-  for (const scene of [made, finalized]) await assertFinished(backend, hasty, scene);
+  assert.equal((await chargesOf(backend, finalized.invoiceIds[0])).attempts, 0);
+  for (const scene of [created, finalized]) await assertFinished(backend, hasty, scene);
 });

@@ -80,11 +80,11 @@ function extraMigration(count: number): string {
 async function folderWith(t: TestContext, sql: string): Promise<string> {
   const path = await folder(t);
   await cp(migrationsFolder, path, { recursive: true });
-  await writeFile(join(path, `${9_000 + extrasMade++}_extra.sql`), sql);
+  await writeFile(join(path, `${9_000 + extrasCreated++}_extra.sql`), sql);
   return path;
 }
 
-let extrasMade = 0;
+let extrasCreated = 0;
 
 /** A database as the migrations up to this one left it, with a row of everything. */
 async function databaseAt(t: TestContext, state: string) {

@@ -11,15 +11,15 @@ import { fuzz } from './fuzz.ts';
 import { IdPool } from './id-pool.ts';
 import { type FuzzRequest, knownText } from './operation-parts.ts';
 import { requestsTo } from './request-values.ts';
-import { createWireClient, type WireAnswer } from './wire-client.ts';
+import { createWireClient, type WireResponse } from './wire-client.ts';
 
 /** Rounds of one request of each kind to each operation, about 180 together. */
 const amount = { short: 4, long: 120 };
 /** Far more than any operation needs until a request of a kind gets the response that it should. */
 const attemptsMax = 400;
 
-/** All that an answer may carry. A header that is not here was put there by somebody else. */
-const answerHeaders = [
+/** Every header that a response may have. Any other header was injected. */
+const responseHeaders = [
   ...[
     'allow',
     'cache-control',
@@ -67,13 +67,13 @@ const rounds = fc
   })
   .map((round) => round.order.flatMap((place) => round.requests[place] ?? []));
 
-/** The request was in order and the charge was made, but the bank refused it. That is kept under the request's key. */
+/** The request was valid and the charge was attempted, but the bank refused it. That is kept under the idempotency key. */
 const declined = 402;
 
 /** How often each operation gave each kind of request each status. */
 const seen = new Map<string, number>();
 
-test(`no request, valid, nearly valid or hostile, gets a 5xx, an undocumented answer or, once refused, any row changed`, async () => {
+test(`no request, valid, nearly valid or hostile, gets a 5xx or an undocumented response, and a refused one changes no row`, async () => {
   await fuzz(amount, rounds, async (round) => {
     // Requests cancel, delete, refund and archive what there is.
     await idPool.refill();
@@ -101,22 +101,22 @@ test('every operation was reached by valid requests that succeeded and by others
 });
 
 async function tryOne(request: FuzzRequest): Promise<void> {
-  const answer = await send(request);
-  // What is still written after an answer belongs to that answer.
+  const response = await send(request);
+  // What is still written after a response belongs to that response.
   await till.services.idempotency.stop();
   await till.services.resyncRuns.stop();
   const changes = await journal.take();
-  const what = describe(request, answer);
-  assert.ok(answer.status >= 200 && answer.status < 500, what);
-  assertAnswer(request, answer, what);
-  assertFits(request, answer, what);
-  if (answer.status === declined) assertOnlyClaims(changes, what);
-  else if (answer.status >= 400 || isRead(request)) assertNothing(changes, what);
-  const key = `${request.operation.name} ${request.kind} ${Math.trunc(answer.status / 100)}xx`;
+  const what = describe(request, response);
+  assert.ok(response.status >= 200 && response.status < 500, what);
+  assertResponse(request, response, what);
+  assertFits(request, response, what);
+  if (response.status === declined) assertOnlyClaims(changes, what);
+  else if (response.status >= 400 || isRead(request)) assertNothing(changes, what);
+  const key = `${request.operation.name} ${request.kind} ${Math.trunc(response.status / 100)}xx`;
   seen.set(key, (seen.get(key) ?? 0) + 1);
 }
 
-async function send({ method, path, headers, body, isChunked }: FuzzRequest): Promise<WireAnswer> {
+async function send({ method, path, headers, body, isChunked }: FuzzRequest): Promise<WireResponse> {
   const hasOwnKey = headers.some(([name]) => name === 'x-api-key');
   return sendOverWire({
     method,
@@ -127,9 +127,9 @@ async function send({ method, path, headers, body, isChunked }: FuzzRequest): Pr
   });
 }
 
-function assertAnswer(request: FuzzRequest, { status, headers, text }: WireAnswer, what: string): void {
+function assertResponse(request: FuzzRequest, { status, headers, text }: WireResponse, what: string): void {
   assert.deepEqual(
-    Object.keys(headers).filter((name) => !answerHeaders.includes(name)),
+    Object.keys(headers).filter((name) => !responseHeaders.includes(name)),
     [],
     what,
   );
@@ -154,7 +154,7 @@ function assertAnswer(request: FuzzRequest, { status, headers, text }: WireAnswe
   assert.ok(typeof problem.detail === 'string' && typeof problem.code === 'string', what);
 }
 
-function assertFits({ kind, operation }: FuzzRequest, { status, text }: WireAnswer, what: string): void {
+function assertFits({ kind, operation }: FuzzRequest, { status, text }: WireResponse, what: string): void {
   if (!operation.isApi) return;
   if (kind === 'nearly') assert.equal(status, 400, what);
   // Valid in itself, it may still be about what is gone, in another state, or refused by the processor.
@@ -179,7 +179,7 @@ function isRead({ method }: FuzzRequest): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-function describe({ kind, method, path, body }: FuzzRequest, { status, text }: WireAnswer): string {
+function describe({ kind, method, path, body }: FuzzRequest, { status, text }: WireResponse): string {
   const sentBody = body === null ? 'no body' : body.toString().slice(0, 500);
   return `${kind} ${method} ${idPool.insertIds(path).slice(0, 300)} with ${sentBody}: ${status} ${text.slice(0, 500)}`;
 }

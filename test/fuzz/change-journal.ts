@@ -15,7 +15,7 @@ export interface ChangeJournal {
   take(): Promise<readonly Change[]>;
 }
 
-/** Writes down every change of every row, by triggers of its own, so that a test can tell that there was none. */
+/** Records every change of every row with its own triggers, so that a test can show that there was none. */
 export async function keepJournal({ sql }: Pick<TillInProcess, 'sql'>): Promise<ChangeJournal> {
   await sql('create schema journal');
   await sql(

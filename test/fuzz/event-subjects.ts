@@ -7,7 +7,7 @@ import { createOneOfEach } from './one-of-each.ts';
 /** The ids in the fixtures, and those of things that exist. */
 export type Subjects = ReadonlyMap<string, string>;
 
-/** Our own ids, as the fixtures have them in their metadata; the last digit tells the resource. */
+/** The ids of Till in the metadata of the fixtures; the last digit is the kind of resource. */
 const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}"`;
 
 /** Creates objects for events to name, so that what is wrong in the events reaches the rows. */

@@ -63,7 +63,7 @@ export const hostileEvents: fc.Arbitrary<HostileEvent> = fc
   .constantFrom(...eventFixtureNames)
   .chain((name) => {
     const places = placesIn(JSON.parse(eventFixture(name)));
-    // What is read of an event is mostly in its object; the rest is tried too, only less often.
+    // What is read of an event is mostly in its object; the rest is changed too, but less often.
     const inObject = places.filter(([, second]) => second === 'object');
     return fc.record({
       name: fc.constant(name),

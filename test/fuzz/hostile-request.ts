@@ -143,7 +143,7 @@ const hostileHeaders: fc.Arbitrary<FuzzRequest['headers']> = fc
     ),
     { maxLength: 2 },
   )
-  // The first content type is the one that counts, so a hostile one must come first to be tried.
+  // The first content type is the one that counts, so a hostile one must come first to be used.
   .chain((odd) =>
     fc.boolean().map((isFirst) => (isFirst ? [...odd, ...bodyHeaders] : [...bodyHeaders, ...odd])),
   );

@@ -46,7 +46,7 @@ export class IdPool {
     const endpoint = await till.post<{ id: string }>('/event-endpoints', {
       url: 'https://shop.example.com/',
     });
-    // The older ones were just deleted. That an endpoint does not exist is tried with the unknown id.
+    // The older ones were just deleted. The unknown id covers endpoints that do not exist.
     this.#ids['event-endpoints'].splice(1);
     this.#add('event-endpoints', endpoint.id);
     this.#add('customers', customer.id, spare.customer.id);

@@ -108,7 +108,7 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
         .subarray([...eventTypes], { minLength: 1 })
         .map((types) => (schema.type === 'string' ? types.join() : types));
     case 'waitSeconds':
-      // Any other wait would be one for nothing.
+      // Any other wait would be useless.
       return fc.constant(0);
     case 'url':
       return fc.constantFrom('https://shop.example.com/', 'https://b.example.com:8443/hook?a=b');

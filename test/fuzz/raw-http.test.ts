@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { testKey } from '../support/client.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
-import { type RawAnswer, sendRawForAll } from '../support/raw-http.ts';
+import { type RawResponse, sendRawForAll } from '../support/raw-http.ts';
 import { fuzz } from './fuzz.ts';
 
 const amount = { short: 200, long: 3_000 };
@@ -33,7 +33,7 @@ async function startEcho(t: Parameters<typeof startFrame>[0]): Promise<Frame> {
   });
 }
 
-function assertProblem({ status, headers, body }: RawAnswer, expected: number, what: string): void {
+function assertProblem({ status, headers, body }: RawResponse, expected: number, what: string): void {
   assert.equal(status, expected, what);
   assert.equal(headers['content-type'], 'application/problem+json', what);
   assert.equal(headers['connection'], 'close', what);
@@ -55,7 +55,7 @@ const refused: Readonly<Record<string, string>> = {
   'a length past all numbers': post(['content-length: 99999999999999999999'], '{}'),
   'a space behind the name': post(['content-length : 2'], '{}'),
   'a coding that is nearly chunked': post(['transfer-encoding: xchunked'], '0\r\n\r\n'),
-  'a coding that is none': post(['transfer-encoding: identity'], '0\r\n\r\n'),
+  'an unknown coding': post(['transfer-encoding: identity'], '0\r\n\r\n'),
   'chunked twice': post([chunked, chunked], '0\r\n\r\n'),
   'chunked, and not at the end': post(['transfer-encoding: chunked, identity'], '0\r\n\r\n'),
   'chunked behind a control character': post(['transfer-encoding: \x0bchunked'], '0\r\n\r\n'),
@@ -74,19 +74,19 @@ const refused: Readonly<Record<string, string>> = {
   'two hosts': get('host: other.example'),
   'HTTP/0.9': 'GET /health/live\r\n\r\n',
   'HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-  'a version that nobody speaks': 'GET /health/live HTTP/9.9\r\nhost: x\r\n\r\n',
+  'an unknown version': 'GET /health/live HTTP/9.9\r\nhost: x\r\n\r\n',
   'a method in lower case': request('get /health/live'),
-  'a method that nobody has': request('BREW /health/live'),
+  'an unknown method': request('BREW /health/live'),
   'a path that is not ASCII': request('GET /h\u00e9'),
   'the beginning of TLS': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc',
 };
 
-test('what is not sound HTTP gets a problem and ends its connection; what comes behind it is not served', async (t) => {
+test('malformed HTTP gets a problem and ends its connection; what comes after it is not served', async (t) => {
   const { port } = await startEcho(t);
   for (const [what, text] of Object.entries(refused)) {
-    const [answer, ...more] = await sendRawForAll(port, Buffer.from(text + next, 'latin1'));
-    assert.ok(answer !== undefined, what);
-    assertProblem(answer, 400, what);
+    const [response, ...more] = await sendRawForAll(port, Buffer.from(text + next, 'latin1'));
+    assert.ok(response !== undefined, what);
+    assertProblem(response, 400, what);
     assert.deepEqual(more, [], what);
   }
   for (const text of [
@@ -94,14 +94,14 @@ test('what is not sound HTTP gets a problem and ends its connection; what comes 
     request(`GET /${'y'.repeat(17_000)}`),
     get(...Array(5_000).fill('a:')),
   ]) {
-    const [answer, ...more] = await sendRawForAll(port, text + next);
-    assert.ok(answer !== undefined);
-    assertProblem(answer, 431, text.slice(0, 60));
+    const [response, ...more] = await sendRawForAll(port, text + next);
+    assert.ok(response !== undefined);
+    assertProblem(response, 431, text.slice(0, 60));
     assert.deepEqual(more, []);
   }
 });
 
-test('what is odd and sound is served, and so is what comes behind it', async (t) => {
+test('odd but valid HTTP is served, and so is what comes after it', async (t) => {
   const { port } = await startEcho(t);
   const served: Readonly<Record<string, readonly [text: string, status: number]>> = {
     'a chunk with an extension': [post([chunked], '2;a=b\r\n{}\r\n0\r\n\r\n'), 200],
@@ -110,35 +110,35 @@ test('what is odd and sound is served, and so is what comes behind it', async (t
     'a whole address': [request('GET http://other.example/health/live'), 200],
     'a whole address below the API': [request('POST http://other.example/api/v1/echo'), 401],
     'blank lines before it': [`\r\n\r\n${get()}`, 200],
-    'an expectation that nobody knows': [get('expect: miracles'), 200],
+    'an unknown expectation': [get('expect: miracles'), 200],
     'every address at once': [request('OPTIONS *'), 404],
     'a request in place of a body': [post(['content-length: 0'], ''), 400],
   };
   for (const [what, [text, status]] of Object.entries(served)) {
-    const answers = await sendRawForAll(port, text + next);
+    const responses = await sendRawForAll(port, text + next);
     assert.deepEqual(
-      answers.map((answer) => answer.status),
+      responses.map((response) => response.status),
       [status, 200],
       what,
     );
-    assert.equal(answers[1]?.headers['x-request-id'], 'next', what);
+    assert.equal(responses[1]?.headers['x-request-id'], 'next', what);
   }
 });
 
-test('pipelined requests are answered in their order, each with its own id', async (t) => {
+test('pipelined requests get their responses in order, each with its own id', async (t) => {
   const { port } = await startEcho(t);
   const ids = Array.from({ length: 50 }, (_, index) => `r${index}`);
   const texts = ids.map((id, index) =>
     index % 2 === 0 ? get(`x-request-id: ${id}`) : post([`x-request-id: ${id}`, 'content-length: 2'], '{}'),
   );
-  const answers = await sendRawForAll(port, texts.join('') + next);
+  const responses = await sendRawForAll(port, texts.join('') + next);
   assert.deepEqual(
-    answers.map(({ headers }) => headers['x-request-id']),
+    responses.map(({ headers }) => headers['x-request-id']),
     [...ids, 'next'],
   );
 });
 
-test('no header of a request can add one to the answer, or a line to the log', async (t) => {
+test('no header of a request can add one to the response, or a line to the log', async (t) => {
   const { port, lines } = await startEcho(t);
   const evil = [
     'a%0d%0aset-cookie: x=1',
@@ -158,11 +158,11 @@ test('no header of a request can add one to the answer, or a line to the log', a
       `x-forwarded-for: ${value}`,
       'connection: close',
     );
-    const [answer] = await sendRawForAll(port, Buffer.from(text, 'latin1'));
-    // An escape character is no part of a header at all, so that one is refused.
-    assert.ok(answer?.status === 200 || answer?.status === 400, value);
-    assert.equal(answer.headers['set-cookie'], undefined);
-    assert.match(String(answer.headers['x-request-id']), /^[\da-f-]{36}$/);
+    const [response] = await sendRawForAll(port, Buffer.from(text, 'latin1'));
+    // A header must not contain an escape character, so that one is refused.
+    assert.ok(response?.status === 200 || response?.status === 400, value);
+    assert.equal(response.headers['set-cookie'], undefined);
+    assert.match(String(response.headers['x-request-id']), /^[\da-f-]{36}$/);
   }
   const known = ['Server listening', 'request'];
   const forged = lines.filter(
@@ -172,7 +172,7 @@ test('no header of a request can add one to the answer, or a line to the log', a
   assert.doesNotMatch(JSON.stringify(lines), /cookie|fatal|\\u001b|\u0085/);
 });
 
-test('no change of single bytes makes a request hang, fail with a 5xx or get an answer that cannot be read', async (t) => {
+test('no change of single bytes makes a request hang, fail with a 5xx or get an unreadable response', async (t) => {
   const { port, url, lines } = await startEcho(t);
   const texts = [
     ...Object.values(refused),
@@ -195,10 +195,10 @@ test('no change of single bytes makes a request hang, fail with a 5xx or get an 
       },
       Buffer.from(text, 'latin1'),
     );
-    // Once another request has been served, this one has been looked at: a client that has more to say then hangs up.
-    const heard = fetch(`${url}/health/live`).then((answer) => answer.text());
-    for (const answer of await sendRawForAll(port, bytes, heard))
-      assert.ok(answer.status < 500, JSON.stringify(answer));
+    // Once another request has been served, this one has been handled. A client that would send more then disconnects.
+    const heard = fetch(`${url}/health/live`).then((response) => response.text());
+    for (const response of await sendRawForAll(port, bytes, heard))
+      assert.ok(response.status < 500, JSON.stringify(response));
     const defects = lines.splice(0).filter(({ level }) => level === 'error' || level === 'fatal');
     assert.deepEqual(defects, [], bytes.toString('latin1'));
   });

@@ -17,7 +17,7 @@ import {
 } from './operation-parts.ts';
 import { wrongValues } from './schema-values.ts';
 
-/** Requests to one operation, made from its part of the document, by their kind. */
+/** Requests to one operation, generated from its part of the document, by their kind. */
 export function requestsTo(
   operation: Documented,
 ): ReadonlyMap<FuzzRequest['kind'], fc.Arbitrary<FuzzRequest>> {
@@ -158,7 +158,7 @@ function draft(
   };
 }
 
-/** Only the service makes cursors. */
+/** Only the service creates cursors. */
 function guessable({
   cursor: _,
   ...others

@@ -230,7 +230,7 @@ test('no form, however broken, makes any operation of the sandbox fail with a 5x
   assert.deepEqual(problems, []);
 });
 
-test('nothing that is sent to the controls of the sandbox makes them fail with a 5xx or answer without JSON', async (t) => {
+test('no request makes the controls of the sandbox fail with a 5xx or respond without JSON', async (t) => {
   const problems: unknown[] = [];
   const { sandbox } = await useSandbox(t, {
     log: (level, fields, message) => {
@@ -293,7 +293,7 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
     const {
       status,
       headers,
-      text: answer,
+      text: response,
     } = await send({
       method,
       path: `/sandbox/${path}`,
@@ -301,14 +301,14 @@ test('nothing that is sent to the controls of the sandbox makes them fail with a
       body: Buffer.from(text),
       isChunked: false,
     });
-    assert.ok(status < 500, `${method} ${path} ${text.slice(0, 300)}: ${answer}`);
-    if (headers['content-type'] === 'application/json') JSON.parse(answer);
-    else assert.ok(status < 400, `${method} ${path}: ${status} ${answer}`);
+    assert.ok(status < 500, `${method} ${path} ${text.slice(0, 300)}: ${response}`);
+    if (headers['content-type'] === 'application/json') JSON.parse(response);
+    else assert.ok(status < 400, `${method} ${path}: ${status} ${response}`);
   });
   assert.deepEqual(problems, []);
 });
 
-test('what is not sound HTTP gets an error in JSON from the sandbox too, and ends its connection', async (t) => {
+test('malformed HTTP gets an error in JSON from the sandbox too, and ends its connection', async (t) => {
   const { sandbox } = await useSandbox(t);
   const broken = [
     'NONSENSE\r\n\r\n',
@@ -317,8 +317,11 @@ test('what is not sound HTTP gets an error in JSON from the sandbox too, and end
     `GET /v1/customers HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
   ];
   for (const request of broken) {
-    const [answer, ...more] = await sendRawForAll(sandbox.port, request);
-    assert.deepEqual([answer?.status, answer?.headers['content-type'], more], [400, 'application/json', []]);
-    assert.equal(JSON.parse(answer?.body ?? '').error.type, 'invalid_request_error');
+    const [response, ...more] = await sendRawForAll(sandbox.port, request);
+    assert.deepEqual(
+      [response?.status, response?.headers['content-type'], more],
+      [400, 'application/json', []],
+    );
+    assert.equal(JSON.parse(response?.body ?? '').error.type, 'invalid_request_error');
   }
 });

@@ -6,7 +6,7 @@ import { hostileTexts } from './hostile-values.ts';
 
 /** Where a bound is not documented, JSON numbers have one of their own. */
 const integerMax = Number.MAX_SAFE_INTEGER;
-/** Long texts are tried at their documented bound; beyond this they would only slow down the run. */
+/** Long texts are generated up to their documented bound; beyond this they would only slow down the run. */
 const textLengthMax = 300;
 /** Longer lists are of the same kind. */
 const arrayLengthMax = 5;
@@ -14,7 +14,7 @@ const arrayLengthMax = 5;
 const ajv = new Ajv({ strict: false });
 formats.default(ajv);
 
-/** Values that a schema allows, its bounds among them. `ids` stands in for what names another resource. */
+/** Values that a schema allows, its bounds among them. `ids` generates the ids of other resources. */
 export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((one) => rightValues(one, ids)));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
@@ -38,7 +38,7 @@ export function rightValues(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbit
         maxLength: schema.maxItems ?? arrayLengthMax,
       });
     default:
-      throw new Error(`nobody makes values for ${JSON.stringify(schema)}`);
+      throw new Error(`no values can be generated for ${JSON.stringify(schema)}`);
   }
 }
 
@@ -59,7 +59,7 @@ export function wrongValues(schema: Schema): readonly unknown[] {
   const wrongKeys =
     schema.type === 'object' ? [{ till_id: 'x' }, { a: '' }, { a: 7 }, { 'a b': 'x' }, { '[': 'x' }] : [];
   const refused = [...candidates, ...wrongKeys].filter((value) => !isRight(value));
-  // No schema can say so, and yet no text of ours may hold them: PostgreSQL and the processor take neither.
+  // A schema cannot express it, but no text may contain them: PostgreSQL and the processor refuse both.
   const unstorable = hostileTexts.filter((text) => text.includes('\0') || !text.isWellFormed());
   // The library's own pattern lets it pass; the service takes the canonical form alone.
   const noncanonical = schema.format === 'uuid' ? ['urn:uuid:0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] : [];

@@ -11,7 +11,7 @@ import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
 const amount = { short: 120, long: 4_000 };
-const rubbishAmount = { short: 40, long: 1_000 };
+const malformedAmount = { short: 40, long: 1_000 };
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** They say what the rows of the mirrors show. */
@@ -46,12 +46,12 @@ test('an event with any one place wrong is refused or settled at once, and one t
     if (state === 'processed') for (const change of mirrors) await assertReadable(change, what);
     else assert.deepEqual(mirrors, [], `${what} and was ${state}`);
   });
-  // Else the test would have shown only a part of what it says.
+  // Otherwise the test would have covered only a part.
   assert.deepEqual([...states.keys()].sort(), ['failed', 'ignored', 'processed', 'refused']);
 });
 
-test('signed rubbish is refused, and stores nothing', async () => {
-  const rubbish = fc.oneof(
+test('a signed body that is not an event is refused, and stores nothing', async () => {
+  const malformed = fc.oneof(
     fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)),
     fc.json().map((text) => Buffer.from(text)),
     fc
@@ -59,7 +59,7 @@ test('signed rubbish is refused, and stores nothing', async () => {
       .map(Buffer.from),
   );
   await journal.take();
-  await fuzz(rubbishAmount, rubbish, async (body) => {
+  await fuzz(malformedAmount, malformed, async (body) => {
     assert.equal(await post(body), 400);
     assert.deepEqual(await journal.take(), []);
   });
@@ -88,7 +88,7 @@ test('among hostile events that arrive all at once, the worker settles every one
   assert.deepEqual(states, [{ state: 'processed' }]);
 });
 
-test('no text of an event makes a line of its own in the log, a label in the metrics or a header in an answer', async () => {
+test('no text of an event adds a line to the log, a label to the metrics or a header to a response', async () => {
   const evil = 'x\r\nset-cookie: a=b\n{"level":"fatal","msg":"forged"}\n\u001b[31m';
   const events = [
     eventOf('invoice.paid.newer', {}, { id: evil }),
@@ -99,9 +99,9 @@ test('no text of an event makes a line of its own in the log, a label in the met
     ),
   ];
   for (const event of events) {
-    const answer = await till.send(event);
-    assert.equal(answer.headers.get('set-cookie'), null);
-    assert.ok(answer.status === 200 || answer.status === 400, await answer.text());
+    const response = await till.send(event);
+    assert.equal(response.headers.get('set-cookie'), null);
+    assert.ok(response.status === 200 || response.status === 400, await response.text());
   }
   await till.drain();
   // The capture reads every write as one JSON value, so a line that was broken in two would have failed there.
@@ -110,20 +110,20 @@ test('no text of an event makes a line of its own in the log, a label in the met
   assert.doesNotMatch(await (await till.fetch('/metrics')).text(), /forged|cookie/);
 });
 
-/** Sends a signed body; the answer must be one that is documented. */
+/** Sends a signed body; the response must be a documented one. */
 async function post(body: Buffer): Promise<number> {
-  const answer = await till.send(body);
+  const response = await till.send(body);
   const [status, contentType, text] = [
-    answer.status,
-    answer.headers.get('content-type'),
-    await answer.text(),
+    response.status,
+    response.headers.get('content-type'),
+    await response.text(),
   ];
   assertDocumented(operationAt('POST', '/webhooks/processor'), { status, contentType, text });
   assert.ok(status === 200 || status === 400, text);
   return status;
 }
 
-/** What became of the only event that arrived besides the good one. */
+/** The state of the only event that arrived besides the good one. */
 async function stateOf(changes: readonly Change[], good: string, what: string): Promise<string> {
   const rows = changes.filter(({ table }) => table === 'webhook_events').map(({ after: row }) => row);
   assert.equal(
@@ -146,10 +146,10 @@ async function assertReadable({ table, after: row }: Change, what: string): Prom
     table === 'refunds'
       ? ['/api/v1/payments/{id}/refunds', row['payment_id']]
       : [`/api/v1/${table}/{id}`, row['id']];
-  const answer = await till.fetch(path.replace('{id}', String(id)));
-  assert.equal(answer.status, 200, what);
-  const contentType = answer.headers.get('content-type');
-  assertDocumented(operationAt('GET', path), { status: 200, contentType, text: await answer.text() });
+  const response = await till.fetch(path.replace('{id}', String(id)));
+  assert.equal(response.status, 200, what);
+  const contentType = response.headers.get('content-type');
+  assertDocumented(operationAt('GET', path), { status: 200, contentType, text: await response.text() });
 }
 
 function operationAt(method: string, path: string): Documented {

@@ -12,13 +12,13 @@ export interface WireRequest {
   readonly isChunked: boolean;
 }
 
-export interface WireAnswer {
+export interface WireResponse {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
 }
 
-export type SendOverWire = (request: WireRequest) => Promise<WireAnswer>;
+export type SendOverWire = (request: WireRequest) => Promise<WireResponse>;
 
 /** Sends requests to a server over one connection. A response that misses its deadline is an error. */
 export function createWireClient(url: string): { readonly send: SendOverWire; readonly close: () => void } {
@@ -27,7 +27,7 @@ export function createWireClient(url: string): { readonly send: SendOverWire; re
   return {
     close: () => agent.destroy(),
     send: ({ method, path, headers, body, isChunked }) => {
-      const { promise, resolve, reject } = Promise.withResolvers<WireAnswer>();
+      const { promise, resolve, reject } = Promise.withResolvers<WireResponse>();
       const framing = isChunked
         ? ['transfer-encoding', 'chunked']
         : ['content-length', String(body?.length ?? 0)];

@@ -46,7 +46,7 @@ test('an import and the webhooks of a running service end in the same rows', asy
   const backend = await startBackend(t, { delivery: 'running' });
   const line = await TcpLine.open(Number(new URL(backend.processorUrl).port), {
     // Some responses are late, so that events overtake them.
-    beforeAnswer: async () => {
+    beforeResponse: async () => {
       if (random() < 0.1) await new Promise((resolve) => setTimeout(resolve, random() * 30));
     },
   });
@@ -71,7 +71,7 @@ test('an import and the webhooks of a running service end in the same rows', asy
   while (!isOver) await runImport(till);
   await lives;
   await eventsSettled(till, till.sql);
-  // What was made after the last list was read, is adopted by the next import.
+  // What was created after the last list was read is adopted by the next import.
   await runImport(till);
   await eventsSettled(till, till.sql);
   await till.stopWorkers();

@@ -35,7 +35,7 @@ test('the prices of one product are plans of their own that share its name, feat
   assert.equal((await till.stripe.products.retrieve(yearly.processorProductId)).active, false);
 });
 
-test('a subscription whose price has no plan gets one, also if the customer was adopted before', async (t) => {
+test('a subscription whose price has no plan gets one, even if the customer was adopted before', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await runImport(till);
   const customer = await makePayer(till.stripe, { email: 'ada@example.com' });

@@ -38,7 +38,7 @@ const backup = join(scratch, 'backup');
 /** Of a backup, and of a restore. */
 const kills = effort({ short: 2, long: 30 });
 
-/** What the tests of this file share: a database with rows, and a backup that was made while rows were written. */
+/** What the tests of this file share: a database with rows, and a backup that was taken while rows were written. */
 let acknowledged = 0;
 
 before(async () => {
@@ -109,7 +109,7 @@ const restoring = (dir: string, more: Partial<RestoreOptions> = {}) =>
 const backingUp = (more: object = {}) =>
   backUp({ dataDir, target: backup, hasSandbox: true, logger, signal, ...more });
 
-test('a backup that is made during writes has everything that was acknowledged before it began, and fits together', async () => {
+test('a backup during writes has everything that was acknowledged before it began, and is consistent', async () => {
   await withServer(dataDir, async ({ url }) => {
     await migrate({ url, folder: migrationsFolder, logger });
     await query(url, 'create table a (n int primary key, filler text); create table b (n int primary key)');
@@ -167,7 +167,7 @@ test('the commands refuse a database of the operator, and name the documentation
   }
 });
 
-test('an existing database and the data of the sandbox move aside, and only if that is asked for', async () => {
+test('an existing database and the data of the sandbox move aside, and only on request', async () => {
   const refused = await runTill({ DATA_DIR: dataDir }, 'restore', backup);
   assert.match(refused.stderr, /^till: .* has a database already\. With --replace/);
   assert.deepEqual((await restoring(dataDir, { replace: true })).aside.length, 1);

@@ -76,7 +76,7 @@ test('an upgrade builds the indexes of the weeks after it, while writes go on', 
   await writer.query(insert('evt_before'));
   const built = completeIndexes({ url, logger });
   await waiting(client);
-  // The build waits for the writer that came before it, and nobody waits for the build.
+  // The build waits for the writer that came before it, and nothing waits for the build.
   await client.query(insert('evt_meanwhile'));
   await writer.query('commit');
   assert.equal(await built, true);
@@ -102,7 +102,7 @@ test('an upgrade builds the indexes of tables after it, and again after an inter
   assert.equal(await isValid(), true);
 });
 
-test('weeks that are made before the build is done have their indexes from the start', async (t) => {
+test('weeks that are created before the build is done have their indexes from the start', async (t) => {
   const { url, client } = await upgraded(t);
   await client.query(
     `select till.make_webhook_weeks(now() + interval '40 weeks', now() + interval '40 weeks')`,
@@ -116,12 +116,14 @@ test('a build that was interrupted starts over, and one that was not attached is
   const { rows } = await client.query<{ week: string }>(
     `select relname as week from till.webhook_events join pg_class on pg_class.oid = webhook_events.tableoid limit 1`,
   );
-  const [version, tries] = newIndexes.map((name) => `${rows[0]?.week}_${name}`);
+  const [version, attempts] = newIndexes.map((name) => `${rows[0]?.week}_${name}`);
   await client.query(`create index ${version} on till.${rows[0]?.week} (api_version, created_at, id)`);
   await client.query(
-    `create index ${tries} on till.${rows[0]?.week} (attempts, created_at, id) where attempts > 0`,
+    `create index ${attempts} on till.${rows[0]?.week} (attempts, created_at, id) where attempts > 0`,
   );
-  await client.query(`update pg_index set indisvalid = false where indexrelid = 'till.${tries}'::regclass`);
+  await client.query(
+    `update pg_index set indisvalid = false where indexrelid = 'till.${attempts}'::regclass`,
+  );
   assert.equal(await completeIndexes({ url, logger }), true);
   assert.deepEqual(await validity(client), [true, true]);
 });

@@ -61,7 +61,7 @@ afterEach(async () => {
 });
 after(() => rmSync(scratch, { recursive: true, force: true, maxRetries: 10 }));
 
-/** A folder nobody has used. Its parent lets nobody else in, as a home would. */
+/** An unused folder. Its parent is closed to other users, like a home directory. */
 function freshDataDir(name = 'data', owner?: number): string {
   const home = mkdtempSync(join(scratch, 'home-'));
   if (owner !== undefined) chownSync(home, owner, owner);
@@ -120,7 +120,7 @@ const writeOne = 'create table kept as select 1 as n';
 const readOne = 'select n from kept';
 
 describe('a start', () => {
-  test('makes a database, and the next start finds its data', async () => {
+  test('creates a database, and the next start finds its data', async () => {
     const dataDir = freshDataDir('a folder with spaces');
     const first = await start(dataDir, { settings: { fsync: 'on' } });
     await query(first.url, writeOne);
@@ -320,7 +320,7 @@ describe('after a service was killed', () => {
     assert.ok(!serverPids(dataDir).includes(orphanPid));
   });
 
-  test('and the server with it, a process that got its number by chance is left alone and in nobody’s way', async (t) => {
+  test('and the server with it, a process that got its number by chance is left alone, and does not block the start', async (t) => {
     const dataDir = initialisedDataDir();
     const killed = service(dataDir);
     await query(await killed.url, writeOne);
@@ -365,7 +365,7 @@ describe('after a service was killed', () => {
     assert.deepEqual(await query(url, 'select 1 as n'), [{ n: 1 }]);
   });
 
-  test('a lock file that was cut short is no obstacle', async () => {
+  test('a truncated lock file does not block the start', async () => {
     const dataDir = initialisedDataDir();
     await (await start(dataDir)).stop();
     writeFileSync(join(dataDir, 'postgres/cluster/data/postmaster.pid'), '');
@@ -403,7 +403,7 @@ describe('of two services on one data directory', () => {
   });
 });
 
-describe('whoever starts the service', () => {
+describe('the users that start the service', () => {
   const isReachable =
     isRoot && spawnSync('cat', [import.meta.filename], { uid: nobodyUid, gid: nobodyUid }).status === 0;
   const needsOthers =
@@ -445,7 +445,7 @@ describe('whoever starts the service', () => {
     });
   });
 
-  test('root can in folders closed to others, whoever they belong to, with no links made at install', {
+  test('root can in folders closed to others, whatever their owner, without links from the installation', {
     skip: needsRoot,
   }, async () => {
     const { url } = service(freshDataDir('data', namelessUid), { projectDir: closedProject(namelessUid) });

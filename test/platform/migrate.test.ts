@@ -39,7 +39,7 @@ test('ten processes that start at once apply each migration once', async (t) => 
   assert.equal(lines.filter((line) => line.msg === 'migration applied').length, 2);
 });
 
-test('a migration that fails leaves nothing behind and is tried again at the next start', async (t) => {
+test('a migration that fails leaves nothing behind and is retried at the next start', async (t) => {
   const { url, folder, logger, client, names } = await setUp(t);
   await writeFile(join(folder, '0001_first.sql'), 'create table till.a (id int);');
   await writeFile(join(folder, '0002_broken.sql'), 'create table till.b (id int); select 1 / 0;');
@@ -51,7 +51,7 @@ test('a migration that fails leaves nothing behind and is tried again at the nex
   assert.deepEqual(await names(), ['0001_first.sql', '0002_broken.sql']);
 });
 
-test('a migration that meets a process which holds what it needs is tried again', async (t) => {
+test('a migration that waits too long for a lock is retried', async (t) => {
   const { url, folder, logger, lines, client, names } = await setUp(t);
   await client.query('create schema till; create table till.a (id int)');
   await writeFile(

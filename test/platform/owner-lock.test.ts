@@ -23,7 +23,7 @@ after(async () => {
 
 const isKnownToBeGone = (owner: number) => database.transaction((tx) => isGone(tx, owner));
 
-test('a process is present while it shows itself, and gone once it has ended', async () => {
+test('a process counts as running while it holds its owner lock, and as gone once it has ended', async () => {
   const ownerLock = new OwnerLock({ url: server.url, logger: silent });
   assert.equal(await isKnownToBeGone(ownerLock.owner), true);
   await ownerLock.acquire();
@@ -32,7 +32,7 @@ test('a process is present while it shows itself, and gone once it has ended', a
   assert.equal(await isKnownToBeGone(ownerLock.owner), true);
 });
 
-test('a process whose connection the server ends lives on and shows itself again', async (t) => {
+test('a process whose connection the server ends keeps running and reacquires its owner lock', async (t) => {
   const acquiredAgain = Promise.withResolvers<void>();
   const logger = createLogger('info', {
     write: (line) => {
@@ -50,7 +50,7 @@ test('a process whose connection the server ends lives on and shows itself again
   assert.equal(await isKnownToBeGone(ownerLock.owner), false);
 });
 
-test('a process that could not show itself again keeps trying until it can', async (t) => {
+test('a process that could not reacquire its owner lock keeps trying until it can', async (t) => {
   const logged = { failed: Promise.withResolvers<void>(), shown: Promise.withResolvers<void>() };
   const logger = createLogger('info', {
     write: (line) => {

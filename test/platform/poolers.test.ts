@@ -82,7 +82,7 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
         );
         const between = database.transaction(async (tx) => {
           const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
-          // Answers once the other session has ended.
+          // Returns once the other session has ended.
           await database.query('select pg_terminate_backend($1, 10000)', [own?.pid]);
           await tx.query('insert into numbers values (3)');
         });
@@ -90,7 +90,7 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
         assert.deepEqual(await database.query('select n from numbers where n = 3'), []);
       });
 
-      test('a transaction that PostgreSQL ended because it was idle can be tried again', async () => {
+      test('a transaction that PostgreSQL ended because it was idle can be retried', async () => {
         const idle = database.transaction(async (tx) => {
           await tx.query(`set local idle_in_transaction_session_timeout = '50ms'`);
           const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -134,7 +134,7 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
     assert.deepEqual(rows, [{ limit: '0', names: 0 }]);
   });
 
-  test('each mode is recognised, also under load', async () => {
+  test('each mode is recognised, even under load', async () => {
     assert.equal(await detectPoolMode(server.url), 'none');
     const { transaction, session, statement } = bouncers;
     assert.equal(await detectPoolMode(session.url), 'session');

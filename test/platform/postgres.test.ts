@@ -37,7 +37,7 @@ test('a transaction that fails leaves nothing behind and gives its connection ba
   assert.deepEqual(await database.query('select * from numbers'), [{ n: 2 }]);
 });
 
-test('statements of a transaction are carried out in order, whether anybody waits for them or not', async () => {
+test('statements of a transaction are carried out in order, whether or not they are awaited', async () => {
   await database.query('truncate numbers');
   const seen = await database.transaction(async (tx) => {
     tx.send('insert into numbers values ($1)', [1]);
@@ -51,7 +51,7 @@ test('statements of a transaction are carried out in order, whether anybody wait
   assert.deepEqual(await database.query('select n from numbers'), [{ n: 3 }]);
 });
 
-test('a statement that fails unseen fails its transaction, and says why, whatever comes behind it', async () => {
+test('a failed statement that is not awaited fails its transaction, and says why, whatever follows it', async () => {
   await database.query('truncate numbers');
   const sendsTwice = async (tx: Transaction) => {
     tx.send('insert into numbers values (1)');
@@ -134,7 +134,7 @@ test('a connection that is cut in the middle is an outage, and the next request 
 test('a connection that breaks between two statements fails the transaction, never the process', async () => {
   const broken = database.transaction(async (tx) => {
     const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
-    // Answers once the other connection has ended.
+    // Returns once the other connection has ended.
     await database.query('select pg_terminate_backend($1, 10000)', [own?.pid]);
     await tx.query('select 1');
   });
@@ -142,7 +142,7 @@ test('a connection that breaks between two statements fails the transaction, nev
   assert.deepEqual(await database.query('select 1 as one'), [{ one: 1 }]);
 });
 
-test('a statement that takes too long can be tried again, and is no outage of everything', async () => {
+test('a statement that takes too long can be retried, and is not an outage', async () => {
   const slow = database.transaction(async (tx) => {
     await tx.query(`set local statement_timeout = '20ms'`);
     await tx.query('select pg_sleep(10)');
@@ -172,7 +172,7 @@ for (const { setting, code } of sessionLimits) {
     },
   ];
 
-  test(`${code}: a transaction that outlives ${setting} in a frozen process can be tried again, whatever it does next`, async (t) => {
+  test(`${code}: a transaction that outlives ${setting} in a frozen process can be retried, whatever it does next`, async (t) => {
     // To a socket file that the server has closed nothing can be written; over TCP its last words are still read.
     const { line, url } = await lineToDatabase(server.url);
     t.after(() => line.close());
@@ -199,12 +199,12 @@ for (const { setting, code } of sessionLimits) {
     }
   });
 
-  test(`${code}: a transaction whose session PostgreSQL has ended while nobody was frozen can be tried again`, async () => {
+  test(`${code}: a transaction whose session PostgreSQL has ended while no process was frozen can be retried`, async () => {
     const failure = await failureOf(
       database.transaction(async (tx) => {
         await tx.query(`set local ${setting} = '50ms'`);
         const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
-        // The other connection sees the session end; then our side has been told as well.
+        // The other connection sees the session end; then this connection has been told as well.
         const isThere = 'select from pg_stat_activity where pid = $1';
         while ((await database.query(isThere, [own?.pid])).length > 0);
         await tx.query('select 1');
@@ -215,7 +215,7 @@ for (const { setting, code } of sessionLimits) {
   });
 }
 
-test('25P04: a statement that runs when the transaction has taken too long can be tried again', async () => {
+test('25P04: a statement that runs when the transaction has taken too long can be retried', async () => {
   const failure = await failureOf(
     database.transaction(async (tx) => {
       await tx.query(`set local transaction_timeout = '50ms'`);
@@ -240,7 +240,7 @@ test('a server that is not there is an outage', async () => {
   await nowhere.close();
 });
 
-test('past a hundred who wait for a connection each, the next is refused at once', async (t) => {
+test('with a hundred requests waiting for a connection, the next is refused at once', async (t) => {
   const small = new Database({ url: server.url, poolSize: 1, logger });
   t.after(() => small.close());
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -257,7 +257,7 @@ test('past a hundred who wait for a connection each, the next is refused at once
   assert.deepEqual(await small.query('select 1 as one'), [{ one: 1 }]);
 });
 
-test('a server that can only be read is an outage to those who write, and not ready', async () => {
+test('a read-only server is an outage for writes, and not ready', async () => {
   const standby = new Database({
     url: `${server.url}&options=${encodeURIComponent('-c default_transaction_read_only=on')}`,
     poolSize: 1,
@@ -274,7 +274,7 @@ test('a server that can only be read is an outage to those who write, and not re
   await standby.close();
 });
 
-test('of two transactions that wait for each other one can be tried again, and is no outage of everything', async () => {
+test('of two transactions in a deadlock one can be retried, and it is not an outage', async () => {
   await database.query('insert into numbers values (10), (11)');
   const bothLocked = barrier(2);
   const lockBoth = (first: number, second: number) =>
@@ -344,7 +344,7 @@ function message(type: string, body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(type), length, body]);
 }
 
-/** Each who comes waits there until all have come. */
+/** Each caller waits until all have arrived. */
 function barrier(count: number): () => Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let left = count;

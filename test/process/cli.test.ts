@@ -85,7 +85,7 @@ test('till events takes a page in decimal digits, up to the largest that the API
   assert.deepEqual(JSON.parse(stdout), { data: [], page: 1, total: 0, totalCapped: false });
 });
 
-test('an event or a key that does not exist is one line on standard error, and exit code 1', async () => {
+test('an event or an API key that does not exist is one line on standard error, and exit code 1', async () => {
   for (const args of [
     ['events', 'show', 'evt_missing'],
     ['events', 'replay', 'evt_missing', '--json'],
@@ -143,7 +143,7 @@ test('a database that is down is named without its password, with what to do', a
   );
 });
 
-test('till keys creates a key that is shown once, lists it without it, and revokes it', async () => {
+test('till keys creates an API key and shows it once, lists it without the secret, and revokes it', async () => {
   const created = await till('keys', 'create', '--name=shop', '--scopes=refund,write');
   assert.equal(created.code, 0, created.stderr);
   const key = created.stdout.trim();

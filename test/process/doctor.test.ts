@@ -70,7 +70,7 @@ test('a complete installation has no problem, and one whose endpoint is disabled
   assert.match(stdout, /\nProblems: 1\. Warnings: \d\.\n$/);
 });
 
-test('the account of the database is compared with that of the key', async (t) => {
+test('the account of the database is compared with that of the processor key', async (t) => {
   const { environment } = await useSettings(t);
   await runOnServer(
     database.url,
@@ -84,7 +84,7 @@ test('the account of the database is compared with that of the key', async (t) =
   );
 });
 
-test('secrets of event endpoints that are not encrypted with the first key are counted', async (t) => {
+test('secrets of event endpoints that are not encrypted with the first encryption key are counted', async (t) => {
   const { environment } = await useSettings(t);
   const keys = ['a', 'b'].map((letter) => `${letter.repeat(31)}-hidden5`);
   const [, sealed] = keys.map((key, index) =>
@@ -114,7 +114,7 @@ test('secrets of event endpoints that are not encrypted with the first key are c
   ]);
 });
 
-test('the moved clock of a sandbox is no problem of this machine', async (t) => {
+test('the moved clock of a sandbox is not reported as a problem of this machine', async (t) => {
   const { sandbox, environment } = await useSettings(t);
   const moved = await fetch(`${sandbox.url}/sandbox/clock`, {
     method: 'POST',
@@ -166,7 +166,7 @@ test('everything is checked although half of it is down or silent, and each part
   assert.ok(problems.every(({ fix }) => fix !== null));
 });
 
-test('without settings and without a service, the embedded parts are not there yet, which is no problem', async () => {
+test('without settings and without a service, missing embedded parts are not a problem', async () => {
   const { code, problems, of } = await examine({ DATA_DIR: '/nonexistent/till', SANDBOX_PORT: '1' });
   assert.deepEqual([code, problems], [0, []]);
   assert.deepEqual([of('database')[0]?.state, of('processor')[0]?.state], ['warning', 'warning']);

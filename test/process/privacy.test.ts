@@ -8,7 +8,7 @@ import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
 import { startTill } from '../support/till.ts';
 
-test('no key, secret or personal data of any request is in a log, in the metrics or in the data folder', async (t) => {
+test('no API key, secret or personal data of any request is in a log, in the metrics or in the data folder', async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), 'till-privacy-'));
   t.after(() => rm(dataDir, { recursive: true, force: true }));
   copyCluster(dataDir);
@@ -40,9 +40,9 @@ test('no key, secret or personal data of any request is in a log, in the metrics
           'stripe-signature': hidden.signature,
           'content-type': 'application/json',
         };
-        const answer = await fetch(`${till.url}${path}`, { method: 'POST', headers, body: text });
-        assert.ok(answer.status >= 400 && answer.status < 500);
-        await answer.bytes();
+        const response = await fetch(`${till.url}${path}`, { method: 'POST', headers, body: text });
+        assert.ok(response.status >= 400 && response.status < 500);
+        await response.bytes();
       }
     }
   }

@@ -75,7 +75,7 @@ async function setFault({ url }: Sandbox, fault: SandboxFault): Promise<void> {
 }
 
 describe('at a start', () => {
-  test('the account and mode are remembered, and the same ones start again', async (t) => {
+  test('the account and mode are remembered, and a start with the same ones succeeds', async (t) => {
     const stage = await setStage(t);
     const sandbox = await stage.sandbox('acct_one');
     const first = await stage.start(stage.on(sandbox.url));
@@ -104,7 +104,7 @@ describe('at a start', () => {
     await assert.rejects(started, /acct_one in test mode.*in live mode.*adopt-account/);
   });
 
-  test('a database that was used with the embedded sandbox refuses a key of a real account', async (t) => {
+  test('a database that was used with the embedded sandbox refuses the processor key of a real account', async (t) => {
     const stage = await setStage(t);
     await (await stage.start({})).stop();
     const started = stage.start(stage.on((await stage.sandbox('acct_real')).url));
@@ -112,7 +112,7 @@ describe('at a start', () => {
   });
 });
 
-test('a server that does not know the call is used all the same: only the mode is compared', async (t) => {
+test('a server that does not support the call is still used: only the mode is compared', async (t) => {
   const stage = await setStage(t);
   const sandbox = await stage.sandbox('acct_one');
   await setFault(sandbox, { operation: 'account.retrieve', kind: 'error', status: 404, times: 1 });
@@ -121,10 +121,10 @@ test('a server that does not know the call is used all the same: only the mode i
   assert.equal((await createCustomer(till)).status, 201);
 });
 
-describe('a restricted key that may not read its account', () => {
+describe('a restricted processor key that may not read its account', () => {
   const forbidden: SandboxFault = { operation: 'account.retrieve', kind: 'error', status: 403, times: 100 };
 
-  test('is compared by its mode alone, with a warning, and a full key fills the account in later', async (t) => {
+  test('is compared by its mode alone, with a warning, and a full processor key adds the account later', async (t) => {
     const stage = await setStage(t);
     const sandbox = await stage.sandbox('acct_one');
     await setFault(sandbox, forbidden);
@@ -144,7 +144,7 @@ describe('a restricted key that may not read its account', () => {
     assert.equal((await createCustomer(again, 'customer-2')).status, 201);
   });
 
-  test('a full key that the processor does not accept is no restricted one: nothing is remembered', async (t) => {
+  test('a full processor key that is refused is not treated as a restricted one: nothing is remembered', async (t) => {
     const stage = await setStage(t);
     const sandbox = await stage.sandbox('acct_one');
     await setFault(sandbox, { ...forbidden, status: 401 });

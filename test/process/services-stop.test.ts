@@ -7,7 +7,7 @@ import type { TillInProcess } from '../support/till-in-process.ts';
 
 const payments = creationCase('payments.create');
 
-test('when the services have stopped, the claims of all answered requests are completed', async (t) => {
+test('when the services have stopped, the claims of all requests with a response are completed', async (t) => {
   const { backend, till } = await pay(t);
   till.services.worker.start();
   await till.services.stop();

@@ -47,12 +47,12 @@ test('the embedded default starts, stops with nothing left running, and finds it
   const key = (await readFile(join(folder, 'api-key'), 'utf8')).trim();
   assert.equal((await stat(join(folder, 'api-key'))).mode & 0o777, 0o600);
   const known = await fetch(`${first.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
-  assert.equal(known.status, 404, 'the generated key is valid');
+  assert.equal(known.status, 404, 'the generated API key is valid');
   assert.equal((await fetch(`${first.url}/health`)).status, 200);
   const ready = await first.logged('ready');
   assert.match(String(ready['database']), /embedded/);
   assert.equal(ready['cache'], 'in-process');
-  assert.ok(!first.output().includes(key), 'the key is in no log');
+  assert.ok(!first.output().includes(key), 'the API key is in no log');
   assert.equal(await first.stop('SIGTERM'), 0);
   assert.deepEqual(await processesOf(folder), []);
 
@@ -62,7 +62,7 @@ test('the embedded default starts, stops with nothing left running, and finds it
     command: [process.execPath, 'src/cli/bin.mjs', 'start'],
   });
   const again = await fetch(`${second.url}/api/v1/nothing`, { headers: { 'x-api-key': key } });
-  assert.equal(again.status, 404, 'the key is still the same');
+  assert.equal(again.status, 404, 'the API key is still the same');
   assert.ok(!second.lines.some((line) => line.msg === 'migration applied'), 'the schema is still there');
   assert.equal(await second.stop('SIGINT'), 0);
 });
@@ -75,7 +75,7 @@ test('a signal to npm alone stops the service behind it', async (t) => {
   assert.deepEqual(await processesOf(folder), []);
 });
 
-test('what is in flight is finished before the end, and nothing new is accepted', async (t) => {
+test('requests in flight are finished before the end, and no new ones are accepted', async (t) => {
   const till = await startOnOwnDatabase(t);
   const { socket, received } = await beginRequest(till.url);
   const exited = once(till.child, 'exit');
@@ -89,7 +89,7 @@ test('what is in flight is finished before the end, and nothing new is accepted'
   await assert.rejects(fetch(`${till.url}/health`));
 });
 
-test('a request that has come is answered before idle connections are closed, though nobody had time to read it', async (t) => {
+test('a request that has arrived gets its response before idle connections are closed, even if it was not read yet', async (t) => {
   const blockedLoop = new URL('../faults/rig/blocked-loop.ts', import.meta.url).href;
   const till = await startOnOwnDatabase(t, {
     STOP_DELAY_SECONDS: '1',
@@ -113,7 +113,7 @@ test('a request that has come is answered before idle connections are closed, th
   assert.equal(till.child.exitCode, 0);
 });
 
-test('a second signal within a second is the same wish; a later one ends at once', async (t) => {
+test('a second signal within a second is ignored; a later one ends the process at once', async (t) => {
   const till = await startOnOwnDatabase(t);
   const { socket } = await beginRequest(till.url);
   socket.on('error', () => {});
@@ -121,7 +121,7 @@ test('a second signal within a second is the same wish; a later one ends at once
   till.child.kill('SIGINT');
   till.child.kill('SIGINT');
   await till.logged('stopping');
-  assert.equal(till.child.exitCode, null, 'it waits for the request that is under way');
+  assert.equal(till.child.exitCode, null, 'it waits for the request in progress');
   const timer = setInterval(() => till.child.kill('SIGINT'), 200);
   await exited;
   clearInterval(timer);
@@ -135,7 +135,7 @@ test('a log that cannot be written costs the log, never the service', async (t) 
 });
 
 test('a log whose reader has stalled costs the log, never the service', async (t) => {
-  // The buffers on both sides of a pipe that nobody reads take up to a few hundred KiB.
+  // The buffers on both sides of a pipe without a reader take up to a few hundred KiB.
   const { signalCode } = await serveAndStop(t, { stdout: 'pipe', requests: 2_000 });
   assert.equal(signalCode, 'SIGKILL', 'it ends, by itself, though not with what it would have said');
 });
@@ -222,7 +222,7 @@ test('a second service on the same folder or the same port is refused, saying wh
   assert.equal(await till.stop(), 0);
 });
 
-test('keys in a file are read again on SIGHUP; a broken file changes nothing', async (t) => {
+test('API keys in a file are read again on SIGHUP; a broken file changes nothing', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const folder = await temporaryFolder(t);
@@ -260,7 +260,7 @@ async function startOnOwnDatabase(
   return startTill({ in: 'child', environment: { ...own, ...environment } });
 }
 
-/** A request of which the service has everything but the body, as its word to go on tells. */
+/** A request of which the service has everything but the body, as its "100 Continue" shows. */
 async function beginRequest(url: string): Promise<{ readonly socket: Socket; readonly received: string[] }> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const received: string[] = [];

@@ -20,14 +20,14 @@ async function useProcessor(t: TestContext) {
     setFault,
     setup: (...args: readonly string[]) => runTill(environment, 'webhooks', 'setup', `--url=${url}`, ...args),
     list: async () => (await stripe.webhookEndpoints.list()).data,
-    /** One that a person made, with too few events. */
+    /** One that a person created, with too few events. */
     byHand: (more: Partial<Stripe.WebhookEndpointCreateParams> = {}) =>
       stripe.webhookEndpoints.create({ url, enabled_events: ['charge.failed', 'coupon.created'], ...more }),
   };
 }
 
 /** Every retry of a call meets the fault. */
-const triesOfCall = 3;
+const attemptsOfCall = 3;
 
 test('the endpoint is created with the events and the version, its secret is shown once, and a repeat changes nothing', async (t) => {
   const { setup, list } = await useProcessor(t);
@@ -60,7 +60,7 @@ test('runs at the same time create one endpoint, and only one of them shows the 
   assert.equal(secrets.length, 1);
 });
 
-test('an endpoint that a person made is enabled and gets the right events; its version needs --replace', async (t) => {
+test('an endpoint that a person created is enabled and gets the right events; its version needs --replace', async (t) => {
   const { setup, list, byHand, stripe } = await useProcessor(t);
   const { id } = await byHand();
   await stripe.webhookEndpoints.update(id, { disabled: true });
@@ -95,7 +95,7 @@ test('a run that was interrupted after the creation is completed by the next one
   const { setup, list, setFault } = await useProcessor(t);
   // Its first response is lost as well: the retry gets it from the processor.
   await setFault({ operation: 'webhook_endpoints.create', kind: 'reset_after', times: 1 });
-  await setFault({ operation: 'webhook_endpoints.update', kind: 'reset_before', times: triesOfCall });
+  await setFault({ operation: 'webhook_endpoints.update', kind: 'reset_before', times: attemptsOfCall });
   const interrupted = await setup();
   assert.deepEqual([interrupted.code, interrupted.stdout], [1, '']);
   assert.equal((await list()).length, 1);
@@ -110,7 +110,7 @@ test('a replacement that was interrupted is completed, not repeated', async (t) 
   const { setup, list, setFault } = await useProcessor(t);
   await setup();
   const [old] = await list();
-  await setFault({ operation: 'webhook_endpoints.delete', kind: 'reset_before', times: triesOfCall });
+  await setFault({ operation: 'webhook_endpoints.delete', kind: 'reset_before', times: attemptsOfCall });
   const interrupted = await setup('--replace');
   assert.equal(interrupted.code, 1);
   assert.match(interrupted.stdout, /^whsec_\w+\n$/, 'the secret is shown before the old endpoint goes');
@@ -135,13 +135,13 @@ test('an endpoint that was deleted at the processor is created again, with a sec
 
 test('a second endpoint of a person is named, and stays', async (t) => {
   const { setup, list, byHand } = await useProcessor(t);
-  const made = [await byHand({ api_version: version }), await byHand({ api_version: version })];
+  const created = [await byHand({ api_version: version }), await byHand({ api_version: version })];
   const { code, stderr } = await setup();
   assert.equal(code, 1);
   // The older one is kept. Here both may be of the same second.
   const [, named] = /^The endpoint (\S+) has the same address/.exec(stderr) ?? [];
   assert.ok(
-    made.some(({ id }) => id === named),
+    created.some(({ id }) => id === named),
     stderr,
   );
   assert.equal((await list()).length, 2);

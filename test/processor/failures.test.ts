@@ -4,39 +4,44 @@ import { inspect } from 'node:util';
 import type { FailureCode } from '../../src/errors.ts';
 import { describeError } from '../../src/platform/logger.ts';
 import { failureOf, startAdapter } from './adapter.ts';
-import { answer, type Script, startScriptedServer } from './scripted-server.ts';
+import { respond, type Script, startScriptedServer } from './scripted-server.ts';
 import { newPayment, paymentIntent, wireError } from './wire-objects.ts';
 
 async function createAgainst(t: TestContext, script: Script) {
   const server = await startScriptedServer(t, script);
   const adapter = startAdapter(t, server.url);
   const failure = await failureOf(adapter.processor.payments.create(newPayment));
-  return { failure, tries: server.seen.length, outcomes: await adapter.outcomes() };
+  return { failure, attempts: server.seen.length, outcomes: await adapter.outcomes() };
 }
 
 interface Expected {
   readonly code: FailureCode;
   readonly effect: 'none' | 'unknown';
-  readonly tries: number;
+  readonly attempts: number;
   readonly outcome: string;
 }
 
-const rejected: Expected = { code: 'processor_rejected', effect: 'none', tries: 1, outcome: 'rejected' };
+const rejected: Expected = { code: 'processor_rejected', effect: 'none', attempts: 1, outcome: 'rejected' };
 const misconfigured: Expected = {
   code: 'processor_misconfigured',
   effect: 'none',
-  tries: 1,
+  attempts: 1,
   outcome: 'misconfigured',
 };
 const invalidResponse: Expected = {
   code: 'processor_bad_answer',
   effect: 'unknown',
-  tries: 1,
+  attempts: 1,
   outcome: 'bad_answer',
 };
-const down: Expected = { code: 'processor_unavailable', effect: 'unknown', tries: 3, outcome: 'unavailable' };
+const down: Expected = {
+  code: 'processor_unavailable',
+  effect: 'unknown',
+  attempts: 3,
+  outcome: 'unavailable',
+};
 
-describe('an answer that is an error of the API', () => {
+describe('a response that is an error of the API', () => {
   const table: readonly [number, Record<string, unknown>, Record<string, string>, Expected][] = [
     [400, { code: 'amount_too_small', param: 'amount' }, {}, rejected],
     [400, {}, {}, rejected],
@@ -57,18 +62,18 @@ describe('an answer that is an error of the API', () => {
     [424, {}, {}, down],
     [500, { type: 'api_error' }, {}, down],
     [503, { type: 'api_error' }, {}, down],
-    [500, { type: 'api_error' }, { 'stripe-should-retry': 'false' }, { ...down, tries: 1 }],
-    [500, { type: 'api_error' }, { 'idempotent-replayed': 'true' }, { ...down, tries: 1 }],
-    [400, { code: 'lock_timeout' }, { 'stripe-should-retry': 'true' }, { ...rejected, tries: 3 }],
+    [500, { type: 'api_error' }, { 'stripe-should-retry': 'false' }, { ...down, attempts: 1 }],
+    [500, { type: 'api_error' }, { 'idempotent-replayed': 'true' }, { ...down, attempts: 1 }],
+    [400, { code: 'lock_timeout' }, { 'stripe-should-retry': 'true' }, { ...rejected, attempts: 3 }],
   ];
   for (const [status, error, headers, expected] of table) {
     test(`${status} ${JSON.stringify(error)} ${JSON.stringify(headers)} is ${expected.code}, effect ${expected.effect}`, async (t) => {
-      const { failure, tries, outcomes } = await createAgainst(t, (response) =>
-        answer(response, status, wireError(error), headers),
+      const { failure, attempts, outcomes } = await createAgainst(t, (response) =>
+        respond(response, status, wireError(error), headers),
       );
       assert.equal(failure.code, expected.code);
       assert.equal(failure.extras.effect, expected.effect);
-      assert.equal(tries, expected.tries);
+      assert.equal(attempts, expected.attempts);
       assert.deepEqual(outcomes, { [`payments.create ${expected.outcome}`]: 1 });
       assert.equal(failure.extras.retryAfterSeconds !== undefined, expected.code === 'processor_unavailable');
     });
@@ -76,7 +81,7 @@ describe('an answer that is an error of the API', () => {
 
   test("the caller's values are refused with the processor's own code, parameter and message", async (t) => {
     const { failure } = await createAgainst(t, (response) =>
-      answer(
+      respond(
         response,
         400,
         wireError({ code: 'amount_too_small', param: 'amount', message: 'At least 50.' }),
@@ -87,9 +92,9 @@ describe('an answer that is an error of the API', () => {
     assert.equal(failure.extras.processorParam, 'amount');
   });
 
-  test('a failure that the processor remembers under the key says so', async (t) => {
+  test('a failure that the processor remembers under the idempotency key says so', async (t) => {
     const { failure } = await createAgainst(t, (response) =>
-      answer(response, 500, wireError({}), { 'idempotent-replayed': 'true' }),
+      respond(response, 500, wireError({}), { 'idempotent-replayed': 'true' }),
     );
     assert.equal(failure.extras.replayed, true);
   });
@@ -102,15 +107,15 @@ describe('an answer that is an error of the API', () => {
   ] as const) {
     test(`Retry-After: ${header} tells the caller to come back in ${seconds} s`, async (t) => {
       const { failure } = await createAgainst(t, (response) =>
-        answer(response, 429, wireError({}), { 'retry-after': header }),
+        respond(response, 429, wireError({}), { 'retry-after': header }),
       );
       assert.equal(failure.extras.retryAfterSeconds, seconds);
     });
   }
 
-  test('no key and no secret is left in what callers and logs are shown', async (t) => {
+  test('no processor key and no secret is left in what callers and logs are shown', async (t) => {
     const { failure } = await createAgainst(t, (response) =>
-      answer(
+      respond(
         response,
         400,
         wireError({ message: 'Bad sk_test_adapter and client_secret=hush', payment_intent: paymentIntent }),
@@ -122,7 +127,7 @@ describe('an answer that is an error of the API', () => {
   });
 });
 
-describe('an answer that makes no sense', () => {
+describe('an invalid response', () => {
   const whole = JSON.stringify(paymentIntent);
   const without = (field: keyof typeof paymentIntent) =>
     JSON.stringify({ ...paymentIntent, [field]: undefined });
@@ -140,12 +145,7 @@ describe('an answer that makes no sense', () => {
     ['an object without a status', 200, without('status'), invalidResponse],
     ['an object without an amount', 200, without('amount'), invalidResponse],
     ['an object without a currency', 200, without('currency'), invalidResponse],
-    [
-      'a status that nobody knows',
-      200,
-      whole.replace('requires_payment_method', 'half_paid'),
-      invalidResponse,
-    ],
+    ['an unknown status', 200, whole.replace('requires_payment_method', 'half_paid'), invalidResponse],
     ['an error with a status of success', 200, JSON.stringify(wireError({})), invalidResponse],
     ['the object with a status of failure', 400, whole, invalidResponse],
     ['an error that is a text', 400, '{"error":"invalid_client"}', invalidResponse],
@@ -157,16 +157,16 @@ describe('an answer that makes no sense', () => {
   ];
   for (const [what, status, body, expected] of table) {
     test(`${status} with ${what} is ${expected.code}`, async (t) => {
-      const { failure, tries } = await createAgainst(t, (response) => answer(response, status, body));
+      const { failure, attempts } = await createAgainst(t, (response) => respond(response, status, body));
       assert.equal(failure.code, expected.code);
       assert.equal(failure.extras.effect, expected.effect);
-      assert.equal(tries, expected.tries);
+      assert.equal(attempts, expected.attempts);
     });
   }
 });
 
 describe('a connection that fails', () => {
-  test('a server that is not there had no effect', async (t) => {
+  test('an unreachable server had no effect', async (t) => {
     const server = await startScriptedServer(t, () => {});
     server.server.close();
     const { processor, outcomes } = startAdapter(t, server.url);
@@ -177,8 +177,8 @@ describe('a connection that fails', () => {
   });
 
   for (const [what, script] of [
-    ['reset before the answer', (response) => response.socket?.resetAndDestroy()],
-    ['closed before the answer', (response) => response.destroy()],
+    ['reset before the response', (response) => response.socket?.resetAndDestroy()],
+    ['closed before the response', (response) => response.destroy()],
     [
       'cut within the body',
       (response) => {
@@ -194,11 +194,11 @@ describe('a connection that fails', () => {
       },
     ],
   ] as readonly [string, Script][]) {
-    test(`${what} leaves the effect unknown, and is tried three times in all`, async (t) => {
-      const { failure, tries } = await createAgainst(t, script);
+    test(`${what} leaves the effect unknown, and is attempted three times in all`, async (t) => {
+      const { failure, attempts } = await createAgainst(t, script);
       assert.equal(failure.code, 'processor_unavailable');
       assert.equal(failure.extras.effect, 'unknown');
-      assert.equal(tries, 3);
+      assert.equal(attempts, 3);
     });
   }
 
@@ -209,17 +209,17 @@ describe('a connection that fails', () => {
     assert.equal(failure.extras.effect, 'none');
   });
 
-  test('an effect once unknown stays unknown, even if a later try is refused', async (t) => {
-    const { failure, tries } = await createAgainst(t, (response, _seen, count) =>
-      count === 0 ? response.destroy() : answer(response, 401, wireError({})),
+  test('an effect once unknown stays unknown, even if a later attempt is refused', async (t) => {
+    const { failure, attempts } = await createAgainst(t, (response, _seen, count) =>
+      count === 0 ? response.destroy() : respond(response, 401, wireError({})),
     );
     assert.equal(failure.code, 'processor_misconfigured');
     assert.equal(failure.extras.effect, 'unknown');
-    assert.equal(tries, 2);
+    assert.equal(attempts, 2);
   });
 
   test('a kept connection that the server closed meanwhile costs a retry and no failure', async (t) => {
-    const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
+    const server = await startScriptedServer(t, (response) => respond(response, 200, paymentIntent));
     const { processor } = startAdapter(t, server.url);
     await processor.payments.read('pi_1');
     server.server.closeAllConnections();

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { describe, test } from 'node:test';
 import { Failure } from '../../src/errors.ts';
 import { startAdapter } from './adapter.ts';
-import { answer, type Script, startScriptedServer } from './scripted-server.ts';
+import { respond, type Script, startScriptedServer } from './scripted-server.ts';
 import { list, newPayment, paymentIntent, wireError } from './wire-objects.ts';
 
 function isFailure(code: string, effect: string) {
@@ -12,7 +12,7 @@ function isFailure(code: string, effect: string) {
     error instanceof Failure && error.code === code && error.extras.effect === effect;
 }
 
-describe('a try has its time', () => {
+describe('an attempt has its time limit', () => {
   const hang: Script = () => {};
   const stall: Script = (response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
@@ -27,9 +27,9 @@ describe('a try has its time', () => {
     next();
   };
   for (const [what, script] of [
-    ['never answers', hang],
-    ['stops within its answer', stall],
-    ['drips its answer in for ever', drip],
+    ['never responds', hang],
+    ['stops within its response', stall],
+    ['drips its response in for ever', drip],
   ] as const) {
     test(`a server that ${what} ends as a time-out of unknown effect, after the last retry`, async (t) => {
       const server = await startScriptedServer(t, script);
@@ -49,7 +49,7 @@ describe('a try has its time', () => {
     assert.equal(server.seen.length, 1);
   });
 
-  test('an answer of more than 16 MiB is not read to its end', async (t) => {
+  test('a response of more than 16 MiB is not read to its end', async (t) => {
     const mebibyte = ' '.repeat(1024 * 1024);
     let written = 0;
     const server = await startScriptedServer(t, (response) => {
@@ -67,11 +67,11 @@ describe('a try has its time', () => {
 });
 
 describe('a retry', () => {
-  test('comes under the same key with the same values, and is one call to the metric', async (t) => {
+  test('has the same idempotency key and values, and is one call in the metric', async (t) => {
     const server = await startScriptedServer(t, (response, _seen, count) => {
       if (count === 0) response.destroy();
-      else if (count === 1) answer(response, 503, wireError({}));
-      else answer(response, 200, paymentIntent);
+      else if (count === 1) respond(response, 503, wireError({}));
+      else respond(response, 200, paymentIntent);
     });
     const { processor, outcomes } = startAdapter(t, server.url);
     const { clientSecret } = await processor.payments.create(newPayment);
@@ -83,10 +83,10 @@ describe('a retry', () => {
     assert.deepEqual(await outcomes(), { 'payments.create ok': 1 });
   });
 
-  test('after a delete that was carried out and not answered finds it gone, which is success', async (t) => {
+  test('after a delete that was carried out without a response finds it gone, which is a success', async (t) => {
     const server = await startScriptedServer(t, (response, _seen, count) => {
       if (count === 0) response.destroy();
-      else answer(response, 404, wireError({ code: 'resource_missing', param: 'id' }));
+      else respond(response, 404, wireError({ code: 'resource_missing', param: 'id' }));
     });
     const { processor, outcomes } = startAdapter(t, server.url);
     await processor.customers.delete('cus_1');
@@ -111,16 +111,16 @@ describe('calls in flight', () => {
     });
     assert.equal(server.seen.length, 2);
 
-    for (const response of held.splice(0)) answer(response, 200, paymentIntent);
+    for (const response of held.splice(0)) respond(response, 200, paymentIntent);
     await Promise.all(calls);
     const again = processor.payments.read('pi_1');
     while (held.length < 1) await once(server.server, 'held');
-    for (const response of held) answer(response, 200, paymentIntent);
+    for (const response of held) respond(response, 200, paymentIntent);
     await again;
     assert.deepEqual(await outcomes(), { 'payments.read ok': 3, 'payments.create overloaded': 1 });
   });
 
-  test('closing ends the calls under way and every connection', async (t) => {
+  test('closing ends the calls in progress and every connection', async (t) => {
     const server = await startScriptedServer(t, () => server.server.emit('held'));
     const { processor } = startAdapter(t, server.url, { limits: { retriesMax: 0 } });
     const call = assert.rejects(
@@ -140,8 +140,8 @@ describe('a listing', () => {
     const strange = { ...paymentIntent, id: 'pi_2', status: 'half_paid' };
     const server = await startScriptedServer(t, (response, _seen, count) =>
       count === 0
-        ? answer(response, 200, list([paymentIntent, strange], true))
-        : answer(response, 200, list([{ ...paymentIntent, id: 'pi_3' }])),
+        ? respond(response, 200, list([paymentIntent, strange], true))
+        : respond(response, 200, list([{ ...paymentIntent, id: 'pi_3' }])),
     );
     const { processor, logged } = startAdapter(t, server.url);
     const ids: string[][] = [];
@@ -165,7 +165,7 @@ describe('a listing', () => {
 
   test('that never ends is a failure of the look-up, never a "not there"', async (t) => {
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, list([paymentIntent], true)),
+      respond(response, 200, list([paymentIntent], true)),
     );
     const { processor } = startAdapter(t, server.url);
     const lookUp = { mark: { key: 'another', request: 'any' }, since: new Date() };
@@ -176,9 +176,9 @@ describe('a listing', () => {
     assert.equal(server.seen.length, 100);
   });
 
-  test('of refunds that does not show all ids of ours fails rather than call one missing', async (t) => {
+  test('of refunds that does not show all ids of Till fails rather than call one missing', async (t) => {
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, list([{ id: 're_1', object: 'refund', status: 'odd' }])),
+      respond(response, 200, list([{ id: 're_1', object: 'refund', status: 'odd' }])),
     );
     const { processor } = startAdapter(t, server.url);
     const mark = { key: 'another', request: 'any' };
@@ -187,8 +187,8 @@ describe('a listing', () => {
   });
 
   for (const body of [{}, { object: 'list' }, list([], true), list([5]), { ...list([]), has_more: 'no' }]) {
-    test(`${JSON.stringify(body)} is no page`, async (t) => {
-      const server = await startScriptedServer(t, (response) => answer(response, 200, body));
+    test(`${JSON.stringify(body)} is not a page`, async (t) => {
+      const server = await startScriptedServer(t, (response) => respond(response, 200, body));
       const { processor } = startAdapter(t, server.url);
       await assert.rejects(
         processor.refunds.listOfPayment('pi_1'),

@@ -7,7 +7,7 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import { eventFixture } from '../fixtures/event-fixture.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { startAdapter } from './adapter.ts';
-import { answer, startScriptedServer } from './scripted-server.ts';
+import { respond, startScriptedServer } from './scripted-server.ts';
 import {
   customer,
   list,
@@ -46,7 +46,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1',
   ],
   ['customers.read', ({ customers }) => customers.read('cus_1'), 'GET /v1/customers/cus_1 ', undefined],
-  // The wire gives a key no meaning on DELETE.
+  // An idempotency key has no meaning on DELETE.
   [
     'customers.delete',
     ({ customers }) => customers.delete('cus_1'),
@@ -366,7 +366,7 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
 describe('what goes over the wire', () => {
   for (const [name, work, request, idempotencyKey] of calls) {
     test(`${name} is ${request}`, async (t) => {
-      const server = await startScriptedServer(t, (response) => answer(response, 400, wireError({})));
+      const server = await startScriptedServer(t, (response) => respond(response, 400, wireError({})));
       const { processor } = startAdapter(t, server.url);
       await work(processor).catch(() => {});
       const [seen] = server.seen;
@@ -379,9 +379,9 @@ describe('what goes over the wire', () => {
     });
   }
 
-  test('nothing is told about earlier calls', async (t) => {
+  test('no request reports earlier calls', async (t) => {
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, paymentIntent, { 'request-id': 'req_1' }),
+      respond(response, 200, paymentIntent, { 'request-id': 'req_1' }),
     );
     const { processor } = startAdapter(t, server.url);
     await processor.payments.read('pi_1');
@@ -400,13 +400,13 @@ describe('what goes over the wire', () => {
       data: { object: {} },
     };
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, { ...list([event]), has_more: true }),
+      respond(response, 200, { ...list([event]), has_more: true }),
     );
     const { processor } = startAdapter(t, server.url);
     const types = Array.from({ length: 32 }, (_, index) => `type.${index}`);
     const firstPage = async (named: readonly string[], cursor: string | null) => {
       for await (const page of processor.events.listSince(since, named, cursor)) return page;
-      assert.fail('there is no page');
+      assert.fail('there is not a page');
     };
     const { cursor } = await firstPage(types, null);
     await firstPage(types, cursor);
@@ -418,7 +418,7 @@ describe('what goes over the wire', () => {
   });
 
   test('events are asked for in listings of at most twenty types', async (t) => {
-    const server = await startScriptedServer(t, (response) => answer(response, 200, list([])));
+    const server = await startScriptedServer(t, (response) => respond(response, 200, list([])));
     const { processor } = startAdapter(t, server.url);
     const types = Array.from({ length: 32 }, (_, index) => `type.${index}`);
     for await (const { events } of processor.events.listSince(since, types)) assert.deepEqual(events, []);
@@ -435,7 +435,7 @@ describe('what goes over the wire', () => {
   });
 });
 
-describe('a refusal that the state of things explains', () => {
+describe('a refusal because of the current state', () => {
   const cancel = ({ payments }: Processor) => payments.cancel({ ...key, processorPaymentIntentId: 'pi_1' });
   const giveBack = ({ refunds }: Processor) =>
     refunds.create({ ...creation, processorPaymentIntentId: 'pi_1', amount: 5, reason: null });
@@ -516,7 +516,7 @@ describe('a refusal that the state of things explains', () => {
   for (const [name, work, status, error, result] of table) {
     test(`${name}: ${status} ${JSON.stringify(error)} is ${JSON.stringify(result)}`, async (t) => {
       const server = await startScriptedServer(t, (response) =>
-        answer(response, status, wireError({ ...error })),
+        respond(response, status, wireError({ ...error })),
       );
       const { processor, outcomes } = startAdapter(t, server.url);
       assert.deepEqual(await work(processor), result);
@@ -525,9 +525,9 @@ describe('a refusal that the state of things explains', () => {
     });
   }
 
-  test("the caller's own values are no state: they are rejected", async (t) => {
+  test("a refusal because of the caller's values is a rejection", async (t) => {
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 400, wireError({ code: 'parameter_invalid_empty', param: 'reason' })),
+      respond(response, 400, wireError({ code: 'parameter_invalid_empty', param: 'reason' })),
     );
     const { processor } = startAdapter(t, server.url);
     await assert.rejects(giveBack(processor), { code: 'processor_rejected' });
@@ -535,10 +535,10 @@ describe('a refusal that the state of things explains', () => {
 });
 
 describe('what comes back', () => {
-  test('an object found by the mark of its request is read afresh', async (t) => {
+  test('an object found by the mark of its request is read again', async (t) => {
     const other = { ...paymentIntent, id: 'pi_0', metadata: {} };
     const server = await startScriptedServer(t, (response, { path }) =>
-      answer(response, 200, path.endsWith('/pi_1') ? paymentIntent : list([other, paymentIntent])),
+      respond(response, 200, path.endsWith('/pi_1') ? paymentIntent : list([other, paymentIntent])),
     );
     const { processor } = startAdapter(t, server.url);
     const found = await processor.payments.find({ mark, since, processorCustomerId: 'cus_1' });
@@ -552,25 +552,25 @@ describe('what comes back', () => {
   for (const status of ['succeeded', 'processing', 'canceled', 'requires_capture']) {
     test(`a payment that is ${status} has no secret left to confirm with`, async (t) => {
       const server = await startScriptedServer(t, (response) =>
-        answer(response, 200, { ...paymentIntent, status }),
+        respond(response, 200, { ...paymentIntent, status }),
       );
       const { processor } = startAdapter(t, server.url);
       assert.equal((await processor.payments.read('pi_1'))?.clientSecret, null);
     });
   }
 
-  test('a deleted customer is told from one that nobody knows', async (t) => {
+  test('a deleted customer is told from an unknown one', async (t) => {
     const stump = { id: 'cus_1', object: 'customer', deleted: true };
-    const server = await startScriptedServer(t, (response) => answer(response, 200, stump));
+    const server = await startScriptedServer(t, (response) => respond(response, 200, stump));
     const { processor } = startAdapter(t, server.url);
     assert.equal(await processor.customers.read('cus_1'), 'deleted');
     assert.deepEqual(await processor.customers.delete('cus_1'), { outcome: 'done', value: 'deleted' });
   });
 
-  test("an answer is dated by the processor's clock: from the start of the request to its Date", async (t) => {
+  test("a response is dated by the processor's clock: from the start of the request to its Date", async (t) => {
     const date = new Date('2031-05-05T12:00:30Z');
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, paymentIntent, { date: date.toUTCString() }),
+      respond(response, 200, paymentIntent, { date: date.toUTCString() }),
     );
     const { processor } = startAdapter(t, server.url);
     const read = await processor.payments.read('pi_1');
@@ -579,11 +579,11 @@ describe('what comes back', () => {
     assert.ok(read.payment.asOf.earliest < date);
   });
 
-  test('a repeated try begins with the first one: the processor may repeat its answer to that', async (t) => {
+  test('a repeated attempt is dated from the first one: the processor may repeat the response to that', async (t) => {
     const date = new Date('2031-05-05T12:00:30Z');
     const server = await startScriptedServer(t, (response, _seen, count) => {
       if (count === 0) return void setTimeout(() => response.destroy(), 1_100);
-      answer(response, 200, customer, { date: date.toUTCString() });
+      respond(response, 200, customer, { date: date.toUTCString() });
     });
     const { processor } = startAdapter(t, server.url);
     const change = { ...key, processorCustomerId: 'cus_1', name: 'Ada' };
@@ -592,41 +592,41 @@ describe('what comes back', () => {
     assert.ok(result.value.asOf.earliest <= new Date('2031-05-05T12:00:28Z'));
   });
 
-  test('a changed customer that is shown as deleted is an invalid answer: only a read says what is deleted', async (t) => {
+  test('a changed customer that is shown as deleted is an invalid response: only a read says what is deleted', async (t) => {
     const server = await startScriptedServer(t, (response) =>
-      answer(response, 200, { ...customer, deleted: true }),
+      respond(response, 200, { ...customer, deleted: true }),
     );
     const { processor } = startAdapter(t, server.url);
     const change = { ...key, processorCustomerId: 'cus_1', name: 'Ada' };
     await assert.rejects(processor.customers.update(change), { code: 'processor_bad_answer' });
   });
 
-  test('the answer to a creation may be a repeated one, so that only its creation is certain', async (t) => {
-    const server = await startScriptedServer(t, (response) => answer(response, 200, paymentIntent));
+  test('the response to a creation may be a repeated one, so that only its creation is certain', async (t) => {
+    const server = await startScriptedServer(t, (response) => respond(response, 200, paymentIntent));
     const { processor } = startAdapter(t, server.url);
-    const made = await processor.payments.create({
+    const created = await processor.payments.create({
       ...creation,
       ...{ processorCustomerId: 'cus_1', amount: 2000, currency: 'eur' },
     });
-    assert.deepEqual(made.payment.asOf.earliest, new Date(paymentIntent.created * 1_000));
+    assert.deepEqual(created.payment.asOf.earliest, new Date(paymentIntent.created * 1_000));
   });
 
   for (const status of [null, 'reversed', undefined]) {
     test(`a refund with status ${status} is told as unknown, with a warning`, async (t) => {
       const odd = { ...refund, status };
       const server = await startScriptedServer(t, (response, { method }) =>
-        answer(response, 200, method === 'POST' ? odd : list([odd])),
+        respond(response, 200, method === 'POST' ? odd : list([odd])),
       );
       const { processor, logged } = startAdapter(t, server.url);
       const order = { ...creation, processorPaymentIntentId: 'pi_1', amount: 500, reason: null };
-      const made = await processor.refunds.create(order);
-      assert(made.outcome === 'done');
-      assert.equal(made.value.status, 'unknown');
+      const created = await processor.refunds.create(order);
+      assert(created.outcome === 'done');
+      assert.equal(created.value.status, 'unknown');
       const [listed] = await processor.refunds.listOfPayment('pi_1');
       const found = await processor.refunds.find({ mark, since, processorPaymentIntentId: 'pi_1' });
-      // Each answer has its own time.
+      // Each response has its own time.
       for (const other of [listed, found?.value])
-        assert.deepEqual({ ...other, asOf: made.value.asOf }, made.value);
+        assert.deepEqual({ ...other, asOf: created.value.asOf }, created.value);
       assert.equal(logged.length, 3);
       for (const line of logged) assert.match(line, /refund\.status is .*refund status unknown/);
     });
@@ -635,7 +635,7 @@ describe('what comes back', () => {
   test('a refund that cannot be mapped hides no other one, but is not called missing either', async (t) => {
     const otherId = '0199d3a2-0000-7000-8000-000000000001';
     const odd = { ...refund, id: 're_2', amount: 'odd', metadata: { till_id: otherId, till_key: 'other' } };
-    const server = await startScriptedServer(t, (response) => answer(response, 200, list([odd, refund])));
+    const server = await startScriptedServer(t, (response) => respond(response, 200, list([odd, refund])));
     const { processor, logged } = startAdapter(t, server.url);
     const found = await processor.refunds.listOfPayment('pi_1');
     assert.deepEqual(
@@ -648,9 +648,9 @@ describe('what comes back', () => {
     await assert.rejects(processor.refunds.find(lookUp), { code: 'processor_bad_answer' });
   });
 
-  test('a payment whose secret is missing is told without it, with a warning', async (t) => {
+  test('a payment whose secret is missing is returned without it, with a warning', async (t) => {
     const { client_secret: _, ...intent } = paymentIntent;
-    const server = await startScriptedServer(t, (response) => answer(response, 200, intent));
+    const server = await startScriptedServer(t, (response) => respond(response, 200, intent));
     const { processor, logged } = startAdapter(t, server.url);
     assert.equal((await processor.payments.create(newPayment)).clientSecret, null);
     assert.match(logged.join(), /pi_1.*client secret missing from the response/);
@@ -665,7 +665,7 @@ describe('what comes back', () => {
     const server = await startScriptedServer(t, (response, { path, query }) => {
       const isFirst = !query.has('starting_after');
       const lines = path.endsWith('/lines') ? list([line(isFirst ? 200 : 300)], isFirst) : undefined;
-      answer(response, 200, lines ?? { ...invoice, lines: list([line(100)], true) });
+      respond(response, 200, lines ?? { ...invoice, lines: list([line(100)], true) });
     });
     const { processor } = startAdapter(t, server.url);
     assert.deepEqual((await processor.invoices.read('in_1'))?.coversUntil, new Date(300_000));
@@ -687,7 +687,7 @@ describe('what comes back', () => {
       const page = path.endsWith('/lines')
         ? list(lines.slice(start, start + 100), start + 100 < lines.length)
         : { ...invoice, id: 'upcoming_in_1', lines: list(lines.slice(0, 10), true) };
-      answer(response, 200, page);
+      respond(response, 200, page);
     });
     const { processor } = startAdapter(t, server.url);
     const attempt = await processor.subscriptionChanges.preview({
@@ -705,10 +705,10 @@ describe('what comes back', () => {
     );
   });
 
-  test('customers and refunds are told in our words', async (t) => {
+  test("customers and refunds are returned in Till's words", async (t) => {
     const date = new Date('2031-05-05T12:00:30Z');
     const server = await startScriptedServer(t, (response, { path }) =>
-      answer(response, 200, path.includes('refunds') ? list([refund]) : customer, {
+      respond(response, 200, path.includes('refunds') ? list([refund]) : customer, {
         date: date.toUTCString(),
       }),
     );
@@ -759,7 +759,7 @@ describe('the address and the keys', () => {
     });
   }
 
-  test("the mode is the key's", (t) => {
+  test('the mode is that of the processor key', (t) => {
     const address = new URL('http://127.0.0.1:1');
     assert.equal(startAdapter(t, address, { secretKey: 'sk_test_1' }).processor.livemode, false);
     assert.equal(startAdapter(t, address, { secretKey: 'rk_live_1' }).processor.livemode, true);

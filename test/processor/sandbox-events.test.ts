@@ -13,7 +13,7 @@ import {
   type Sandboxed,
   startSandboxed,
 } from './sandboxed.ts';
-import { answer, type Seen, startScriptedServer } from './scripted-server.ts';
+import { respond, type Seen, startScriptedServer } from './scripted-server.ts';
 import { localId } from './wire-objects.ts';
 
 /** The one that the adapter knows. */
@@ -76,7 +76,7 @@ async function live(sandboxed: Sandboxed): Promise<void> {
   await processor.customers.delete(processorCustomerId);
 }
 
-/** The invoice of a subscription that nobody has paid for yet. */
+/** The invoice of a subscription that is not paid yet. */
 async function newOpenInvoice(sandboxed: Sandboxed): Promise<string> {
   const { processorSubscriptionId } = (await newSubscription(sandboxed)).subscription;
   for await (const { items } of sandboxed.processor.invoices.list({ processorSubscriptionId })) {
@@ -87,7 +87,7 @@ async function newOpenInvoice(sandboxed: Sandboxed): Promise<string> {
 }
 
 test('every event of the sandbox is verified and read, alike in both shapes and in the listing', async (t) => {
-  const receiver = await startScriptedServer(t, (response) => answer(response, 200, {}));
+  const receiver = await startScriptedServer(t, (response) => respond(response, 200, {}));
   const webhook = { url: new URL('/newer', receiver.url).href, secret: newerSecret };
   const sandboxed = await startSandboxed(t, { webhook });
   const { processor, stripe, control } = sandboxed;

@@ -15,9 +15,9 @@ import { localId } from './wire-objects.ts';
 interface Write {
   /** The sandbox's name of the operation. */
   readonly operation: string;
-  /** What must exist beforehand; answers the work itself, which may be repeated. */
+  /** What must exist beforehand; returns the work itself, which may be repeated. */
   readonly prepare: (sandboxed: Sandboxed) => Promise<() => Promise<unknown>>;
-  /** How many of what the work makes there are; absent where it makes nothing. */
+  /** How many objects the work has created; absent if it creates none. */
   readonly count?: (sandboxed: Sandboxed) => Promise<number>;
 }
 
@@ -140,14 +140,14 @@ for (const { operation, prepare, count } of writes) {
       });
     }
 
-    test('a hang is got over by a retry once its time is up', async (t) => {
+    test('a retry after the timeout recovers from a hang', async (t) => {
       const { sandboxed, work } = await start(t, { attemptTimeoutMs: 250 });
       await sandboxed.control('faults', { operation, kind: 'hang' });
       await work();
       if (count) assert.equal(await count(sandboxed), 1);
     });
 
-    test('an answer that is lost every time leaves the effect unknown, and the same call resumes it', async (t) => {
+    test('a response that is lost every time leaves the effect unknown, and the same call resumes it', async (t) => {
       const { sandboxed, work } = await start(t, { retriesMax: 0 });
       await sandboxed.control('faults', { operation, kind: 'reset_after' });
       const failure = await failureOf(work());
@@ -157,7 +157,7 @@ for (const { operation, prepare, count } of writes) {
       if (count) assert.equal(await count(sandboxed), 1);
     });
 
-    test('a 500 is remembered under a key and says so; without a key a retry gets over it', async (t) => {
+    test('a 500 is remembered under an idempotency key and says so; without one a retry succeeds', async (t) => {
       const { sandboxed, work } = await start(t);
       await sandboxed.control('faults', { operation, kind: 'error', status: 500 });
       if (isDelete) return void (await work());
@@ -176,7 +176,7 @@ for (const { operation, prepare, count } of writes) {
   });
 }
 
-test('a key that the processor does not take is our misconfiguration', async (t) => {
+test('a processor key that is refused is a misconfiguration of Till', async (t) => {
   const sandboxed = await startSandboxed(t);
   const host = new URL(`http://127.0.0.1:${sandboxed.stripe.getApiField('port')}`);
   const { processor } = startAdapter(t, host, { secretKey: 'sk_live_wrong' });

@@ -42,27 +42,27 @@ function undated(value: unknown): unknown {
 }
 
 describe('customers', () => {
-  test('a customer is made, read, found, listed, changed and deleted', async (t) => {
+  test('a customer is created, read, found, listed, changed and deleted', async (t) => {
     const { customers, events } = (await startSandboxed(t)).processor;
     const values = { id: localId, email: 'ada@example.com', name: 'Ada', phone: '+49 30 1' };
     const key = newKey();
     const { mark } = key;
-    const made = await customers.create({ ...values, ...key });
-    assert.partialDeepStrictEqual(made, {
+    const created = await customers.create({ ...values, ...key });
+    assert.partialDeepStrictEqual(created, {
       localId,
       email: 'ada@example.com',
       name: 'Ada',
       phone: '+49 30 1',
     });
-    assertSame(await customers.read(made.processorCustomerId), made);
-    assertSame(await customers.find({ mark, since }), { value: made, request: mark.request });
+    assertSame(await customers.read(created.processorCustomerId), created);
+    assertSame(await customers.find({ mark, since }), { value: created, request: mark.request });
     assert.equal(await customers.find({ ...newKey(), since }), null);
-    assertSame(await all(customers.list()), [made]);
-    assertSame(await all(customers.list({ since })), [made]);
+    assertSame(await all(customers.list()), [created]);
+    assertSame(await all(customers.list({ since })), [created]);
 
-    const { processorCustomerId } = made;
+    const { processorCustomerId } = created;
     const changed = await customers.update({ processorCustomerId, name: null, email: 'a@b.de', ...newKey() });
-    assertSame(resultOf(changed), { ...made, name: null, email: 'a@b.de' });
+    assertSame(resultOf(changed), { ...created, name: null, email: 'a@b.de' });
 
     assert.equal(resultOf(await customers.delete(processorCustomerId)), 'deleted');
     assert.partialDeepStrictEqual(await customers.delete(processorCustomerId), missing);
@@ -78,19 +78,19 @@ describe('customers', () => {
 });
 
 describe('plans', () => {
-  test('a plan is made, read, found, listed and archived, product and price', async (t) => {
+  test('a plan is created, read, found, listed and archived, product and price', async (t) => {
     const { plans } = (await startSandboxed(t)).processor;
     const values = { id: localId, name: 'Gold', amount: 900, currency: 'eur', interval: 'month' } as const;
     const key = newKey();
     const { mark } = key;
-    const made = await plans.create({ ...values, ...key });
-    const { processorPriceId, processorProductId } = made.price;
-    assert.partialDeepStrictEqual(made, {
+    const created = await plans.create({ ...values, ...key });
+    const { processorPriceId, processorProductId } = created.price;
+    assert.partialDeepStrictEqual(created, {
       product: { localId, processorProductId, name: 'Gold', active: true },
       price: { localId, amount: 900, currency: 'eur', interval: 'month', active: true },
     });
-    assertSame(await plans.read(processorPriceId), made);
-    assertSame(await plans.find({ mark, since }), { value: made, request: mark.request });
+    assertSame(await plans.read(processorPriceId), created);
+    assertSame(await plans.find({ mark, since }), { value: created, request: mark.request });
     assert.equal(await plans.find({ ...newKey(), since }), null);
     assert.equal(await plans.read('price_none'), null);
 
@@ -108,16 +108,16 @@ describe('plans', () => {
 });
 
 describe('payments', () => {
-  test('a payment is made, found, and has no secret left once it is paid', async (t) => {
+  test('a payment is created, found, and has no secret left once it is paid', async (t) => {
     const sandboxed = await startSandboxed(t);
     const { payments } = sandboxed.processor;
     const processorCustomerId = await newCustomer(sandboxed);
     const values = { id: localId, processorCustomerId, amount: 2000, currency: 'eur' };
     const key = newKey();
     const { mark } = key;
-    const made = await payments.create({ ...values, ...key });
-    const { processorPaymentIntentId } = made.payment;
-    assert.partialDeepStrictEqual(made.payment, {
+    const created = await payments.create({ ...values, ...key });
+    const { processorPaymentIntentId } = created.payment;
+    assert.partialDeepStrictEqual(created.payment, {
       localId,
       processorCustomerId,
       amount: 2000,
@@ -125,10 +125,10 @@ describe('payments', () => {
       currency: 'eur',
       status: 'requires_payment_method',
     });
-    assert.match(made.clientSecret ?? '', /^pi_.*_secret_/);
-    assertSame(await payments.read(processorPaymentIntentId), made);
+    assert.match(created.clientSecret ?? '', /^pi_.*_secret_/);
+    assertSame(await payments.read(processorPaymentIntentId), created);
     assertSame(await payments.find({ mark, since, processorCustomerId }), {
-      value: made,
+      value: created,
       request: mark.request,
     });
     assert.equal(await payments.find({ ...newKey(), since, processorCustomerId }), null);
@@ -145,7 +145,7 @@ describe('payments', () => {
     );
   });
 
-  test('the same key makes the same payment once', async (t) => {
+  test('the same idempotency key creates the payment once', async (t) => {
     const sandboxed = await startSandboxed(t);
     const { payments } = sandboxed.processor;
     const processorCustomerId = await newCustomer(sandboxed);
@@ -262,21 +262,21 @@ describe('subscriptions and invoices', () => {
     const { subscriptions, invoices } = sandboxed.processor;
     const key = newKey();
     const { mark } = key;
-    const made = await newSubscription(sandboxed, 0, 900, key);
-    const { processorSubscriptionId } = made.subscription;
-    const processorCustomerId = made.subscription.processorCustomerId ?? '';
-    const { currentPeriodStart, currentPeriodEnd } = made.subscription.items[0];
-    assert.equal(made.subscription.status, 'incomplete');
-    assert.equal(made.subscription.localId, localId);
+    const created = await newSubscription(sandboxed, 0, 900, key);
+    const { processorSubscriptionId } = created.subscription;
+    const processorCustomerId = created.subscription.processorCustomerId ?? '';
+    const { currentPeriodStart, currentPeriodEnd } = created.subscription.items[0];
+    assert.equal(created.subscription.status, 'incomplete');
+    assert.equal(created.subscription.localId, localId);
     assert(currentPeriodEnd > currentPeriodStart);
-    assertSame(await subscriptions.read(processorSubscriptionId), made);
+    assertSame(await subscriptions.read(processorSubscriptionId), created);
     assertSame(await subscriptions.find({ mark, since, processorCustomerId }), {
-      value: made,
+      value: created,
       request: mark.request,
     });
     assert.equal(await subscriptions.find({ ...newKey(), since, processorCustomerId }), null);
 
-    const [paymentIntentId] = (made.clientSecret ?? '').split('_secret_');
+    const [paymentIntentId] = (created.clientSecret ?? '').split('_secret_');
     await confirm(sandboxed, paymentIntentId ?? '', 'pm_card_visa');
     const paid = await subscriptions.read(processorSubscriptionId);
     assert.equal(paid?.subscription.status, 'active');

@@ -43,7 +43,7 @@ export async function startSandboxed(
 
 let keys = 0;
 
-/** A key that nothing else uses, in this process. */
+/** An idempotency key that is unique in this process. */
 export function newKey(): { readonly idempotencyKey: string; readonly mark: RequestMark } {
   keys += 1;
   return { idempotencyKey: `key-${keys}`, mark: { key: `digest-${keys}`, request: 'request' } };

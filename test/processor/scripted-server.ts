@@ -52,7 +52,7 @@ export async function startScriptedServer(t: TestContext, script: Script): Promi
   return { url: new URL(`http://127.0.0.1:${address.port}`), seen, server };
 }
 
-export function answer(
+export function respond(
   response: ServerResponse,
   status: number,
   body: unknown,

@@ -54,7 +54,7 @@ test('a browser confirms with a publishable key and the client secret, and nothi
   assert.equal(((await confirmed.json()) as { status: string }).status, 'succeeded');
 });
 
-test('a preflight is answered', async (t) => {
+test('a preflight gets its response', async (t) => {
   const { sandbox } = await useSandbox(t);
   const response = await fetch(`${sandbox.url}/v1/payment_intents/pi_x/confirm`, {
     method: 'OPTIONS',
@@ -68,18 +68,18 @@ test('a preflight is answered', async (t) => {
   assert.equal(response.headers.get('access-control-allow-headers'), 'authorization');
 });
 
-test('keys that are no test keys are refused and not repeated', async (t) => {
+test('API keys that are not test keys are refused and not repeated', async (t) => {
   const { sandbox } = await useSandbox(t);
-  const answer = async (authorization?: string) => {
+  const response = async (authorization?: string) => {
     const response = await fetch(`${sandbox.url}/v1/customers`, {
       headers: authorization === undefined ? {} : { authorization },
     });
     return { status: response.status, text: await response.text() };
   };
-  assert.equal((await answer()).status, 401);
-  const live = await answer('Bearer sk_live_abcdefghijklmnop');
+  assert.equal((await response()).status, 401);
+  const live = await response('Bearer sk_live_abcdefghijklmnop');
   assert.equal(live.status, 401);
   assert.ok(!live.text.includes('sk_live_abcdefghijklmnop'));
-  assert.equal((await answer('Bearer sk_test_any-thing.goes')).status, 200);
-  assert.equal((await answer(`Basic ${Buffer.from('sk_test_x:').toString('base64')}`)).status, 200);
+  assert.equal((await response('Bearer sk_test_any-thing.goes')).status, 200);
+  assert.equal((await response(`Basic ${Buffer.from('sk_test_x:').toString('base64')}`)).status, 200);
 });

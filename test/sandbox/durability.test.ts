@@ -21,7 +21,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-test('a restart keeps objects, events, remembered answers, the clock and the schedule', async (t) => {
+test('a restart keeps objects, events, remembered responses, the clock and the schedule', async (t) => {
   const dataDir = await temporaryFolder(t);
   const before = await startSandbox({ port: 0, dataDir });
   const first = clientOf(before.port);
@@ -48,8 +48,8 @@ test('a restart keeps objects, events, remembered answers, the clock and the sch
     { idempotencyKey: 'kept' },
   );
   assert.equal(again.id, intent.id);
-  const made = await stripe.customers.create({});
-  assert.ok(made.created >= subscription.created + 20 * 86_400);
+  const created = await stripe.customers.create({});
+  assert.ok(created.created >= subscription.created + 20 * 86_400);
   await advance(12 * 86_400);
   assert.equal((await stripe.invoices.list({ subscription: subscription.id })).data.length, 2);
 });

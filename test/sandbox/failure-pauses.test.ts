@@ -13,17 +13,17 @@ async function declined(
 ) {
   const { customer, price } = await customerAndPrice(stripe);
   const good = await stripe.paymentMethods.attach('pm_card_visa', { customer: customer.id });
-  const made = await stripe.subscriptions.create({
+  const created = await stripe.subscriptions.create({
     customer: customer.id,
     items: [{ price: price.id }],
     default_payment_method: good.id,
     ...more,
   });
   const bad = await stripe.paymentMethods.attach('pm_card_chargeCustomerFail', { customer: customer.id });
-  await stripe.subscriptions.update(made.id, { default_payment_method: bad.id });
-  const end = Number(made.items.data[0]?.current_period_end);
-  await advance(end - made.created + hourSeconds + 60);
-  return { good: good.id, end, subscription: await stripe.subscriptions.retrieve(made.id) };
+  await stripe.subscriptions.update(created.id, { default_payment_method: bad.id });
+  const end = Number(created.items.data[0]?.current_period_end);
+  await advance(end - created.created + hourSeconds + 60);
+  return { good: good.id, end, subscription: await stripe.subscriptions.retrieve(created.id) };
 }
 
 const reasonOf = ({ status, status_details: details }: Stripe.Subscription) => [

@@ -4,7 +4,7 @@ import { type TestSandbox, useSandbox } from './support.ts';
 
 const intent = { amount: 1_000, currency: 'usd' };
 
-test('an error fault answers with its status and code, as often as it was told, and does no work', async (t) => {
+test('an error fault returns its status and code, as often as configured, and does no work', async (t) => {
   const { stripe, control } = await useSandbox(t);
   await control('POST', 'faults', {
     operation: 'payment_intents.create',
@@ -31,7 +31,7 @@ test('a 500 is replayed under its idempotency key, a 503 is not', async (t) => {
   assert.equal((await stripe.paymentIntents.create(intent, { idempotencyKey: 'door' })).amount, 1_000);
 });
 
-test('reset_before loses the request, reset_after only the answer', async (t) => {
+test('reset_before loses the request, reset_after only the response', async (t) => {
   const { stripe, control } = await useSandbox(t);
   // The client repeats a reset once by itself; a second fault meets that repetition.
   await control('POST', 'faults', { operation: 'payment_intents.create', kind: 'reset_before', times: 2 });
@@ -78,7 +78,7 @@ test('hang keeps the connection open until the faults are cleared or the client 
   assert.equal((await stripe.paymentIntents.list()).data.length, 0);
 });
 
-test('latency waits and then goes on; meanwhile the same key is in use', async (t) => {
+test('latency waits and then goes on; meanwhile the same idempotency key is in use', async (t) => {
   const { stripe, control } = await useSandbox(t);
   await control('POST', 'faults', {
     operation: 'payment_intents.create',
@@ -95,8 +95,8 @@ test('latency waits and then goes on; meanwhile the same key is in use', async (
     code: 'idempotency_key_in_use',
   });
   await control('DELETE', 'faults');
-  const made = await slow;
-  assert.equal((await stripe.paymentIntents.create(intent, key)).id, made.id);
+  const created = await slow;
+  assert.equal((await stripe.paymentIntents.create(intent, key)).id, created.id);
 });
 
 test('the control API refuses what it does not understand, and says why', async (t) => {
@@ -118,9 +118,9 @@ test('the control API refuses what it does not understand, and says why', async 
     ['dunning', { afterwards: 'forgive' }],
   ] as const;
   for (const [path, body] of refused) {
-    const answer = await control('POST', path, body);
-    assert.equal(answer.status, 400, JSON.stringify(body));
-    assert.equal(typeof (answer.body as { error: unknown }).error, 'string');
+    const response = await control('POST', path, body);
+    assert.equal(response.status, 400, JSON.stringify(body));
+    assert.equal(typeof (response.body as { error: unknown }).error, 'string');
   }
   const notJson = await fetch(`${sandbox.url}/sandbox/clock`, {
     method: 'POST',
@@ -135,7 +135,7 @@ test('the control API refuses what it does not understand, and says why', async 
   );
 });
 
-test('the sandbox tells how much it holds', async (t) => {
+test('the sandbox reports how much it holds', async (t) => {
   const { stripe, sandbox } = await useSandbox(t);
   await stripe.customers.create({});
   const overview = (await (await fetch(`${sandbox.url}/sandbox`)).json()) as {

@@ -58,7 +58,7 @@ async function stateOf(sandbox: Sandbox): Promise<unknown> {
   return [...states.map((state) => state.text.replace(/"now":\d+/, '')), overview.replace(/"now":\d+/, '')];
 }
 
-test('403: a Host that is no address, not localhost and not allowed, which a rebound name would be', async (t) => {
+test('403: a Host that is not an address, localhost or an allowed name, such as a rebound name', async (t) => {
   const sandbox = await start(t);
   const before = await stateOf(sandbox);
   const { port } = sandbox;
@@ -147,7 +147,7 @@ test('415: a body that a form can send', async (t) => {
   }
 });
 
-test('pages for people have forms, and work under every name; the wire API needs its key', async (t) => {
+test('pages for people have forms, and work under every name; the wire API needs its secret key', async (t) => {
   const sandbox = await start(t);
   const stripe = clientOf(sandbox.port);
   const { id: customer } = await stripe.customers.create({});

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useSandbox } from './support.ts';
 
-test('the same key gives the first answer again and makes one object', async (t) => {
+test('the same idempotency key returns the first response again and creates one object', async (t) => {
   const { stripe } = await useSandbox(t);
   const params = { amount: 700, currency: 'usd', metadata: { a: '1', b: '2' } };
   const first = await stripe.paymentIntents.create(params, { idempotencyKey: 'k' });
@@ -18,7 +18,7 @@ test('the same key gives the first answer again and makes one object', async (t)
   assert.equal(events.data[0]?.request?.idempotency_key, 'k');
 });
 
-test('the same key with other parameters or on another endpoint is an error', async (t) => {
+test('the same idempotency key with other parameters or on another endpoint is an error', async (t) => {
   const { stripe } = await useSandbox(t);
   await stripe.paymentIntents.create({ amount: 700, currency: 'usd' }, { idempotencyKey: 'k' });
   const isConflict = { statusCode: 400, type: 'StripeIdempotencyError' };
@@ -58,7 +58,7 @@ test('a refused request is not remembered; a declined card is', async (t) => {
   assert.equal((await stripe.charges.list()).data.length, 1);
 });
 
-test('a key may have at most 255 characters', async (t) => {
+test('an idempotency key may have at most 255 characters', async (t) => {
   const { stripe } = await useSandbox(t);
   await stripe.customers.create({}, { idempotencyKey: 'k'.repeat(255) });
   await assert.rejects(stripe.customers.create({}, { idempotencyKey: 'k'.repeat(256) }), { statusCode: 400 });

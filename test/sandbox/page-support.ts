@@ -42,9 +42,9 @@ async function readPage(url: string, response: Response): Promise<OpenedPage> {
     headers: response.headers,
     continuesAt: next === undefined ? null : unescapeHtml(next),
     send: async (fields) => {
-      const answer = await post(fields);
-      assert.equal(answer.status, 303, await answer.clone().text());
-      const location = String(answer.headers.get('location'));
+      const redirect = await post(fields);
+      assert.equal(redirect.status, 303, await redirect.clone().text());
+      const location = String(redirect.headers.get('location'));
       return { location, page: await openPage(new URL(location, url)) };
     },
     sendRefused: async (fields) => readPage(url, await post(fields)),

@@ -90,7 +90,7 @@ test('an invoice is paid on its page with a saved card, and the same events foll
   assert.equal((await eventTypes(invoice.id)).filter((type) => type === 'invoice.paid').length, 1);
 });
 
-test('a declined card says so, also when the page is loaded again, and another card pays', async () => {
+test('a declined card says so, even when the page is loaded again, and another card pays', async () => {
   const invoice = await createInvoice(await createCustomer());
   const first = await openInvoice(invoice);
   const { location, page } = await first.send({

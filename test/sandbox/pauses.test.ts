@@ -77,7 +77,7 @@ test('collection resumes at its time, and a renewal then is collected', async (t
   );
 });
 
-test('a trial that ends without a card makes an invoice, cancels or pauses', async (t) => {
+test('a trial that ends without a card creates an invoice, cancels or pauses', async (t) => {
   const sandbox = await useSandbox(t);
   const { stripe, advance } = sandbox;
   const billed = await afterTrial(sandbox, 'create_invoice');
@@ -102,7 +102,7 @@ test('a trial that ends without a card makes an invoice, cancels or pauses', asy
   assert.equal((await invoicesOf(stripe, subscription.id)).length, 1);
 });
 
-test('a resumption that nobody pays is void after 23 hours, and can be repeated', async (t) => {
+test('a resumption that is not paid is void after 23 hours, and can be repeated', async (t) => {
   const sandbox = await useSandbox(t);
   const { stripe, advance } = sandbox;
   const { customer, subscription } = await afterTrial(sandbox, 'pause');

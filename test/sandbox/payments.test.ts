@@ -207,7 +207,7 @@ test('a refused operation leaves nothing behind', async (t) => {
   assert.deepEqual(await eventTypes(stripe), [...before, 'payment_method.attached']);
 });
 
-test('the Date of an answer is sandbox time, as the objects have it', async (t) => {
+test('the Date of a response is sandbox time, as in the objects', async (t) => {
   const { stripe, advance } = await useSandbox(t);
   await advance(86_400);
   const customer = await stripe.customers.create({ email: 'ada@example.com' });

@@ -24,7 +24,7 @@ const cards = [
 const card = fc.constantFrom(...cards);
 const which = fc.nat(20);
 
-/** One step of somebody's life with the processor. `which` picks among whatever there is by then. */
+/** One step in the life of an account. `which` picks among whatever there is by then. */
 const step = fc.oneof(
   fc.record({
     kind: fc.constant('subscribe' as const),
@@ -117,7 +117,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 interface World {
   readonly store: Store;
   readonly due: Due;
-  /** Calls the wire API; a refusal is a fine answer, a failure is not. */
+  /** Calls the wire API; a refusal is an expected response, a failure is not. */
   call(method: string, path: string, form?: string): Promise<string>;
 }
 
@@ -137,7 +137,7 @@ async function createWorld(settings: Partial<Settings>): Promise<World> {
     logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
   });
   const call: World['call'] = async (method, path, body = '') => {
-    const answer = await api.respond({
+    const response = await api.respond({
       method,
       path: `/v1/${path}`,
       query: '',
@@ -147,8 +147,8 @@ async function createWorld(settings: Partial<Settings>): Promise<World> {
       version: undefined,
       gone: new Promise(() => {}),
     });
-    assert.ok(answer !== null && [200, 400, 402, 404].includes(answer.status), JSON.stringify(answer));
-    return 'id' in answer.body ? String(answer.body.id) : '';
+    assert.ok(response !== null && [200, 400, 402, 404].includes(response.status), JSON.stringify(response));
+    return 'id' in response.body ? String(response.body.id) : '';
   };
   for (let count = 0; count < 2; count++) await call('POST', 'customers', 'email=a@example.com');
   for (const [amount, interval] of [
@@ -342,16 +342,16 @@ async function planPhase(
   { which: choice, price, hours }: { readonly which: number; readonly price: number; readonly hours: number },
 ): Promise<unknown> {
   const schedule = store.subscriptionSchedules.get(id);
-  const present = schedule?.phases.find(({ start_date: at }) => at === schedule.current_phase?.start_date);
+  const current = schedule?.phases.find(({ start_date: at }) => at === schedule.current_phase?.start_date);
   const next = [...store.prices.values()][price % store.prices.size]?.id;
-  const end = choice % 2 === 0 ? present?.end_date : store.now() + 3_600 * (hours + 1);
+  const end = choice % 2 === 0 ? current?.end_date : store.now() + 3_600 * (hours + 1);
   return call(
     'POST',
     `subscription_schedules/${id}`,
     [
-      `phases[0][start_date]=${present?.start_date ?? 0}&phases[0][end_date]=${end ?? 0}`,
-      `phases[0][items][0][price]=${present?.items[0]?.price ?? 'none'}`,
-      ...(present?.trial_end == null ? [] : [`phases[0][trial_end]=${present.trial_end}`]),
+      `phases[0][start_date]=${current?.start_date ?? 0}&phases[0][end_date]=${end ?? 0}`,
+      `phases[0][items][0][price]=${current?.items[0]?.price ?? 'none'}`,
+      ...(current?.trial_end == null ? [] : [`phases[0][trial_end]=${current.trial_end}`]),
       `phases[1][items][0][price]=${next}&phases[1][discounts][0][coupon]=HALF`,
       ...(choice % 3 === 0 ? ['end_behavior=cancel'] : []),
     ].join('&'),
@@ -465,7 +465,7 @@ function checkBooks(store: Store): void {
   }
 }
 
-test('whatever people do, in whatever order, the books balance and the events tell the truth', async () => {
+test('whatever people do, in whatever order, the books balance and the events match the objects', async () => {
   await assertProperty(
     fc.asyncProperty(
       fc.array(step, { minLength: 10, maxLength: 40, size: 'max' }),

@@ -28,10 +28,10 @@ async function scheduled(
   price: string,
   more: Partial<Stripe.SubscriptionScheduleUpdateParams.Phase> = {},
 ) {
-  const made = await stripe.subscriptionSchedules.create({ from_subscription: subscription });
-  const [now] = made.phases;
+  const created = await stripe.subscriptionSchedules.create({ from_subscription: subscription });
+  const [now] = created.phases;
   const { start_date = 0, end_date = 0 } = now ?? {};
-  return stripe.subscriptionSchedules.update(made.id, {
+  return stripe.subscriptionSchedules.update(created.id, {
     phases: [
       {
         start_date,
@@ -116,7 +116,7 @@ test('a phase sets the card, the discounts and the metadata; what it does not na
   const [now] = schedule.phases;
   assert.equal(now?.discounts[0]?.discount, subscription.discounts[0]);
   const keeps = { discounts: [{ discount: String(subscription.discounts[0]) }] };
-  const present = {
+  const current = {
     start_date: Number(now?.start_date),
     end_date: end,
     items: [{ price: String(now?.items[0]?.price) }],
@@ -125,7 +125,7 @@ test('a phase sets the card, the discounts and the metadata; what it does not na
   const update = (phases: Stripe.SubscriptionScheduleUpdateParams.Phase[]) =>
     stripe.subscriptionSchedules.update(schedule.id, { phases });
   await update([
-    { ...present, ...keeps },
+    { ...current, ...keeps },
     { ...next, ...keeps },
   ]);
   assert.deepEqual((await stripe.subscriptions.retrieve(subscription.id)).discounts, subscription.discounts);
@@ -299,13 +299,13 @@ test('a trial goes on while its phase says so', async (t) => {
   const { id, phases } = await stripe.subscriptionSchedules.create({ from_subscription: subscription.id });
   const { start_date, end_date, trial_end } = phases[0] ?? {};
   assert.deepEqual([end_date, trial_end], [subscription.trial_end, subscription.trial_end]);
-  const present = {
+  const current = {
     start_date: Number(start_date),
     end_date: Number(end_date),
     items: [{ price: price.id }],
   };
   await stripe.subscriptionSchedules.update(id, {
-    phases: [{ ...present, trial_end: Number(trial_end) }, { items: [{ price: dearer.id }] }],
+    phases: [{ ...current, trial_end: Number(trial_end) }, { items: [{ price: dearer.id }] }],
   });
   assert.equal((await stripe.subscriptions.retrieve(subscription.id)).status, 'trialing');
   await advance(10 * daySeconds + 2 * hourSeconds);

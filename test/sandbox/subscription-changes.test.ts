@@ -115,7 +115,7 @@ test('a pending update tells when it waits, when it applies and when it expires'
   assert.equal(after.items.data[0]?.current_period_end, subscription.items.data[0]?.current_period_end);
 });
 
-test('a pending update to another interval starts its period when the change was made', async (t) => {
+test('a pending update to another interval starts its period at the time of the change', async (t) => {
   const { stripe, advance } = await useSandbox(t);
   const { subscription, item, method } = await subscribed(stripe, 1_000, 'pm_card_chargeCustomerFail');
   const yearly = await makePrice(stripe, 9_000, { recurring: { interval: 'year' } });
@@ -392,7 +392,7 @@ const plan = fc.record({
   quantity: fc.integer({ min: 1, max: 1_000 }),
 });
 
-/** Previews a change at a random time, makes it later with the same date, and compares the invoice with the preview. */
+/** Previews a change at a random time, applies it later with the same date, and compares the invoice with the preview. */
 async function previewedAndBilled(
   { stripe, advance, control }: TestSandbox,
   wish: {

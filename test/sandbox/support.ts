@@ -10,7 +10,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../sandbox/s
 export interface TestSandbox {
   readonly sandbox: Sandbox;
   readonly stripe: Stripe;
-  /** Calls the control API and returns its answer. */
+  /** Calls the control API and returns its response. */
   control(
     method: 'GET' | 'POST' | 'DELETE',
     path: string,
@@ -71,7 +71,7 @@ export async function callControl(
   return { status: response.status, body: await response.json() };
 }
 
-/** The official client, without retries of its own, so that a test sees every answer. */
+/** The official client, without retries of its own, so that a test sees every response. */
 export function clientOf(port: number, key = 'sk_test_sandbox'): Stripe {
   return new Stripe(key, {
     host: '127.0.0.1',
@@ -135,16 +135,16 @@ export async function customerAndPrice(
   price: { unit_amount?: number; interval?: 'day' | 'week' | 'month' | 'year' } = {},
 ) {
   const customer = await stripe.customers.create({ email: 'jenny@example.com', name: 'Jenny' });
-  const made = await stripe.prices.create({
+  const created = await stripe.prices.create({
     currency: 'usd',
     unit_amount: price.unit_amount ?? 1_500,
     recurring: { interval: price.interval ?? 'month' },
     product_data: { name: 'Plan' },
   });
-  return { customer, price: made };
+  return { customer, price: created };
 }
 
-/** A subscription made as Till makes it; its first invoice waits for a card. */
+/** A subscription created as Till creates it; its first invoice waits for a card. */
 export async function incompleteSubscription(stripe: Stripe, customer: string, price: string) {
   const subscription = await stripe.subscriptions.create({
     customer,

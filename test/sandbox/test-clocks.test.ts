@@ -120,7 +120,7 @@ test('nothing on a clock changes while it is advancing', async () => {
     logError: ({ error }: { error?: unknown }) => assert.fail(error as Error),
   });
   const call = async (method: string, path: string, body = '') => {
-    const answer = await api.respond({
+    const response = await api.respond({
       method,
       path: `/v1/${path}`,
       query: '',
@@ -130,9 +130,9 @@ test('nothing on a clock changes while it is advancing', async () => {
       version: undefined,
       gone: new Promise(() => {}),
     });
-    assert.ok(answer !== null);
+    assert.ok(response !== null);
     // Objects and errors are looked at for what they may have.
-    return { status: answer.status, body: answer.body as { id: string; error?: { message: string } } };
+    return { status: response.status, body: response.body as { id: string; error?: { message: string } } };
   };
   const { body: clock } = await call('POST', 'test_helpers/test_clocks', `frozen_time=${start}`);
   const { body: customer } = await call('POST', 'customers', `test_clock=${clock.id}`);

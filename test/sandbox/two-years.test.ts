@@ -32,18 +32,18 @@ test('two years of a subscription from 31 January bring as many invoices and as 
   const start = nextJanuary31(now);
   await control('POST', 'clock', { to: start });
 
-  const made = [];
+  const subscriptions = [];
   for (const interval of ['week', 'month', 'year'] as const) {
     const { customer, price } = await customerAndPrice(stripe, { unit_amount: 1_999, interval });
     const { subscription, intentId } = await incompleteSubscription(stripe, customer.id, price.id);
     await stripe.paymentIntents.confirm(intentId, { payment_method: 'pm_card_visa' });
-    made.push({ interval, id: subscription.id, created: subscription.created });
+    subscriptions.push({ interval, id: subscription.id, created: subscription.created });
   }
   // Two years less a few hours: the last renewals have been collected, the next ones are not yet due.
   const end = start + 2 * 365 * 86_400 - 6 * 3_600;
   await advance(end - start - 60);
 
-  for (const { interval, id, created } of made) {
+  for (const { interval, id, created } of subscriptions) {
     // Creating the three took a moment, so each has an anchor some seconds past noon.
     const expected = renewalsBetween(start, end, interval).map((at) => at + created - start);
     const invoices = await stripe.invoices

@@ -91,10 +91,10 @@ test('shuffle delivers everything, in another order', async (t) => {
   const count = 40;
   await Promise.all(Array.from({ length: count }, () => stripe.customers.create({})));
   const arrived = (await receiver.first(count)).map(({ event }) => event.id);
-  const made = (await stripe.events.list({ limit: 100 })).data.map(({ id }) => id).reverse();
-  assert.deepEqual(arrived.toSorted(), made.toSorted());
+  const created = (await stripe.events.list({ limit: 100 })).data.map(({ id }) => id).reverse();
+  assert.deepEqual(arrived.toSorted(), created.toSorted());
   // Forty events stay in order by chance once in 40! times.
-  assert.notDeepEqual(arrived, made);
+  assert.notDeepEqual(arrived, created);
 });
 
 test('drop loses events for the receiver, and the event list still has them as undelivered', async (t) => {

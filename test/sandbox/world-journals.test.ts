@@ -16,7 +16,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 
 const journals = (dataDir: string) => readdir(join(dataDir, 'sandbox', 'worlds'));
 
-test('worlds survive a restart, also those whose names differ only in case', async (t) => {
+test('worlds survive a restart, even if their names differ only in case', async (t) => {
   const dataDir = await temporaryFolder(t);
   const before = await startSandbox({ port: 0, dataDir });
   for (const name of ['checkout', 'Checkout', 'CI_run-7'])

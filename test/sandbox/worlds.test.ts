@@ -155,7 +155,7 @@ test('an invoice page belongs to the world of its invoice', async (t) => {
   assert.equal((await fetch(link.replace('/worlds/red', ''))).status, 404);
 });
 
-test('a key with a malformed world name is refused, by the API and by the control API', async (t) => {
+test('a secret key with a malformed world name is refused, by the API and by the control API', async (t) => {
   const { sandbox } = await useSandbox(t);
   for (const key of [
     'sk_test_world_',

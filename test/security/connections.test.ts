@@ -7,7 +7,7 @@ import type { ConnectionLimits } from '../../src/http/app.ts';
 import { testKey } from '../support/client.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 
-/** Far more than a loopback connection buffers, so that an answer of this size is never all on its way. */
+/** Far more than a loopback connection buffers, so that a response of this size is never sent at once. */
 const largeBytes = 64 * 1_048_576;
 
 /** As in production, a hundred times as fast. */
@@ -20,7 +20,7 @@ const fast: Partial<ConnectionLimits> = {
 };
 /** Slow enough to last for ever, fast enough that a limit on silence alone would never be met. */
 const dripDelayMs = 20;
-/** A connection that nobody closes fails the test. */
+/** A connection that is not closed fails the test. */
 const options = { timeout: 30_000 };
 
 const routes = async (app: FastifyInstance) => {
@@ -42,17 +42,13 @@ test('a connection on which nothing is ever sent is closed', options, async (t) 
   assert.match(await readToEnd(open(t, frame)), /^$|^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
 });
 
-test(
-  'headers that drip in for ever are answered with 408, and the connection is closed',
-  options,
-  async (t) => {
-    const frame = await startFrame(t, routes, { connectionLimits: fast });
-    const socket = open(t, frame);
-    socket.write('GET /health HTTP/1.1\r\nhost: till\r\nx-drip: ');
-    drip(t, socket);
-    assert.match(await readToEnd(socket), /^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
-  },
-);
+test('headers that drip in for ever get a 408, and the connection is closed', options, async (t) => {
+  const frame = await startFrame(t, routes, { connectionLimits: fast });
+  const socket = open(t, frame);
+  socket.write('GET /health HTTP/1.1\r\nhost: till\r\nx-drip: ');
+  drip(t, socket);
+  assert.match(await readToEnd(socket), /^HTTP\/1\.1 408 .*"code":"request_timeout"/s);
+});
 
 test('a body that drips in for ever ends with its connection, and is never handled', options, async (t) => {
   const frame = await startFrame(t, routes, { connectionLimits: fast });
@@ -72,7 +68,7 @@ test('a connection that is kept alive and not used is closed', options, async (t
   assert.match(await readToEnd(socket), /^HTTP\/1\.1 200 /);
 });
 
-test('a reader who takes nothing of its answer is given up', options, async (t) => {
+test('a client that does not read its response is disconnected', options, async (t) => {
   const frame = await startFrame(t, routes, { connectionLimits: fast });
   const accepted = once(frame.app.server, 'connection');
   const socket = open(t, frame).pause();

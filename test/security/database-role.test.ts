@@ -63,7 +63,7 @@ test('the service does all of its work as a role that owns nothing', async (t) =
   assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`, { method: 'DELETE' })).status, 204);
   await till.services.erasure.run();
 
-  // A week is made, filled, grown old and dropped; one of its events failed and is kept.
+  // A week is created, filled, aged and dropped; one of its events failed and is kept.
   const old = `to_timestamp(${Math.floor(Date.now() / 1_000) - 200 * 86_400})`;
   await till.database.query(`select till.make_webhook_weeks(${old}, ${old})`);
   await till.take(eventOf('balance.available'));

@@ -224,7 +224,7 @@ describe('a customer who is deleted', () => {
   });
 
   const eventCount = effort({ short: 1_000, long: 100_000 });
-  test(`has ${eventCount} events taken out of the inbox, also if the first search dies in the middle`, async (t) => {
+  test(`has ${eventCount} events taken out of the inbox, even if the first search dies in the middle`, async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const customer = await till.post<CustomerBody>('/customers', person);
     const event = updated(customer);
@@ -236,7 +236,7 @@ describe('a customer who is deleted', () => {
       [eventCount, idOf(event)],
     );
     await ways['by the API']?.(till, customer);
-    // The first batch is written, the second meets a row that somebody holds, and loses its connection there.
+    // The first batch is written, the second meets a locked row, and loses its connection there.
     const second = 'select id from till.webhook_events order by created_at, id offset 150 limit 1';
     const held = await holdRows(till, `select from till.webhook_events where id = (${second}) for update`);
     const search = assert.rejects(till.services.erasure.run());
@@ -275,7 +275,7 @@ test('an event that must be searched again loses what no mirror needs, and says 
   assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).name, person.name);
 });
 
-test('of a payment that is none of ours nothing is kept once its event has come to nothing', async (t) => {
+test("of a payment that is not Till's nothing is kept once its event is ignored", async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const customer = await till.post<CustomerBody>('/customers', { email: 'grace@example.com' });
   const event = foreignPayment(customer);
@@ -290,7 +290,7 @@ test('of a payment that is none of ours nothing is kept once its event has come 
   ]);
 });
 
-test('of a customer who is none of ours nothing is kept once the event has come to nothing', async (t) => {
+test("of a customer that is not Till's nothing is kept once the event is ignored", async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const stranger = { processorCustomerId: 'cus_stranger' };
   const events = [updated(stranger), brokenEvent(stranger)];
@@ -323,22 +323,22 @@ type Whose = Pick<CustomerBody, 'processorCustomerId'>;
 
 function updated({ processorCustomerId: id }: Whose): string {
   const details = { ...person, address: { line1: street }, description: person.name };
-  // Without an id of ours: a customer that has no row is a stranger.
+  // Without an id of Till: a customer that has no row is unknown.
   return eventOf('customer.updated', { id, ...details, metadata: identity.metadata });
 }
 
-/** A payment of this customer that another application made. */
+/** A payment of this customer that another application created. */
 function foreignPayment({ processorCustomerId: customer }: Whose): string {
   return eventOf('payment_intent.succeeded', { id: 'pi_foreign', customer, metadata: identity.metadata });
 }
 
-/** Events about what belongs to the customer: one of a payment that was never heard of, one that cancels a payment. */
+/** Events about what belongs to the customer: one of an unknown payment, one that cancels a payment. */
 function belongings(
   { processorCustomerId: customer }: Whose,
   { payment, plain, subscription }: Belongings,
 ): readonly string[] {
   const metadataWith = (till_id: string) => ({ metadata: { ...identity.metadata, till_id } });
-  const own = (made: { readonly id: string }) => ({ customer, ...metadataWith(made.id) });
+  const own = (created: { readonly id: string }) => ({ customer, ...metadataWith(created.id) });
   const { processorSubscriptionId } = subscription;
   return [
     eventOf('payment_intent.succeeded', { id: payment.processorPaymentIntentId, ...own(payment) }),

@@ -40,8 +40,8 @@ test('no secret is in a diagnostic report, in the arguments, or on any page of t
   const places: Record<string, string> = { report, output: till.output() };
   places['arguments'] = await readFile(`/proc/${till.child.pid}/cmdline`, 'utf8');
   for (const path of ['/health', '/metrics', '/api/docs', '/api/docs/openapi.json', '/api/v1/customers']) {
-    const answer = await fetch(`${till.url}${path}`, { method: 'GET' });
-    places[path] = `${JSON.stringify([...answer.headers])} ${await answer.text()}`;
+    const response = await fetch(`${till.url}${path}`, { method: 'GET' });
+    places[path] = `${JSON.stringify([...response.headers])} ${await response.text()}`;
   }
   for (const [place, text] of Object.entries(places)) {
     assert.ok(text.length > 0, place);
@@ -50,7 +50,7 @@ test('no secret is in a diagnostic report, in the arguments, or on any page of t
   }
 });
 
-test('no origin but our own may read an answer, and no page may embed or run anything foreign', async (t) => {
+test('no other origin may read a response, and no page may embed or run anything foreign', async (t) => {
   const { url } = await startFrame(t, async (app) => {
     app.get('/api/v1/things', async () => ({}));
   });
@@ -65,19 +65,19 @@ test('no origin but our own may read an answer, and no page may embed or run any
     ['GET', '/nowhere'],
   ] as const) {
     const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' };
-    const answer = await fetch(`${url}${path}`, { method, headers });
-    await answer.bytes();
-    const names = [...answer.headers.keys()];
+    const response = await fetch(`${url}${path}`, { method, headers });
+    await response.bytes();
+    const names = [...response.headers.keys()];
     assert.deepEqual(
       names.filter((name) => name.startsWith('access-control-')),
       [],
       path,
     );
-    assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', path);
-    assert.equal(answer.headers.get('x-frame-options'), 'DENY', path);
-    assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none';/, path);
-    assert.match(answer.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
-    const scripts = /script-src ([^;]*)/.exec(answer.headers.get('content-security-policy') ?? '')?.[1];
+    assert.equal(response.headers.get('x-content-type-options'), 'nosniff', path);
+    assert.equal(response.headers.get('x-frame-options'), 'DENY', path);
+    assert.match(response.headers.get('content-security-policy') ?? '', /^default-src 'none';/, path);
+    assert.match(response.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path);
+    const scripts = /script-src ([^;]*)/.exec(response.headers.get('content-security-policy') ?? '')?.[1];
     assert.ok(scripts === undefined || scripts === "'self'", path);
     for (const name of ['server', 'x-powered-by', 'set-cookie']) assert.ok(!names.includes(name), name);
   }

@@ -15,7 +15,7 @@ const keys = ['first', 'second', 'third'].map((name) => ({
   key: `key-of-the-${name}`,
 }));
 
-test('whichever key is sent, all are compared, each in constant time, by digests of one length', (t) => {
+test('whichever API key is sent, all are compared, each in constant time, by digests of one length', (t) => {
   const compared = watchComparisons(t);
   const ring = new ApiKeyRing(keys);
   const presented = ['key-of-the-first', 'key-of-the-third', 'key-of-the-thirx', 'x', '', 'y'.repeat(256)];
@@ -27,42 +27,42 @@ test('whichever key is sent, all are compared, each in constant time, by digests
   }
 });
 
-test('what is compared is of use to nobody: another process makes other digests of the same keys', (t) => {
+test('the compared digests are useless elsewhere: another process has other digests of the same API keys', (t) => {
   const compared = watchComparisons(t);
   for (const ring of [new ApiKeyRing(keys), new ApiKeyRing(keys)]) ring.find('guess');
   const digests = compared.flat().map((digest) => digest.toString('hex'));
-  // Three keys and one guess, made anew by each of two.
+  // Three API keys and one guess, digested by each of two processes.
   assert.equal(new Set(digests).size, 8);
 });
 
-test('429: wrong keys from a whole IPv6 network count as one, behind a trusted proxy as well', async (t) => {
+test('429: wrong API keys from a whole IPv6 network count as one, behind a trusted proxy as well', async (t) => {
   const { url } = await startFrame(t, async () => {}, { trustProxy: ['127.0.0.1'] });
   const guess = (address: string) =>
     fetch(`${url}/api/v1/customers`, { headers: { 'x-api-key': 'guess', 'x-forwarded-for': address } });
   // The window of a minute may end among these; it does not end twice.
   const statuses: number[] = [];
   for (let host = 1; host <= 121; host += 1) {
-    const answer = await guess(`2001:db8:0:1::${host.toString(16)}`);
-    statuses.push(answer.status);
-    await answer.bytes();
+    const response = await guess(`2001:db8:0:1::${host.toString(16)}`);
+    statuses.push(response.status);
+    await response.bytes();
   }
   assert.ok(statuses.includes(429));
   await readProblem(await guess('2001:db8:0:2::1'), 401, 'unauthorized');
 });
 
-test('an address that a client makes up before the proxy adds the real one changes nothing', async (t) => {
+test('an invented address that a client sends before the proxy adds the real one changes nothing', async (t) => {
   const { url } = await startFrame(t, async () => {}, { trustProxy: ['127.0.0.1'] });
   const statuses: number[] = [];
   for (let number = 1; number <= 121; number += 1) {
     const headers = { 'x-api-key': 'guess', 'x-forwarded-for': `192.0.2.${number}, 198.51.100.7` };
-    const answer = await fetch(`${url}/api/v1/customers`, { headers });
-    statuses.push(answer.status);
-    await answer.bytes();
+    const response = await fetch(`${url}/api/v1/customers`, { headers });
+    statuses.push(response.status);
+    await response.bytes();
   }
   assert.ok(statuses.includes(429));
 });
 
-test('a key is taken from its header alone', async (t) => {
+test('an API key is read from its header only', async (t) => {
   const { url } = await startFrame(t, async (app) => {
     app.get('/api/v1/things', async () => ({}));
   });
@@ -76,7 +76,7 @@ test('a key is taken from its header alone', async (t) => {
   }
 });
 
-test('a created key is stored nowhere and logged nowhere: only its digest is, and the digest opens nothing', async (t) => {
+test('a created API key is neither stored nor logged: only its digest is, and the digest gives no access', async (t) => {
   const till = await startTill({ in: 'process', for: t, logLevel: 'trace' });
   const body = { name: 'shop', scopes: ['read'] };
   const { key } = await till.post<{ readonly key: string }>('/api-keys', { ...body, idempotencyKey: 'once' });
@@ -93,14 +93,14 @@ test('a created key is stored nowhere and logged nowhere: only its digest is, an
   }
 });
 
-test('a created key is compared in constant time, by digests of one length', async (t) => {
+test('a created API key is compared in constant time, by digests of one length', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const { key } = await till.post<{ readonly key: string }>('/api-keys', { name: 'shop', scopes: ['read'] });
   const compared = watchComparisons(t);
   for (const presented of [key, `${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`]) {
     compared.length = 0;
     await createClient(till, presented).tryGet('/plans');
-    // The tests' own key from the environment, and the created one.
+    // The tests' own API key from the environment, and the created one.
     assert.deepEqual(
       compared.map((pair) => pair.map(({ length }) => length)),
       [
@@ -111,7 +111,7 @@ test('a created key is compared in constant time, by digests of one length', asy
   }
 });
 
-/** The pairs that Node's own comparison is called with; it does its work all the same. */
+/** The pairs that Node's own comparison is called with; it still does its work. */
 function watchComparisons(t: TestContext): [Buffer, Buffer][] {
   const compared: [Buffer, Buffer][] = [];
   const compare = crypto.timingSafeEqual;

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { failureOf, startAdapter } from '../processor/adapter.ts';
-import { answer, startScriptedServer } from '../processor/scripted-server.ts';
+import { respond, startScriptedServer } from '../processor/scripted-server.ts';
 
 test('a redirect of the processor is not followed, wherever it leads', async (t) => {
-  const inside = await startScriptedServer(t, (response) => answer(response, 200, {}));
+  const inside = await startScriptedServer(t, (response) => respond(response, 200, {}));
   for (const status of [301, 302, 303, 307, 308]) {
     const processor = await startScriptedServer(t, (response) =>
-      answer(response, status, {}, { location: `${inside.url}v1/customers` }),
+      respond(response, status, {}, { location: `${inside.url}v1/customers` }),
     );
     const adapter = startAdapter(t, processor.url);
     const failure = await failureOf(adapter.processor.customers.read('cus_1'));
@@ -18,7 +18,7 @@ test('a redirect of the processor is not followed, wherever it leads', async (t)
 });
 
 test('no value of a caller becomes part of an address: ids are escaped on their way to the processor', async (t) => {
-  const processor = await startScriptedServer(t, (response) => answer(response, 404, { error: {} }));
+  const processor = await startScriptedServer(t, (response) => respond(response, 404, { error: {} }));
   const { customers } = startAdapter(t, processor.url).processor;
   for (const id of ['../events', 'cus_1/../../v1/events', 'cus_1?expand[]=x', 'cus_1#', '//example.com']) {
     await customers.read(id).catch(() => {});

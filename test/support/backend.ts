@@ -63,7 +63,7 @@ export interface BackendOptions {
   readonly stripeRetries?: number;
 }
 
-/** Runs everything, also after a failure: a server that is left open would keep the process of the tests alive. */
+/** Runs everything, even after a failure: a server that is left open would keep the process of the tests alive. */
 async function runAll(works: readonly (() => unknown)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const work of works) {

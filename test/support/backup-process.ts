@@ -1,4 +1,4 @@
-/** Makes or restores a backup, for the tests that kill the process which does. It says when it begins. */
+/** Creates or restores a backup, for the tests that kill the process which does. It says when it begins. */
 import { backUp } from '../../src/backup/backup.ts';
 import { restore } from '../../src/backup/restore.ts';
 import { createLogger } from '../../src/platform/logger.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
-/** Where the global set-up leaves the folder of the bundles, if it made any. */
+/** Where the global set-up leaves the folder of the bundles, if it created any. */
 export const bundleVariable = 'TEST_BUNDLES';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -85,7 +85,7 @@ export const changeCases: readonly ChangeCase[] = [
     status: 200,
     path: ({ openPaymentId }) => `/payments/${openPaymentId}`,
     body: () => ({ metadata: { d: '4' } }),
-    // The processor makes no event for it, so that only its effect can be seen.
+    // The processor sends no event for it, so that only its effect can be seen.
     countAtProcessor: async ({ stripe }, { openIntentId }) => {
       const { metadata } = await stripe.paymentIntents.retrieve(openIntentId);
       return metadata['d'] === '4' ? 1 : 0;
@@ -133,13 +133,13 @@ export const changeCases: readonly ChangeCase[] = [
     path: ({ unpaidSubscriptionId }) => `/subscriptions/${unpaidSubscriptionId}/pay`,
     body: ({ cardId }) => ({ paymentMethodId: cardId }),
     countAtProcessor: async (backend, { unpaidInvoiceId }) =>
-      (await chargesOf(backend, unpaidInvoiceId)).tries,
+      (await chargesOf(backend, unpaidInvoiceId)).attempts,
     countRows: (backend, { unpaidSubscriptionId }) =>
       count(backend, `subscriptions where id = $1 and status = 'active'`, unpaidSubscriptionId),
   },
 ];
 
-/** Each change of the field makes one event. Other changes of the object, such as a customer's first currency, do too. */
+/** Each change of the field sends one event. So do other changes of the object, such as a customer's first currency. */
 async function countEvents(
   { stripe }: Backend,
   type: string,

@@ -51,9 +51,9 @@ export function createClient(address: { readonly url: string }, key = testKey): 
     call,
     get: async (path) => readSuccess(await call('GET', path)),
     post: async (path, body = {}) => readSuccess(await call('POST', path, body)),
-    tryGet: async (path) => toAnswer(await call('GET', path)),
-    tryPost: async (path, body, key) => toAnswer(await call('POST', path, body, keyHeader(key))),
-    tryPatch: async (path, body, key) => toAnswer(await call('PATCH', path, body, keyHeader(key))),
+    tryGet: async (path) => toResponse(await call('GET', path)),
+    tryPost: async (path, body, key) => toResponse(await call('POST', path, body, keyHeader(key))),
+    tryPatch: async (path, body, key) => toResponse(await call('PATCH', path, body, keyHeader(key))),
   };
 }
 
@@ -76,7 +76,7 @@ export async function readSuccess<Body>(response: Response): Promise<Body> {
   return JSON.parse(text === '' ? 'null' : text);
 }
 
-async function toAnswer(response: Response): Promise<Answer> {
+async function toResponse(response: Response): Promise<Answer> {
   return {
     status: response.status,
     replayed: response.headers.get('idempotent-replayed') === 'true',

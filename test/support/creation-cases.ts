@@ -27,7 +27,7 @@ export interface Prerequisites {
   /** An authorised payment of that customer. */
   readonly authorisedPaymentId: string;
   readonly authorisedIntentId: string;
-  /** Another payment of that customer, which nobody has paid. */
+  /** Another payment of that customer, which is not paid. */
   readonly openPaymentId: string;
   readonly openIntentId: string;
   /** A subscription of that customer. */
@@ -56,7 +56,7 @@ export interface CreationCase {
   readonly path: (prerequisites: Prerequisites) => string;
   readonly body: (prerequisites: Prerequisites) => object;
   /** The id of what was created. */
-  readonly idOf: (answer: Answer) => string;
+  readonly idOf: (response: Answer) => string;
   /** How many of them the processor has. */
   readonly countAtProcessor: (backend: Backend, prerequisites: Prerequisites) => Promise<number>;
   /** How many rows Till has. */
@@ -207,9 +207,9 @@ export async function createPrerequisites(
   { tryPost }: Pick<Client, 'tryPost'>,
 ): Promise<Prerequisites> {
   const create = async (path: string, body: object): Promise<Answer['body']> => {
-    const answer = await tryPost(path, body);
-    assert.equal(answer.status, 201, JSON.stringify(answer.body));
-    return answer.body;
+    const response = await tryPost(path, body);
+    assert.equal(response.status, 201, JSON.stringify(response.body));
+    return response.body;
   };
   const customer = await create('/customers', { email: 'ada@example.com' });
   const payer = await create('/customers', { email: 'payer@example.com' });

@@ -24,7 +24,7 @@ const looksMax = 5_000;
 /** Resolves when the condition holds, which must ask the database. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   for (let look = 0; look < looksMax; look += 1) if (await holds()) return;
-  assert.fail('it does not come to pass');
+  assert.fail('it does not happen');
 }
 
 /** What tests do with a Till that delivers events. */

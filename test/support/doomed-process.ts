@@ -1,7 +1,6 @@
 /**
- * Tills in one process, made to die: the process kills itself, as nothing could prevent, once every Till has as many
- * requests at its crash point as it waits for. What comes first waits there for the last, so that one process dies amid
- * all of it. See `killAmid`.
+ * Tills in one process that dies: it kills itself once every Till has enough requests at
+ * its crash point. The first request waits there for the last, so that one process dies amid all of them. See `killAmid`.
  */
 
 import { createLogger } from '../../src/platform/logger.ts';
@@ -12,7 +11,7 @@ import type { CrashPlan } from './doomed-tills.ts';
 const plans: readonly CrashPlan[] = JSON.parse(process.env['CRASH_PLANS'] ?? '[]');
 let left = plans.reduce((sum, { requests }) => sum + requests, 0);
 
-/** Far longer than the last request needs to come to its crash point: the first must not be answered meanwhile. */
+/** Far longer than the last request needs to reach its crash point: the first must not get a response meanwhile. */
 const requestDeadlineMs = 600_000;
 /** Many requests start at once, so that on a busy machine a call takes longer than in production. */
 const callLimits = { deadlineMs: 60_000, attemptTimeoutMs: 30_000 };

@@ -21,8 +21,8 @@ export interface Doom {
 
 interface DoomedRequest {
   readonly send: (till: Client) => Promise<unknown>;
-  /** Whether it is answered before it comes to the crash point. Most are not. */
-  readonly isAnswered?: boolean;
+  /** Whether it gets its response before it reaches the crash point. Most do not. */
+  readonly isCompleted?: boolean;
 }
 
 /**
@@ -48,12 +48,12 @@ export async function killAmid(dooms: readonly Doom[]): Promise<void> {
   assert(Array.isArray(urls));
   const sent = dooms.flatMap(({ crashAt, requests }, index) => {
     const till = createClient({ url: urls[index] });
-    return requests.map(async ({ send, isAnswered = false }, position) => {
-      const wasAnswered = await send(till).then(
+    return requests.map(async ({ send, isCompleted = false }, position) => {
+      const wasCompleted = await send(till).then(
         () => true,
         () => false,
       );
-      assert.equal(wasAnswered, isAnswered, `request ${position} at ${crashAt}`);
+      assert.equal(wasCompleted, isCompleted, `request ${position} at ${crashAt}`);
     });
   });
   await Promise.all(sent);

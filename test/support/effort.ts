@@ -1,4 +1,4 @@
-/** Set by `npm run test:faults`: the same tests, for as long and with as much as nobody waits for on every change. */
+/** Set by `npm run test:faults`: the same tests, longer and with more input than fits a run on every change. */
 export const effortVariable = 'TEST_EFFORT';
 
 const isLong = process.env[effortVariable] === 'long';

@@ -12,7 +12,7 @@ export interface ServiceProcess {
   readonly url: Promise<string>;
   /** Everything it logged, once it has ended. */
   readonly log: Promise<string>;
-  /** Its last words, after it was asked to stop. */
+  /** Its last output, after it was asked to stop. */
   lastWords(): Promise<unknown>;
 }
 

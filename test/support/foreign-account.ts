@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { TestProcessor } from './backend.ts';
 
-/** The processor's ids of what an application has made without Till. */
+/** The processor's ids of what an application has created without Till. */
 export interface ForeignAccount {
   readonly ada: string;
   readonly grace: string;

@@ -18,7 +18,7 @@ export interface Frame {
   readonly url: string;
   readonly port: number;
   readonly lines: LogLine[];
-  /** A request with a valid key. */
+  /** A request with a valid API key. */
   readonly call: (path: string, init?: RequestInit) => Promise<Response>;
 }
 
@@ -52,7 +52,7 @@ export async function startFrame(
   return { app, url, port, lines, call };
 }
 
-/** Accepts the tests' key, and stored keys if there are any. 0 requests a minute turns the rate limit off. */
+/** Accepts the tests' API key, and stored ones if there are any. 0 requests a minute turns the rate limit off. */
 export function createGuard(logger: Logger, requestsPerMinute: number, storedKeys?: KeyService): ApiGuard {
   // One minute lasts for the whole test, however slow the machine is.
   const startedAt = systemClock.now();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readProblem } from './problem.ts';
 
-/** Sends each wrong value in an otherwise right body; the answer must be a 400 that names this field and no other. */
+/** Sends each wrong value in an otherwise right body; the response must be a 400 that names this field and no other. */
 export async function assertRefused(
   send: (change: Readonly<Record<string, unknown>>) => Promise<Response>,
   wrong: Readonly<Record<string, readonly unknown[]>>,
@@ -15,11 +15,11 @@ export async function assertRefused(
   }
 }
 
-/** The answer must be a 400 that names this place and no other. */
-export async function assertMistake(answer: Response, path: string): Promise<void> {
-  const { errors } = await readProblem(answer, 400, 'invalid_request');
+/** The response must be a 400 that names this place and no other. */
+export async function assertMistake(response: Response, path: string): Promise<void> {
+  const { errors } = await readProblem(response, 400, 'invalid_request');
   assert.deepEqual([...new Set(errors?.map((mistake) => mistake.path))], [path]);
 }
 
-/** What no idempotency key may be. */
+/** Invalid idempotency keys. */
 export const wrongKeys = ['', 'x'.repeat(256), 'a b', 'tab\there', '\u200b', 7, null];

@@ -53,7 +53,7 @@ const inserts: Readonly<Record<Listed, string>> = {
     select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded', ${common} ${rows}`,
 };
 
-/** Makes what the rows belong to. Their own time is long before that of any row. */
+/** Creates what the rows belong to. Their own time is long before that of any row. */
 export async function insertOwners({ sql }: { readonly sql: Sql }): Promise<void> {
   for (const id of owners.customers)
     await sql(

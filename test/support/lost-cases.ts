@@ -17,7 +17,7 @@ export interface LostCase {
   readonly method: 'POST' | 'PATCH';
   readonly path: string;
   readonly body: object;
-  /** A different request with the same key. */
+  /** A different request with the same idempotency key. */
   readonly otherBody?: object;
   readonly status: number;
 }
@@ -119,12 +119,12 @@ async function changesOfSubscriptions(
     ['a planned change', {}, { planId: yearly.id, when: 'periodEnd' }, 200],
     ['a cancellation at the end of the period', {}, { cancelAtPeriodEnd: true }, 200],
   ];
-  const made: LostCase[] = [];
+  const created: LostCase[] = [];
   for (const [name, options, body, status] of cases) {
     const { path } = await subscribed(till, options);
-    made.push({ name, method: 'PATCH', path, body, status });
+    created.push({ name, method: 'PATCH', path, body, status });
   }
-  return made;
+  return created;
 }
 
 export function sendLost(
@@ -132,7 +132,7 @@ export function sendLost(
   { name, method, path, body }: LostCase,
   values = body,
 ): Promise<Answer> {
-  // Two cases may be the same operation, so each has its own key.
+  // Two cases may be the same operation, so each has its own idempotency key.
   const key = `key-of-${name.replaceAll(/[^a-z0-9-]/gi, '-')}`;
   return method === 'PATCH' ? till.tryPatch(path, values, key) : till.tryPost(path, values, key);
 }

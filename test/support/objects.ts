@@ -72,7 +72,7 @@ export interface DisputeBody {
   readonly evidenceDueBy: string | null;
 }
 
-/** The fields that a payment has before anybody tries to pay it. */
+/** The fields of a payment before the first attempt to pay it. */
 export const untriedPayment = {
   amountReceived: 0,
   amountRefunded: 0,
@@ -133,7 +133,7 @@ export interface SubscriptionBody {
   readonly updatedAt: string;
 }
 
-/** The fields of a subscription that nobody has changed or canceled. */
+/** The fields of a subscription that was never changed or canceled. */
 export const plainSubscription = {
   quantity: 1,
   cancelAtPeriodEnd: false,
@@ -178,7 +178,7 @@ export interface PageBody<Item> {
   readonly nextCursor: string | null;
 }
 
-/** What an answer of a list says beside its data, when it is the only page. */
+/** The fields of a list beside its data, when it is the only page. */
 export const onlyPage = { totalCapped: false, page: 1, limit: 20, nextCursor: null };
 
 export interface CreatedPaymentBody {
@@ -197,7 +197,7 @@ export type RefundedBody = PaymentBody & { readonly refund: RefundBody };
 const uuid7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
- * Asserts that the answer has exactly these fields. `id`, `createdAt` and `updatedAt` are the service's own: they must
+ * Asserts that the response has exactly these fields. `id`, `createdAt` and `updatedAt` are the service's own: they must
  * be there and well-formed, whatever they are.
  */
 export function assertResource(

@@ -56,7 +56,7 @@ export interface Documented extends Operation {
   readonly isApi: boolean;
 }
 
-export interface DocumentedAnswer {
+export interface DocumentedResponse {
   readonly status: number;
   readonly contentType: string | null;
   readonly text: string;
@@ -64,8 +64,8 @@ export interface DocumentedAnswer {
 
 export interface OpenapiDocument {
   readonly operations: readonly Documented[];
-  /** Fails unless the answer is one that the document promises for its status and type. */
-  assertDocumented(operation: Documented, answer: DocumentedAnswer): void;
+  /** Fails unless the document has this response for its status and type. */
+  assertDocumented(operation: Documented, response: DocumentedResponse): void;
 }
 
 /** The OpenAPI document as a running service serves it. */
@@ -76,7 +76,7 @@ export async function loadOpenapi(url: string): Promise<OpenapiDocument> {
   const document = withoutReferences(served);
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
-  // A field that nobody documented must fail the test, although clients are told to ignore it.
+  // An undocumented field must fail the test, although clients are told to ignore it.
   ajv.addSchema(JSON.parse(JSON.stringify(document), closeObjects), 'document');
   return {
     operations: Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -88,13 +88,13 @@ export async function loadOpenapi(url: string): Promise<OpenapiDocument> {
         isApi: path.startsWith('/api/v1/'),
       })),
     ),
-    assertDocumented: (operation, answer) => assertDocumented(ajv, operation, answer),
+    assertDocumented: (operation, response) => assertDocumented(ajv, operation, response),
   };
 }
 
-function assertDocumented(ajv: Ajv2020, operation: Documented, answer: DocumentedAnswer): void {
-  const { status, contentType, text } = answer;
-  const what = `${operation.name} answered ${status}: ${text.slice(0, 500)}`;
+function assertDocumented(ajv: Ajv2020, operation: Documented, response: DocumentedResponse): void {
+  const { status, contentType, text } = response;
+  const what = `${operation.name} returned ${status}: ${text.slice(0, 500)}`;
   const documented = operation.responses[status];
   assert.ok(documented !== undefined, `not documented: ${what}`);
   if (documented.content === undefined) {

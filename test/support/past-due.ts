@@ -103,7 +103,7 @@ export async function paid(response: Promise<Response>): Promise<PaidBody> {
 export async function chargesOf(
   { stripe }: Pick<TestProcessor, 'stripe'>,
   invoiceId: string,
-): Promise<{ readonly tries: number; readonly successes: number }> {
+): Promise<{ readonly attempts: number; readonly successes: number }> {
   const { data: payments } = await stripe.invoicePayments.list({ invoice: invoiceId });
   const charges = await Promise.all(
     payments.map(async ({ payment }) => {
@@ -115,5 +115,5 @@ export async function chargesOf(
     }),
   );
   const all = charges.flat();
-  return { tries: all.length, successes: all.filter(({ status }) => status === 'succeeded').length };
+  return { attempts: all.length, successes: all.filter(({ status }) => status === 'succeeded').length };
 }

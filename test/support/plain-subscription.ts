@@ -1,4 +1,4 @@
-/** What facts and rows say of a subscription that nobody canceled, discounted or changed. */
+/** What facts and rows say of a subscription that was never canceled, discounted or changed. */
 export const plainSubscription = {
   trialEnd: null,
   cancelAtPeriodEnd: false,

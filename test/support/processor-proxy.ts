@@ -51,7 +51,7 @@ export interface ProcessorProxy {
   /** Changes successful responses from now on. */
   alterResponses(alter: Alter): void;
   passUnaltered(): void;
-  /** From now on, answers every change of an object with the object as it is, and does not carry it out. */
+  /** From now on, responds to every change with the unchanged object, and does not carry it out. */
   ignoreChanges(): void;
 }
 

@@ -1,16 +1,16 @@
 import { connect } from 'node:net';
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** Sends bytes that no well-behaved client would, and reads until the server closes the connection. */
-export async function sendRaw(port: number, request: string | Buffer): Promise<RawAnswer> {
-  const [answer] = await sendRawForAll(port, request);
-  if (answer === undefined) throw new Error('the server closed the connection without an answer');
-  return answer;
+export async function sendRaw(port: number, request: string | Buffer): Promise<RawResponse> {
+  const [response] = await sendRawForAll(port, request);
+  if (response === undefined) throw new Error('the server closed the connection without a response');
+  return response;
 }
 
 /** The same for bytes that may be several requests, or none. */
@@ -19,22 +19,22 @@ export async function sendRawForAll(
   request: string | Buffer,
   /** Until then the connection is left open for more, as a client does that is not done yet. */
   heard: Promise<unknown> = Promise.withResolvers().promise,
-): Promise<readonly RawAnswer[]> {
+): Promise<readonly RawResponse[]> {
   const chunks: Buffer[] = [];
   const socket = connect(port, '127.0.0.1');
   socket.write(request);
   void heard.then(() => socket.end());
   for await (const chunk of socket) chunks.push(chunk);
-  return parseAnswers(Buffer.concat(chunks).toString('latin1'));
+  return parseResponses(Buffer.concat(chunks).toString('latin1'));
 }
 
-function parseAnswers(text: string): readonly RawAnswer[] {
-  const answers: RawAnswer[] = [];
+function parseResponses(text: string): readonly RawResponse[] {
+  const responses: RawResponse[] = [];
   for (let rest = text; rest !== ''; ) {
     const end = rest.indexOf('\r\n\r\n');
     const [statusLine = '', ...headerLines] = rest.slice(0, end).split('\r\n');
     const status = /^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1];
-    if (end < 0 || status === undefined) throw new Error(`this is no answer: ${rest.slice(0, 200)}`);
+    if (end < 0 || status === undefined) throw new Error(`not an HTTP response: ${rest.slice(0, 200)}`);
     const headers = Object.fromEntries(
       headerLines.map((line) => {
         const colon = line.indexOf(':');
@@ -43,8 +43,8 @@ function parseAnswers(text: string): readonly RawAnswer[] {
     );
     const bodyEnd = end + 4 + Number(headers['content-length'] ?? 0);
     const body = Buffer.from(rest.slice(end + 4, bodyEnd), 'latin1').toString('utf8');
-    answers.push({ status: Number(status), headers, body });
+    responses.push({ status: Number(status), headers, body });
     rest = rest.slice(bodyEnd);
   }
-  return answers;
+  return responses;
 }

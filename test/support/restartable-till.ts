@@ -6,7 +6,7 @@ import { quickCommand, type TillInChild } from './till-in-child.ts';
 /** Before a delivery that was not acknowledged is sent again. The processor waits longer, but it has three days. */
 const retryDelayMs = 50;
 /** A minute in all. A start, or a restart of its database, takes seconds. */
-const triesMax = 1_200;
+const attemptsMax = 1_200;
 
 /** Enough for the last error and its stack. */
 const lastOutputLength = 4_000;
@@ -80,7 +80,7 @@ export class RestartableTill {
 
   /** Sends a webhook as the processor does: again and again, until it is acknowledged. */
   async deliver(body: string, signature: string): Promise<void> {
-    for (let tries = 1; tries <= triesMax; tries += 1) {
+    for (let attempts = 1; attempts <= attemptsMax; attempts += 1) {
       await this.isUp();
       const status = await fetch(`${this.#url}/webhooks/processor`, {
         method: 'POST',
@@ -98,7 +98,7 @@ export class RestartableTill {
       if (status > 0 && status < 500) throw new Error(`the response to a delivery was ${status}`);
       await setTimeout(retryDelayMs);
     }
-    throw new Error(`a delivery was not acknowledged in ${triesMax} tries`);
+    throw new Error(`a delivery was not acknowledged in ${attemptsMax} attempts`);
   }
 
   async #start(): Promise<TillInChild> {

@@ -43,6 +43,6 @@ export async function changed(
   body: object,
   key?: string,
 ): Promise<SubscriptionBody> {
-  const answer = await patch(till, subscription, body, key);
-  return (await readJson<CreatedSubscriptionBody>(answer, 200)).subscription;
+  const response = await patch(till, subscription, body, key);
+  return (await readJson<CreatedSubscriptionBody>(response, 200)).subscription;
 }

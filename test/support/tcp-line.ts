@@ -9,7 +9,7 @@ export interface LineOptions {
   /** Called for each connection. What it returns sees each piece that the client sends, and may change its bytes. */
   readonly onSent?: () => (chunk: Buffer) => void;
   /** What each piece of a response waits for before it arrives; undefined if it arrives at once. */
-  readonly beforeAnswer?: () => Promise<unknown> | undefined;
+  readonly beforeResponse?: () => Promise<unknown> | undefined;
 }
 
 /**
@@ -26,7 +26,7 @@ export class TcpLine {
   #isCut = false;
   #refused = 0;
   #clientsPeak = 0;
-  #fixedAnswer: string | undefined;
+  #fixedResponse: string | undefined;
 
   private constructor(target: () => Target | undefined, options: LineOptions) {
     this.#target = target;
@@ -69,7 +69,7 @@ export class TcpLine {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  mend(): void {
+  repair(): void {
     this.#isCut = false;
   }
 
@@ -83,9 +83,9 @@ export class TcpLine {
     this.#target = () => target;
   }
 
-  /** Breaks all connections. Answers every new request with this text, or passes requests on again. */
-  answerWith(text: string | undefined): void {
-    this.#fixedAnswer = text;
+  /** Breaks all connections. Responds to every new request with this text, or passes requests on again. */
+  respondWith(text: string | undefined): void {
+    this.#fixedResponse = text;
     for (const socket of this.#sockets) socket.destroy();
   }
 
@@ -118,8 +118,8 @@ export class TcpLine {
     this.#clients.add(client);
     client.once('close', () => this.#clients.delete(client));
     this.#clientsPeak = Math.max(this.#clientsPeak, this.#clients.size);
-    if (this.#fixedAnswer !== undefined) {
-      const text = this.#fixedAnswer;
+    if (this.#fixedResponse !== undefined) {
+      const text = this.#fixedResponse;
       this.#keep(client);
       client.on('error', () => {});
       client.on('end', () => client.end());
@@ -128,12 +128,12 @@ export class TcpLine {
     }
     const to = typeof target === 'string' ? { path: target } : { port: target, host: '127.0.0.1' };
     const server = connect({ ...to, noDelay: true, allowHalfOpen: true });
-    const { onSent, beforeAnswer } = this.#options;
+    const { onSent, beforeResponse } = this.#options;
     if (onSent !== undefined) client.on('data', onSent());
     // A socket file cannot be reset, and a process that has reset the other end of such a pair may never exit.
     const canReset = typeof target === 'number';
     this.#pass(client, server, canReset, () => undefined);
-    this.#pass(server, client, canReset, beforeAnswer ?? (() => undefined));
+    this.#pass(server, client, canReset, beforeResponse ?? (() => undefined));
   }
 
   /** Passes on what one side sends, late if it must be, and in order. */

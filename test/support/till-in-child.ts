@@ -50,7 +50,7 @@ export async function startInChild(options: Place & ChildOptions): Promise<TillI
 /** The variables with which a Till uses this backend. */
 export function backendEnvironment({ databaseUrl, processorUrl }: Backend): Record<string, string> {
   return {
-    // The name that the key has in a Till in the test's process: idempotency keys belong to the name.
+    // The name that the API key has in a Till in the test's process: idempotency keys belong to the name.
     API_KEYS: `tests:${testKey}`,
     DATABASE_URL: databaseUrl,
     REDIS_URL: 'memory://',

@@ -73,7 +73,7 @@ export interface ProcessOptions {
   readonly events?: Partial<EventSettings>;
   /** Whether events are delivered in the background. */
   readonly delivers?: boolean;
-  /** The API's rate limit for each key. 0 turns it off. */
+  /** The rate limit for each API key. 0 turns it off. */
   readonly requestsPerMinute?: number;
   readonly clock?: Clock;
   readonly crashPoints?: CrashPoints;
@@ -107,7 +107,7 @@ export interface TillInProcess extends Backend, Client {
   take(...events: readonly string[]): Promise<void>;
   /** Applies all events that are due. */
   drain(): Promise<void>;
-  /** Applies all events, also those that wait for their next try. */
+  /** Applies all events, even those that wait for their next attempt. */
   drainAll(): Promise<void>;
   /** Lets the sandbox deliver the webhooks that it holds back, and applies them. */
   settle(): Promise<void>;
@@ -207,7 +207,7 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
   const { logger, lines } = captureLog(options.logLevel);
   const metrics = createMetrics(metricLabels);
   const ownerLock = new OwnerLock({ url: backend.databaseUrl, logger });
-  // Before it is acquired: one that fails to connect would try again for ever.
+  // Before it is acquired: one that fails to connect would retry for ever.
   ends.push(() => ownerLock.close());
   await ownerLock.acquire();
   const deadlocks: string[] = [];

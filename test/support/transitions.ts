@@ -20,7 +20,7 @@ export type When = keyof typeof seconds;
 
 export const rowAsOf = atSecond(seconds['same second']);
 export const rowCreatedAt = rowAsOf.earliest;
-/** Long before the test, so that a change is told by the time it was made at. */
+/** Long before the test, so that a change shows by its time. */
 export const rowUpdatedAt = new Date('2026-01-01T00:00:00Z');
 export const testNow = new Date('2026-02-02T00:00:00Z');
 

@@ -10,7 +10,7 @@ const { stripe } = till;
 
 const secondsNow = () => Math.floor(Date.now() / 1_000);
 
-/** An event about a charge of this payment, made `later` seconds from now. */
+/** An event about a charge of this payment, created `later` seconds from now. */
 function chargeEvent(type: string, payment: PaymentBody, later: number, more: object = {}): string {
   const created = secondsNow() + later;
   const object = {
@@ -41,7 +41,7 @@ async function deliverOnly(payment: PaymentBody, ...types: readonly string[]): P
 }
 
 describe('the payment method of a payment', () => {
-  test('is that of the latest charge, in whatever order the charges are heard of', async () => {
+  test('is that of the latest charge, in whatever order the charges arrive', async () => {
     const payment = await createPayment(till);
     const [first, last] = [
       chargeEvent('charge.failed', payment, 10),
@@ -118,7 +118,7 @@ describe('an authorisation', () => {
 });
 
 describe('a charge whose payment has no row', () => {
-  test('recovers a payment of ours, with all that it shows', async () => {
+  test('recovers a payment that Till created, with all that it shows', async () => {
     const payment = await createPayment(till, { captureMethod: 'manual', description: 'Order 7' });
     await confirmPayment(till, payment);
     await till.sql('delete from till.payments where id = $1', [payment.id]);
@@ -132,7 +132,7 @@ describe('a charge whose payment has no row', () => {
     assert.deepEqual(await readPayment(till, payment), recovered);
   });
 
-  test('is ignored if the payment is not ours, or if it belongs to no payment intent', async () => {
+  test('is ignored if Till did not create the payment, or if it belongs to no payment intent', async () => {
     const payment = await createPayment(till);
     const [type, nobody] = ['charge.succeeded', { metadata: {}, payment_intent: `pi_${randomUUID()}` }];
     const before = await till.count('webhook_events_ignored_total', { type });

@@ -26,14 +26,14 @@ test('of thirty concurrent deliveries of one event one is processed and 29 are d
   const payment = await createPaidPayment(till);
   const [event] = await eventsOf(till, 'payment_intent.succeeded');
   const sent = JSON.stringify(event);
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 30 }, async () => {
-      const answer = await till.send(sent);
-      return { status: answer.status, body: await answer.text() };
+      const response = await till.send(sent);
+      return { status: response.status, body: await response.text() };
     }),
   );
   const saying = (duplicate: boolean) =>
-    answers.filter(
+    responses.filter(
       ({ status, body }) => status === 200 && body === JSON.stringify({ received: true, duplicate }),
     ).length;
   assert.deepEqual([saying(false), saying(true)], [1, 29]);
@@ -54,7 +54,7 @@ test('workers in other processes notice events by themselves and apply each of t
   for (const payment of payments) await confirmPayment(till, payment);
   const events = await eventsOf(till, 'payment_intent.created', 'payment_intent.succeeded');
   assert.equal(events.length, 60);
-  // The process that takes the deliveries has no worker at work, so nobody tells the others.
+  // The process that takes the deliveries has no worker, so nothing wakes the others.
   await inLanes(8, [...events, ...events], (event) => deliver(till, event));
   await until(async () => (await till.services.webhookEvents.countPending()) === 0);
   const metrics = await Promise.all(others.map(({ url }) => readMetrics(url)));
@@ -69,7 +69,7 @@ test('workers in other processes notice events by themselves and apply each of t
   );
 });
 
-test('an answer of the processor that a newer event has overtaken is not applied', async (t) => {
+test('a response of the processor that a newer event has overtaken is not applied', async (t) => {
   const asked = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   let isHolding = false;
@@ -169,9 +169,9 @@ test('batches that change a customer and record the invoice of another never wai
 /** Till in this process, without workers: the test says when work is done, and by whom. */
 async function start(
   t: TestContext,
-  beforeAnswer: Parameters<typeof startModelBackend>[1] = () => undefined,
+  beforeResponse: Parameters<typeof startModelBackend>[1] = () => undefined,
 ): Promise<TillInProcess & Pick<ModelBackend, 'lineUrl'>> {
-  const backend = await startModelBackend(t, beforeAnswer);
+  const backend = await startModelBackend(t, beforeResponse);
   return { ...(await startModelTill(backend, 0)), lineUrl: backend.lineUrl };
 }
 
@@ -207,7 +207,7 @@ async function countWaiting({ database }: TillInProcess): Promise<number> {
   return row?.count ?? 0;
 }
 
-/** Between two looks at what another process does, which it tells nobody about. */
+/** Between two looks at the work of another process, which sends no signal. */
 const lookDelayMs = 20;
 
 /** Half a minute, for a machine that has much else to do. */

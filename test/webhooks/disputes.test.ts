@@ -201,7 +201,7 @@ describe('the events of a dispute', () => {
     assert.deepEqual([await calls('disputes.read'), await calls('disputes.list')], [reads, listings]);
   });
 
-  test('may lack a due date or a reason, have a status that nobody knows, or be in another currency', async () => {
+  test('may lack a due date or a reason, have an unknown status, or be in another currency', async () => {
     const payment = await createPaidPayment(till);
     const odd = { status: 'brand_new', reason: null, evidence_details: { due_by: null }, amount: 700 };
     await till.take(disputeEvent(payment, 0, { ...odd, id: 'du_odd' }));

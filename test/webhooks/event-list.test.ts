@@ -13,7 +13,7 @@ const blocksMax = 2_000;
 /** What the list promises at five million events. */
 const requestMsMax = 50;
 
-interface ListAnswer {
+interface ListResponse {
   readonly data: readonly { readonly id: string }[];
   readonly total: number;
   readonly totalCapped: boolean;
@@ -92,10 +92,10 @@ describe('the list of events', () => {
       const total = Number(rows[0]?.total ?? 0);
       const expected = { total: Math.min(total, 10_000), totalCapped: total > 10_000 };
       for (const page of [1, 2]) {
-        const answer = await till.get<ListAnswer>(`/webhook-events?${query}&limit=10&page=${page}`);
-        assert.deepEqual({ total: answer.total, totalCapped: answer.totalCapped }, expected);
+        const response = await till.get<ListResponse>(`/webhook-events?${query}&limit=10&page=${page}`);
+        assert.deepEqual({ total: response.total, totalCapped: response.totalCapped }, expected);
         assert.deepEqual(
-          answer.data.map(({ id }) => id),
+          response.data.map(({ id }) => id),
           rows.slice((page - 1) * 10, page * 10).map(({ id }) => id),
         );
       }
@@ -104,7 +104,7 @@ describe('the list of events', () => {
   }
 
   if (eventCount >= 5_000_000)
-    test(`answers within ${requestMsMax} ms whatever the filter`, async () => {
+    test(`responds within ${requestMsMax} ms whatever the filter`, async () => {
       for (const filter of filters) {
         const times: number[] = [];
         for (let round = 0; round < 5; round += 1) {

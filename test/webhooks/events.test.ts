@@ -62,7 +62,7 @@ describe('payment_intent.*', () => {
     ['payment_intent.succeeded', 'succeeded', 'succeeded'],
     ['payment_intent.canceled', 'canceled', 'canceled'],
   ] as const) {
-    test(`${type} makes the payment ${ours}`, async () => {
+    test(`${type} changes the payment to ${ours}`, async () => {
       const payment = await createPayment(till);
       await till.take(eventOf('payment_intent.succeeded', intentOf(payment, wire), { type, ...later() }));
       assert.equal((await readPayment(till, payment)).status, ours);
@@ -85,7 +85,7 @@ describe('payment_intent.*', () => {
     assert.equal(await till.count('payments_failed_total'), before + 2);
   });
 
-  test('a payment that succeeds is counted once, however often and in whatever words that is said', async () => {
+  test('a payment that succeeds is counted once, however many events of whatever type say so', async () => {
     const payment = await createPaidPayment(till);
     const before = await till.count('payments_succeeded_total');
     await till.settle();
@@ -100,7 +100,7 @@ describe('payment_intent.*', () => {
     assert.equal(await till.count('payments_succeeded_total'), before + 1);
   });
 
-  test('a payment of ours that is heard of before its row is written gets its row from the event, under our id', async () => {
+  test('an event about a payment of Till that arrives before its row creates the row, with its id', async () => {
     const { id: customerId, processorCustomerId: customer } = await createCustomer(till);
     const id = '0199d3a2-0000-7000-8000-0000000000aa';
     const before = await till.count('payments_succeeded_total');
@@ -112,7 +112,7 @@ describe('payment_intent.*', () => {
     assert.equal(await till.count('payments_succeeded_total'), before + 1);
   });
 
-  test("a payment of a stranger's, or one that Till did not make, is ignored and counted so", async () => {
+  test('a payment of an unknown customer, or one that Till did not create, is ignored and counted as ignored', async () => {
     const { processorCustomerId } = await createCustomer(till);
     const type = 'payment_intent.succeeded';
     const before = await till.count('webhook_events_ignored_total', { type });
@@ -170,7 +170,7 @@ describe('refunds', () => {
     assert.equal((await readPayment(till, payment)).status, 'refunded');
   });
 
-  test('charge.refunded in its newer shape, with nothing but the fact, is answered by asking', async () => {
+  test('charge.refunded in its newer shape, without the refunds, makes Till read them', async () => {
     const payment = await paid();
     const payment_intent = payment.processorPaymentIntentId;
     await till.control('delivery', { mode: 'drop' });
@@ -185,7 +185,7 @@ describe('refunds', () => {
     assert.equal((await readPayment(till, payment)).status, 'succeeded');
   });
 
-  test("refunds of strangers' payments are ignored and counted so, in every shape", async () => {
+  test('refunds of payments that Till does not have are ignored and counted as ignored, in every shape', async () => {
     const strangers = [
       eventOf('refund.created', { payment_intent: 'pi_stranger' }),
       eventOf('refund.created', { payment_intent: null }),
@@ -199,7 +199,7 @@ describe('refunds', () => {
     assert.equal(await till.count('webhook_events_ignored_total'), before + strangers.length);
   });
 
-  test('a refund made on the dashboard counts like one of ours', async () => {
+  test('a refund from the dashboard counts like one from the API', async () => {
     const payment = await paid();
     await till.stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId });
     await till.settle();
@@ -212,9 +212,9 @@ describe('refunds', () => {
     assert.equal(again.status, 409);
   });
 
-  test('a refund that is heard of long before its payment is not forgotten once the payment has a row', async () => {
+  test('a refund whose event arrives long before its payment is recorded once the payment has a row', async () => {
     const customer = await createCustomer(till);
-    const madeLongAgo = newId(new Date(Date.now() - 3_600_000));
+    const createdLongAgo = newId(new Date(Date.now() - 3_600_000));
     await till.control('delivery', { mode: 'paused' });
     const intent = await till.stripe.paymentIntents.create({
       amount: 900,
@@ -223,7 +223,7 @@ describe('refunds', () => {
       payment_method: 'pm_card_visa',
       confirm: true,
       return_url: 'https://example.com',
-      metadata: { till_id: madeLongAgo },
+      metadata: { till_id: createdLongAgo },
     });
     const refund = await till.stripe.refunds.create({ payment_intent: intent.id, amount: 900 });
     await till.take(eventOf('refund.created', { ...refund }, later()));
@@ -231,12 +231,12 @@ describe('refunds', () => {
       eventOf('payment_intent.requires_action', { ...intent, status: 'requires_action' }, later()),
     );
     await till.take(eventOf('payment_intent.succeeded', { ...intent }, later()));
-    const { status } = await till.get<PaymentBody>(`/payments/${madeLongAgo}`);
+    const { status } = await till.get<PaymentBody>(`/payments/${createdLongAgo}`);
     assert.equal(status, 'refunded');
     await till.settle();
   });
 
-  test('a refund that fails later gives the payment back its succeeded', async () => {
+  test('a refund that fails later makes the payment succeeded again', async () => {
     const payment = await paid('pm_card_refundFail');
     await till.post(`/payments/${payment.id}/refund`);
     await till.settle();
@@ -297,7 +297,7 @@ describe('customer.*', () => {
     );
   });
 
-  test('what happens to a deleted customer is still taken in', async () => {
+  test('events about a deleted customer are still recorded', async () => {
     const customer = await createCustomer(till);
     const payment = await createPayment(till, { customerId: customer.id });
     const { subscription } = await createSubscription(till, { customerId: customer.id });
@@ -315,7 +315,7 @@ describe('customer.*', () => {
   test('a customer that changed before it could be recorded is recorded as it is by then', async () => {
     const request = { email: 'late@example.com', name: 'Before', idempotencyKey: randomUUID() };
     const { id, processorCustomerId } = await till.post<CustomerBody>('/customers', request);
-    // As after a crash between the processor's answer and our own commit.
+    // As after a crash between the processor's response and the commit.
     await till.sql('delete from till.customers where id = $1', [id]);
     await till.sql(
       'update till.idempotency_claims set completed_at = null, leased_until = now() where resource_id = $1',
@@ -327,13 +327,13 @@ describe('customer.*', () => {
     assert.equal(
       (await stateOf(event)).state,
       'processed',
-      'it carries an id of ours: the row is made from it',
+      'it carries an id of Till: the row is created from it',
     );
     assert.equal((await till.post<CustomerBody>('/customers', request)).id, id);
     assert.equal((await till.get<CustomerBody>(`/customers/${id}`)).name, 'After');
   });
 
-  test("a stranger's customer is ignored", async () => {
+  test('an unknown customer is ignored', async () => {
     const events = ['customer.updated', 'customer.deleted'].map((name) =>
       eventOf(name, { id: 'cus_stranger', metadata: {} }),
     );
@@ -363,7 +363,7 @@ describe('product.* and price.*', () => {
     assert.equal((await readPlan(plan)).active, false);
   });
 
-  test('price.deleted: the plan is archived, also in the second in which it was made, and stays so', async () => {
+  test('price.deleted: the plan is archived, even in the second of its creation, and stays archived', async () => {
     const plan = await createPlan(till);
     const price = { id: plan.processorPriceId, product: plan.processorProductId };
     const { created } = await till.stripe.prices.retrieve(plan.processorPriceId);
@@ -380,13 +380,13 @@ describe('product.* and price.*', () => {
     assert.equal(refused.status, 409);
   });
 
-  test("a stranger's product and price are ignored", async () => {
+  test('an unknown product and price are ignored', async () => {
     const events = [
       eventOf('price.deleted', { id: 'price_stranger', metadata: {} }),
       eventOf('product.updated', { id: 'prod_stranger', metadata: {} }),
       eventOf('product.deleted', { id: 'prod_stranger', metadata: {} }),
       eventOf('price.updated', { id: 'price_stranger', metadata: {} }),
-      // It carries an id of ours, but the processor does not know it.
+      // It carries an id of Till, but the processor does not know it.
       eventOf('price.updated', { id: 'price_stranger' }),
     ];
     await till.take(...events);
@@ -431,9 +431,9 @@ describe('customer.subscription.*', () => {
     }
   }
 
-  test('a subscription that was made on the dashboard, for a customer and plan of ours, is mirrored', async () => {
+  test('a subscription that was created on the dashboard, for a customer and plan of Till, is mirrored', async () => {
     const [customer, plan] = [await createCustomer(till), await createPlan(till)];
-    const made = await till.stripe.subscriptions.create({
+    const created = await till.stripe.subscriptions.create({
       customer: customer.processorCustomerId,
       items: [{ price: plan.processorPriceId }],
       payment_behavior: 'default_incomplete',
@@ -444,11 +444,11 @@ describe('customer.subscription.*', () => {
     }>(`/subscriptions?customerId=${customer.id}`);
     assert.deepEqual(
       data.map(({ processorSubscriptionId, planId, status }) => [processorSubscriptionId, planId, status]),
-      [[made.id, plan.id, 'incomplete']],
+      [[created.id, plan.id, 'incomplete']],
     );
   });
 
-  test('another plan of ours is followed, and a price that is no plan of ours leaves the plan as it was', async () => {
+  test('a change to another plan is followed, and a price without a plan leaves the plan as it was', async () => {
     const { subscription } = await createSubscription(till);
     const other = await createPlan(till);
     const { created: start } = later();
@@ -467,32 +467,32 @@ describe('customer.subscription.*', () => {
     }
   });
 
-  /** A price that is no plan of ours, made on the dashboard. */
+  /** A price without a plan, created on the dashboard. */
   const newAddOn = async () => {
     const recurring = { interval: 'month' } as const;
     const values = { currency: 'eur', unit_amount: 300, recurring, product_data: { name: 'Add-on' } };
     return (await till.stripe.prices.create(values)).id;
   };
 
-  test('a subscription made on the dashboard with an add-on before our plan is mirrored under our plan', async () => {
+  test('a subscription from the dashboard with an add-on before the plan is mirrored with the plan', async () => {
     const [customer, plan, addOn] = [await createCustomer(till), await createPlan(till), await newAddOn()];
-    const made = await till.stripe.subscriptions.create({
+    const created = await till.stripe.subscriptions.create({
       customer: customer.processorCustomerId,
       items: [{ price: addOn }, { price: plan.processorPriceId }],
       payment_behavior: 'default_incomplete',
     });
-    assert.equal(made.items.data[0]?.price.id, addOn);
+    assert.equal(created.items.data[0]?.price.id, addOn);
     await till.settle();
     const { data } = await till.get<{ data: { processorSubscriptionId: string; planId: string }[] }>(
       `/subscriptions?customerId=${customer.id}`,
     );
     assert.deepEqual(
       data.map(({ processorSubscriptionId, planId }) => [processorSubscriptionId, planId]),
-      [[made.id, plan.id]],
+      [[created.id, plan.id]],
     );
   });
 
-  test('an add-on, of another plan of ours too, leaves the plan as it was; without the first item the other is followed', async () => {
+  test('an add-on, even of another plan, leaves the plan as it was; without the first item the other is followed', async () => {
     const plan = await createPlan(till);
     const { subscription, clientSecret } = await createSubscription(till, { planId: plan.id });
     await confirmSecret(till, clientSecret);
@@ -554,7 +554,7 @@ describe('customer.subscription.*', () => {
     });
   }
 
-  test("a stranger's subscription, or one to no plan of ours, is ignored and counted so", async () => {
+  test('a subscription of an unknown customer, or without a plan of Till, is ignored and counted as ignored', async () => {
     const [customer, plan] = [await createCustomer(till), await createPlan(till)];
     const type = 'customer.subscription.updated';
     const before = await till.count('webhook_events_ignored_total', { type });
@@ -622,7 +622,7 @@ describe('invoice.*', () => {
       ['invoice.deleted', 'deleted', 'void'],
       ['invoice.updated', 'deleted', 'void'],
     ] as const) {
-      test(`${type} (${wire}) in the ${shape} shape makes an invoice that is ${ours}, and changes one`, async () => {
+      test(`${type} (${wire}) in the ${shape} shape creates an invoice that is ${ours}, and changes one`, async () => {
         const customer = await createCustomer(till);
         const fresh = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
         const known = { id: `in_${randomUUID()}`, customer: customer.processorCustomerId };
@@ -656,7 +656,7 @@ describe('invoice.*', () => {
     assert.equal((await readInvoice(till, object.id)).status, 'void');
   });
 
-  test("a stranger's invoice, and one of nobody, is stored without a customer", async () => {
+  test('an invoice of an unknown customer, or of none, is stored without a customer', async () => {
     for (const customer of ['cus_stranger', null]) {
       const id = `in_${randomUUID()}`;
       const event = eventOf('invoice.paid.newer', { id, customer });
@@ -668,7 +668,7 @@ describe('invoice.*', () => {
   });
 });
 
-describe('a status that nobody knows', () => {
+describe('an unknown status', () => {
   test('fails the event at once, is not retried, and leaves the row as it was', async () => {
     const payment = await createPayment(till);
     const { subscription } = await createSubscription(till, { customerId: payment.customerId });
@@ -703,7 +703,7 @@ describe('a status that nobody knows', () => {
     );
   });
 
-  test('holds up none of the events that came with it', async () => {
+  test('does not delay the events that came with it', async () => {
     const payment = await createPayment(till);
     const odd = eventOf('payment_intent.succeeded', intentOf(payment, 'half_paid'), later());
     const good = eventOf('payment_intent.succeeded', intentOf(payment, 'succeeded'), later());

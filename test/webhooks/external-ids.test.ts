@@ -22,7 +22,7 @@ async function changeThere({ processorCustomerId }: CustomerBody, metadata: Reco
 }
 
 describe('metadata follows the processor', () => {
-  test('keys that others set appear, and Till hides its own', async () => {
+  test('metadata keys that others set appear, and Till hides its own', async () => {
     const customer = await signUp('follows', { mine: '1' });
     await till.take(await changeThere(customer, { theirs: '2', mine: '', till_new: 'x' }));
     const { metadata, externalId } = await read(customer.id);
@@ -68,7 +68,7 @@ describe('two customers exchange external ids at the processor', () => {
     });
   }
 
-  test('a resync ends as the processor has it, without any event', async () => {
+  test('a resync ends equal to the processor, without any event', async () => {
     const [giver, taker] = [await signUp('resynced'), await signUp(null)];
     await changeThere(giver, { till_external_id: '' });
     await changeThere(taker, { till_external_id: 'resynced' });
@@ -90,7 +90,7 @@ describe('two customers exchange external ids at the processor', () => {
     await assertHeldBy('lost-and-swapped', giver);
   });
 
-  test('both have it there: one has it here, and no event fails', async () => {
+  test('both have it at the processor: one has it in Till, and no event fails', async () => {
     const [first, second] = [await signUp('both'), await signUp(null)];
     await till.take(await changeThere(second, { till_external_id: 'both' }));
     assert.deepEqual([(await read(first.id)).externalId, (await read(second.id)).externalId], ['both', null]);

@@ -13,7 +13,7 @@ import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 const waitingMax = 5_000;
 const batchMax = 200;
 
-/** Someone else who holds the inbox, so that whatever is being stored waits until he lets go. */
+/** Another session that locks the inbox, so that inserts wait until it ends. */
 async function holdInbox({ databaseUrl }: TillInProcess) {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -75,24 +75,24 @@ test('a row that cannot be stored fails alone; those that share its statement ar
   const held = await holdInbox(till);
   const good = Array.from({ length: 20 }, () => eventOf('balance.available'));
   const bad = eventOf('balance.available', {}, { note: 'poison' });
-  const answers = [...good.slice(0, 10), bad, ...good.slice(10)].map((event) =>
+  const responses = [...good.slice(0, 10), bad, ...good.slice(10)].map((event) =>
     till.services.inbox.receive(toEvent(till, event)).catch((error: unknown) => error),
   );
   await held.release();
-  const outcomes = await Promise.all(answers);
+  const outcomes = await Promise.all(responses);
   assert.equal(outcomes.filter((outcome) => outcome === 'stored').length, good.length);
   assert.match(String(outcomes[10]), /no_poison/);
   const rows = await till.sql<{ id: string }>('select id from till.webhook_events');
   assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(good.map(idOf)));
 });
 
-test('the waiting line is bounded: past it the processor is told to come back, and the others are stored', async (t) => {
+test('the queue is bounded: above its limit the processor is told to retry, and the others are stored', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const held = await holdInbox(till);
   const template = toEvent(till, eventOf('balance.available'));
   const receive = (number: number) => till.services.inbox.receive({ ...template, id: `evt_${number}` });
   const first = receive(0);
-  // The first is under way at the end of this turn of the event loop, and holds up all others.
+  // The first is in progress at the end of this turn of the event loop, and delays all others.
   await setImmediate();
   const waiting = Array.from({ length: waitingMax }, (_, number) => receive(number + 1));
   const turnedAway = await till.send(eventOf('balance.available'));
@@ -101,11 +101,11 @@ test('the waiting line is bounded: past it the processor is told to come back, a
   await assert.rejects(receive(-1), (error) => error instanceof Failure && error.code === 'overloaded');
   await held.release();
   assert.deepEqual(new Set(await Promise.all([first, ...waiting])), new Set(['stored']));
-  const answer = await till.send(eventOf('balance.available'));
-  assert.equal(answer.status, 200, 'the line has emptied');
+  const response = await till.send(eventOf('balance.available'));
+  assert.equal(response.status, 200, 'the line has emptied');
 });
 
-test('when the database is away, a whole batch is told so at once instead of each row finding out', async (t) => {
+test('when the database is down, a whole batch fails at once instead of row by row', async (t) => {
   const { till, line } = await startTillOnLine(t);
   line.cut();
   const events = Array.from({ length: 50 }, () => toEvent(till, eventOf('balance.available')));
@@ -115,5 +115,5 @@ test('when the database is away, a whole batch is told so at once instead of eac
     assert.equal(failure.code, 'database_unavailable');
   }
   // All of them together.
-  assert.ok(line.refused <= 1, `${line.refused} connections were tried`);
+  assert.ok(line.refused <= 1, `${line.refused} connections were attempted`);
 });

@@ -74,7 +74,7 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   await till.isUp();
   for (let looks = 0; looks < looksMax && (await countEvents(api, 'pending')) > 0; looks += 1)
     await setTimeout(lookDelayMs);
-  // Recovery also reads the events of the customers' making from the list.
+  // Recovery also reads the events of the customers' creation from the list.
   assert.equal(await countEvents(api, 'processed&type=customer.updated'), eventsCount);
   for (const [index, { id }] of customers.entries()) {
     const newest = events.findLast((_, position) => position % customersCount === index);
@@ -83,19 +83,19 @@ test(`of ${eventsCount} events every acknowledged one is applied, through ${kill
   }
 });
 
-interface MadeCustomer {
+interface CreatedCustomer {
   readonly id: string;
   readonly processorCustomerId: string;
 }
 
-async function newCustomer(api: ApiClient): Promise<MadeCustomer> {
-  const made = await api.call<MadeCustomer>('POST', 'customers', { email: 'ada@example.com' });
-  assert(made !== undefined);
-  return made;
+async function newCustomer(api: ApiClient): Promise<CreatedCustomer> {
+  const created = await api.call<CreatedCustomer>('POST', 'customers', { email: 'ada@example.com' });
+  assert(created !== undefined);
+  return created;
 }
 
 /** Each customer in its turn gets another name, a second after the last one. */
-function renamingsOf(customers: readonly MadeCustomer[], count: number) {
+function renamingsOf(customers: readonly CreatedCustomer[], count: number) {
   const first = nowSeconds() + 1;
   return Array.from({ length: count }, (_, index) => ({
     id: `evt_kill_${index}`,

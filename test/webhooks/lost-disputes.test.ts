@@ -55,7 +55,7 @@ describe('a dispute that no webhook reported', () => {
       };
       await resync();
       assert.equal(await statusOf(till, payment), 'needs_response');
-      // The dispute ends, more than 30 days before anybody asks.
+      // The dispute ends, more than 30 days before the resync.
       await till.control('clock', { advanceSeconds: 40 * 86_400 });
       await resync();
       assert.equal(await statusOf(till, payment), 'lost');
@@ -67,7 +67,7 @@ describe('a dispute that no webhook reported', () => {
     });
   }
 
-  test('of a payment that is not ours costs a resync no read', async (t) => {
+  test('of a payment that Till did not create needs no read in a resync', async (t) => {
     const { till } = await startDeaf(t);
     await till.stripe.paymentIntents.create({
       ...{ amount: 700, currency: 'eur', payment_method: card, confirm: true },

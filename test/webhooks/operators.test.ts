@@ -8,7 +8,7 @@ import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { holdRows } from './row-lock.ts';
 
-interface EventAnswer {
+interface EventResponse {
   readonly id: string;
   readonly type: string;
   readonly objectId: string | null;
@@ -21,8 +21,8 @@ interface EventAnswer {
   readonly payload?: unknown;
 }
 
-interface ListAnswer {
-  readonly data: readonly EventAnswer[];
+interface ListResponse {
+  readonly data: readonly EventResponse[];
   readonly total: number;
   readonly page: number;
   readonly limit: number;
@@ -41,10 +41,10 @@ async function countAll(till: TillInProcess): Promise<readonly number[]> {
   return Promise.all(counters.map((name) => till.count(name)));
 }
 
-async function replay(till: TillInProcess, event: string): Promise<EventAnswer> {
-  const answer = await till.fetch(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
-  assert.equal(answer.status, 200);
-  return (await answer.json()) as EventAnswer; // Its fields are what the tests look at.
+async function replay(till: TillInProcess, event: string): Promise<EventResponse> {
+  const response = await till.fetch(`/api/v1/webhook-events/${idOf(event)}/replay`, { method: 'POST' });
+  assert.equal(response.status, 200);
+  return (await response.json()) as EventResponse; // Its fields are what the tests look at.
 }
 
 describe('the list of events', () => {
@@ -61,7 +61,7 @@ describe('the list of events', () => {
     const waiting = eventOf('invoice.deleted', { id: 'in_0' }, { id: 'evt_waiting', created: at + 9 });
     await till.send(waiting);
     const ids = async (query: string) => {
-      const { data, total } = await till.get<ListAnswer>(`/webhook-events${query}`);
+      const { data, total } = await till.get<ListResponse>(`/webhook-events${query}`);
       assert.equal(total, data.length);
       return data.map(({ id }) => id);
     };
@@ -76,7 +76,7 @@ describe('the list of events', () => {
     assert.deepEqual(await ids('?objectId=in_0&type=invoice.paid&state=failed'), ['evt_odd']);
     assert.deepEqual(await ids('?type=made.up'), []);
     const pages = await Promise.all(
-      [1, 2, 3, 4].map((page) => till.get<ListAnswer>(`/webhook-events?limit=2&page=${page}`)),
+      [1, 2, 3, 4].map((page) => till.get<ListResponse>(`/webhook-events?limit=2&page=${page}`)),
     );
     assert.deepEqual(
       pages.flatMap(({ data }) => data.map(({ id }) => id)),
@@ -93,7 +93,7 @@ describe('the list of events', () => {
     );
   });
 
-  test('refuses what it does not know, and requests without a key', async (t) => {
+  test('refuses unknown parameters, and requests without an API key', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     for (const query of ['state=lost', 'page=0', 'limit=101', 'object=in_1']) {
       await readProblem(await till.fetch(`/api/v1/webhook-events?${query}`), 400, 'invalid_request');
@@ -103,8 +103,8 @@ describe('the list of events', () => {
       ['GET', '/evt_1'],
       ['POST', '/evt_1/replay'],
     ] as const) {
-      const answer = await fetch(`${till.url}/api/v1/webhook-events${path}`, { method });
-      await readProblem(answer, 401, 'unauthorized');
+      const response = await fetch(`${till.url}/api/v1/webhook-events${path}`, { method });
+      await readProblem(response, 401, 'unauthorized');
     }
   });
 });
@@ -120,7 +120,7 @@ describe('one event', () => {
     };
     const event = eventOf('payment_intent.requires_action', object);
     await till.take(event);
-    const shown = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
+    const shown = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
     assert.deepEqual([shown.state, shown.attempts, shown.nextTryAt], ['failed', 1, null]);
     assert.match(shown.lastError ?? '', /half_paid/);
     assert.equal(shown.objectId, payment.processorPaymentIntentId);
@@ -133,16 +133,16 @@ describe('one event', () => {
     assert.deepEqual(storedRest, rest);
   });
 
-  test('while it is pending, tells when it is tried next', async (t) => {
+  test('while it is pending, shows when the next attempt is', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const event = eventOf('invoice.paid.newer');
     await till.send(event);
-    const shown = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
+    const shown = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
     assert.deepEqual([shown.state, shown.attempts, shown.processedAt], ['pending', 0, null]);
     assert.ok(Date.parse(shown.nextTryAt ?? '') <= Date.now());
   });
 
-  test('that is not there is a 404, whatever its id looks like', async (t) => {
+  test('that does not exist is a 404, whatever its id looks like', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     for (const id of ['evt_unknown', randomUUID(), 'a%20b', '%F0%9F%92%B3', '%00', 'evt_%00']) {
       await readProblem(await till.fetch(`/api/v1/webhook-events/${id}`), 404, 'not_found');
@@ -153,7 +153,7 @@ describe('one event', () => {
 });
 
 describe('a replay', () => {
-  test('of what was processed, ignored at the door or ignored later changes no row and no counter', async (t) => {
+  test('of an event that was processed, ignored on arrival or ignored later changes no row and no counter', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const payment = await createPaidPayment(till);
     await till.settle();
@@ -168,19 +168,19 @@ describe('a replay', () => {
     await till.take(...events);
     const before = [await readPayment(till, payment), await countAll(till)];
     for (const event of events) {
-      const { state } = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
-      const { processedAt } = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
+      const { state } = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
+      const { processedAt } = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
       assert.ok(processedAt !== null);
       const back = await replay(till, event);
       assert.deepEqual([back.state, back.attempts], ['pending', 0]);
       await till.drain();
-      const after = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
+      const after = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
       assert.deepEqual([after.state, after.processedAt], [state, processedAt]);
     }
     assert.deepEqual([await readPayment(till, payment), await countAll(till)], before);
   });
 
-  test('of what is still pending is tried at once and counted once', async (t) => {
+  test('of a pending event is attempted at once and counted once', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const event = eventOf('invoice.paid.newer');
     await till.send(event);
@@ -191,12 +191,12 @@ describe('a replay', () => {
     await replay(till, event);
     await replay(till, event);
     await till.drain();
-    const { state, attempts, lastError } = await till.get<EventAnswer>(`/webhook-events/${idOf(event)}`);
+    const { state, attempts, lastError } = await till.get<EventResponse>(`/webhook-events/${idOf(event)}`);
     assert.deepEqual([state, attempts, lastError], ['processed', 1, null]);
     assert.equal(await till.count('webhook_events_processed_total'), 1);
   });
 
-  test('of an event about which the processor is just being asked leaves it applied and counted once', async (t) => {
+  test('of an event whose object is being read from the processor leaves it applied and counted once', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const payment = await createPaidPayment(till);
     await till.settle();
@@ -220,7 +220,7 @@ describe('a replay', () => {
   });
 });
 
-test('an event about several objects that must be asked for is counted once, and only when all are settled', async (t) => {
+test('an event about several objects that must be read is counted once, and only when all are settled', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const payment = await createPaidPayment(till);
   await till.settle();
@@ -231,7 +231,7 @@ test('an event about several objects that must be asked for is counted once, and
   ];
   await till.settle();
   const before = await till.count('webhook_events_processed_total');
-  // In the second of what the rows last heard, and yet different: only the processor can tell which came last.
+  // In the second of the rows' last update, but different: only the processor knows which is the last.
   const [row] = await till.sql<{ at: number }>(
     'select extract(epoch from max(processor_as_of))::int as at from till.refunds',
   );
@@ -259,12 +259,12 @@ describe('replaying all failed events', () => {
     await till.take(...odd, eventOf('balance.available', {}, { id: 'evt_other' }));
     const replayed = await till.post<{ replayed: number; hasMore: boolean }>('/webhook-events/replay-failed');
     assert.deepEqual(replayed, { replayed: 2, hasMore: false });
-    const { data } = await till.get<ListAnswer>('/webhook-events?state=pending');
+    const { data } = await till.get<ListResponse>('/webhook-events?state=pending');
     assert.deepEqual(data.map(({ id, attempts }) => [id, attempts]).sort(), [
       ['evt_a', 0],
       ['evt_b', 0],
     ]);
     await till.drain();
-    assert.equal((await till.get<ListAnswer>('/webhook-events?state=failed')).total, 2);
+    assert.equal((await till.get<ListResponse>('/webhook-events?state=failed')).total, 2);
   });
 });

@@ -19,7 +19,7 @@ interface Described {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A payment or subscription with metadata, and how others change it at the processor in a way that makes an event. */
+/** A payment or subscription with metadata, and how others change it at the processor in a way that sends an event. */
 interface Owned {
   readonly id: string;
   readonly path: string;
@@ -58,7 +58,7 @@ async function createOwned(kind: 'payment' | 'subscription'): Promise<Owned> {
 }
 
 for (const kind of ['payment', 'subscription'] as const) {
-  test(`keys that others set on a ${kind} appear with its next event, and Till hides its own`, async () => {
+  test(`metadata keys that others set on a ${kind} appear with its next event, and Till hides its own`, async () => {
     const { path, change } = await createOwned(kind);
     await change({ theirs: '2', mine: '', till_new: 'x' });
     await till.settle();
@@ -101,7 +101,7 @@ for (const kind of ['payment', 'subscription'] as const) {
   });
 }
 
-test('a change of the metadata of a payment elsewhere, which makes no event, shows with the next read', async () => {
+test('a change of the metadata of a payment elsewhere, which sends no event, shows with the next read', async () => {
   const { id: customerId } = await createCustomer(till);
   const order = { customerId, amount: 900, currency: 'eur', metadata };
   const { payment } = await till.post<CreatedPaymentBody>('/payments', order);
@@ -113,7 +113,7 @@ test('a change of the metadata of a payment elsewhere, which makes no event, sho
   assert.deepEqual((await till.get<Described>(path)).metadata, { ...metadata, theirs: '2' });
 });
 
-/** Writes of metadata that a deletion can meet. Each makes what it changes, and returns the write. */
+/** Writes of metadata that a deletion can meet. Each creates what it changes, and returns the write. */
 const writes: Readonly<Record<string, (customerId: string) => Promise<() => Promise<unknown>>>> = {
   'a new payment': async (customerId) => () =>
     till.tryPost('/payments', { customerId, amount: 900, currency: 'eur', metadata }),

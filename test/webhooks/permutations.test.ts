@@ -9,7 +9,7 @@ import type { SubscriptionFacts } from '../../src/model/subscription.ts';
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
  *
  * Where the times of two values overlap, only the processor can tell which is the last, so it is read, as the service does
- * it, and its answer replaces the row. In a second pass it is also read after every batch, as API calls do at any time. It
+ * it, and its response replaces the row. In a second pass it is also read after every batch, as API calls do at any time. It
  * is read both in the state of the latest event that has arrived and in its last state. After every step the row must be
  * as new as the newest state that has arrived.
  */
@@ -51,7 +51,7 @@ const second = (count: number) => new Date(epochMs + count * 1_000);
 const key = 'the object';
 const now = new Date(epochMs + 86_400_000);
 
-test("every order of a payment's events ends as the processor's payment is", () => {
+test("every order of a payment's events ends equal to the processor's payment", () => {
   for (const statuses of [
     [...paymentStart, 'requires_action', 'processing', 'succeeded'],
     [...paymentStart, 'processing', 'requires_payment_method', 'canceled'],
@@ -61,7 +61,7 @@ test("every order of a payment's events ends as the processor's payment is", () 
     ['requires_payment_method declined', 'requires_action', 'requires_action 500', 'succeeded'],
     ['requires_payment_method declined', 'requires_action 500', 'canceled declined'],
     ['requires_payment_method', 'requires_action', 'requires_payment_method declined'],
-    // Metadata changes at any time, also once the payment is final, and back to what it was.
+    // Metadata changes at any time, even once the payment is final, and back to what it was.
     ['requires_payment_method', 'requires_payment_method #a', 'requires_action #b', 'requires_action #a'],
     ['requires_payment_method #a', 'requires_action #b', 'succeeded #b', 'succeeded #a', 'succeeded #b'],
     ['requires_payment_method #a', 'canceled', 'canceled #a', 'canceled #b'],
@@ -80,7 +80,7 @@ test("every order of a payment's charges ends with the payment method of the las
     assertOrderProof(chargeLife(cards.map((card, index) => chargeFacts(card, seconds[index]))));
 });
 
-test("every order of a payment's disputes ends with the newest one as the processor's dispute is", () => {
+test("every order of a payment's disputes ends with the newest one, equal to the processor's dispute", () => {
   for (const states of [
     ['a needs_response', 'a under_review', 'a won', 'a needs_response', 'a lost'],
     // An inquiry that becomes a chargeback; then another dispute, while the first one is still decided.
@@ -91,7 +91,7 @@ test("every order of a payment's disputes ends with the newest one as the proces
   }
 });
 
-test("every order of a refund's events ends as the processor's refund is", () => {
+test("every order of a refund's events ends equal to the processor's refund", () => {
   // Succeeded is not the end: a bank may send the money back.
   for (const statuses of [
     ['pending', 'requires_action', 'pending', 'succeeded', 'failed'],
@@ -104,13 +104,13 @@ test("every order of a refund's events ends as the processor's refund is", () =>
   }
 });
 
-test("every order of a subscription's events ends as the processor's subscription is", () => {
+test("every order of a subscription's events ends equal to the processor's subscription", () => {
   for (const states of [
     // A renewal changes the period and nothing else.
     ['incomplete 0', 'active 0', 'active 1', 'past_due 2', 'active 2', 'active 3', 'canceled 3'],
     ['trialing 0', 'active 1', 'past_due 2', 'unpaid 2', 'active 2', 'past_due 3', 'active 3'],
     ['incomplete 0', 'incomplete_expired 0'],
-    // Items come and go on the dashboard: an add-on, another plan of ours, the first plan again.
+    // Items come and go on the dashboard: an add-on, another plan, the first plan again.
     ['active 0', 'active 0 addon,gold', 'active 1 gold,silver', 'active 1 silver', 'active 2 silver,gold'],
     [
       'active 0',
@@ -133,7 +133,7 @@ test("every order of a subscription's events ends as the processor's subscriptio
     // A cancellation by its date alone: it ends with its period once the period ends at the date, or is taken back.
     ['active 0 gold e2', 'active 1 gold e2', 'active 1 gold', 'past_due 1 gold e2', 'canceled 1 gold e2'],
     ['trialing 0 gold e1', 'trialing 0 gold', 'active 1 gold c1', 'active 1 gold e3', 'active 2 gold e3'],
-    // Metadata changes at any time, also once the subscription has ended, and back to what it was.
+    // Metadata changes at any time, even once the subscription has ended, and back to what it was.
     ['incomplete 0 gold #a', 'active 0 gold #b', 'active 0 gold #a', 'active 1 gold #b', 'active 1 gold #a'],
     [
       'active 0 gold #a',
@@ -152,7 +152,7 @@ test("every order of a subscription's events ends as the processor's subscriptio
   }
 });
 
-test("every order of an invoice's events ends as the processor's invoice is", () => {
+test("every order of an invoice's events ends equal to the processor's invoice", () => {
   for (const states of [
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'paid 600'],
     ['draft 500', 'draft 700', 'open 700', 'open 600', 'uncollectible 600', 'void 600'],
@@ -175,7 +175,7 @@ test("every order of a product's events ends with the features and the group tha
     assertOrderProof(productLife(names.map((name, index) => productFacts(name, seconds[index]))));
 });
 
-test("every order of a customer's events ends as the processor's customer is", () => {
+test("every order of a customer's events ends equal to the processor's customer", () => {
   for (const names of [
     ['a', 'b', 'a', 'c', 'b', 'a', 'd'],
     ['a', 'b', 'c', 'b', 'a', 'b', 'deleted'],
@@ -251,9 +251,9 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   ],
   [
     [{ what: 'pay', amount: 900, card: 'pm_card_createDispute' }],
-    [{ what: 'answer dispute', which: 0, how: 'winning_evidence' }],
+    [{ what: 'respond to dispute', which: 0, how: 'winning_evidence' }],
     [{ what: 'pay', amount: 900, card: 'pm_card_createDisputeInquiry' }],
-    [{ what: 'answer dispute', which: 1, how: 'escalate_inquiry_evidence' }],
+    [{ what: 'respond to dispute', which: 1, how: 'escalate_inquiry_evidence' }],
   ],
   [
     [
@@ -273,7 +273,7 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   ],
 ];
 
-/** Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans nobody. */
+/** Each customer's events. Those of refunds, disputes and invoice payments name the payment, those of plans no customer. */
 function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readonly Stripe.Event[]> {
   const customerOf = new Map<string, string>();
   const named = ({ data: { object } }: Stripe.Event): string | undefined => {
@@ -293,7 +293,7 @@ function byCustomer(events: readonly Stripe.Event[]): ReadonlyMap<string, readon
 }
 
 interface Life<Row extends MirrorRow, Facts> {
-  /** The row as the first event that arrives makes it. */
+  /** The row as the first event that arrives creates it. */
   readonly born: (facts: Facts) => Row;
   readonly take: Take<Row, Facts>;
   /** In the order in which they happened, with everything that a read shows. */
@@ -327,7 +327,7 @@ interface Step<Row> {
   readonly isRead: boolean;
 }
 
-/** Every order, in batches of one, two and all, ends as the processor's object is, and never goes back on the way. */
+/** Every order, in batches of one, two and all, ends equal to the processor's object, and never goes back on the way. */
 function assertOrderProof<Row extends MirrorRow, Facts extends Dated>(life: Life<Row, Facts>): void {
   const views = life.events.map((facts) => JSON.stringify(life.view(life.born(facts))));
   const times = life.events.map(({ asOf }) => asOf.earliest.getTime());
@@ -414,11 +414,11 @@ function arrive<Row extends MirrorRow, Facts extends Dated>(
   if (!isRead) return { row, newest: heard, batches, isRead };
   const newest = finds === 'in the end' ? life.events.length - 1 : heard;
   const known = new Map([[key, row.revision]]);
-  return { row: fold(life, row, [answerAt(life, newest)], known).row, newest, batches, isRead };
+  return { row: fold(life, row, [responseAt(life, newest)], known).row, newest, batches, isRead };
 }
 
-/** An answer that was under way for a while: the request may have begun a second before the state, and arrived one after it. */
-function answerAt<Facts extends Dated>(
+/** A response that took a while: the request may have begun a second before the state, and arrived one after it. */
+function responseAt<Facts extends Dated>(
   { events }: { readonly events: readonly Facts[] },
   index: number,
 ): Facts {
@@ -500,7 +500,7 @@ const paymentStart = [
 
 /** What every row has that the order of events does not touch. */
 const born = { id: 'ours', createdAt: second(0), updatedAt: second(0), revision: 0 };
-const made = { localId: null, createdAt: second(0) };
+const created = { localId: null, createdAt: second(0) };
 
 /** A state is a status, and the code of the last failure or the authorised amount, or after # the metadata. */
 function paymentFacts(state: string, at = 0): PaymentFacts {
@@ -510,7 +510,7 @@ function paymentFacts(state: string, at = 0): PaymentFacts {
   const code = amountCapturable === 0 ? more : '';
   const of = { processorPaymentIntentId: key, processorCustomerId: 'c', amount: 500, currency: 'eur' };
   return {
-    ...{ ...made, ...of, amountCapturable, amountReceived: status === 'succeeded' ? 500 : 0 },
+    ...{ ...created, ...of, amountCapturable, amountReceived: status === 'succeeded' ? 500 : 0 },
     failure: code === '' ? null : { code, declineCode: null, message: null },
     metadata: metadataOf(note),
     // The tables above name nothing but statuses.
@@ -593,7 +593,7 @@ function paymentLife(events: readonly PaymentFacts[]): Life<Payment, PaymentFact
 
 function refundFacts(status: RefundFacts['status'], at = 0): RefundFacts {
   const of = { processorRefundId: key, processorPaymentIntentId: 'p', amount: 5, currency: 'eur' };
-  return { ...made, ...of, reason: null, status, asOf: asOfEvent(second(at)) };
+  return { ...created, ...of, reason: null, status, asOf: asOfEvent(second(at)) };
 }
 
 function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
@@ -629,7 +629,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   });
   const [first = '', ...others] = prices.split(',');
   return {
-    ...{ ...made, ...of, ...plainSubscription, metadata: metadataOf(note), asOf: asOfEvent(second(at)) },
+    ...{ ...created, ...of, ...plainSubscription, metadata: metadataOf(note), asOf: asOfEvent(second(at)) },
     ...termsOfState(mores.get('d'), numberOf('s')),
     cancelAtPeriodEnd: numberOf('c') === 1,
     cancelAt: numberOf('c') === 1 ? second(1_000) : mores.has('e') ? second(numberOf('e') * 100) : null,
@@ -657,7 +657,7 @@ function termsOfState(
   };
 }
 
-/** The add-on is no plan of ours. */
+/** The add-on is not a plan of Till. */
 function planIdOf(price: string): string | undefined {
   return price === 'addon' ? undefined : `the plan ${price}`;
 }
@@ -739,7 +739,7 @@ function invoiceLife(
 /** A state is the name, and also that of a feature and of the group. */
 function productFacts(name: string, at = 0): ProductFacts {
   const own = { metadata: { [name]: name }, features: { [name]: true }, groupName: `group ${name}` };
-  return { ...made, ...own, processorProductId: key, name, active: true, asOf: asOfEvent(second(at)) };
+  return { ...created, ...own, processorProductId: key, name, active: true, asOf: asOfEvent(second(at)) };
 }
 
 function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> {
@@ -762,7 +762,7 @@ function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> 
 function customerFacts(name: string, at = 0): CustomerFacts {
   const of = { processorCustomerId: key, email: 'ada@example.com', phone: null };
   const own = { externalId: `user ${name}`, metadata: { [name]: name } };
-  return { ...made, ...of, ...own, name, deleted: name === 'deleted', asOf: asOfEvent(second(at)) };
+  return { ...created, ...of, ...own, name, deleted: name === 'deleted', asOf: asOfEvent(second(at)) };
 }
 
 function customerLife(events: readonly CustomerFacts[]): Life<Customer, CustomerFacts> {

@@ -145,13 +145,13 @@ test('a good event about the same object is applied although a poisoned one came
   assert.deepEqual(await till.sql('select status, amount_due from till.invoices'), [
     { status: 'paid', amount_due: 900 },
   ]);
-  // The row has moved past what it could not take, so that the next try has nothing left to write.
+  // The row has moved past what it could not take, so that the next attempt has nothing left to write.
   await becomeDue(till);
   await till.drain();
   assert.equal((await rowOf(till, poisoned)).state, 'processed');
 });
 
-test('a processor that cannot be asked delays only the event that needs the answer', async (t) => {
+test('a processor that is down delays only the event that needs a read', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await till.take(eventOf('invoice.paid.newer', { id: 'in_tied', status: 'draft' }, { created: 1_000_000 }));
   // The same second, another value: only the processor can tell.
@@ -167,7 +167,11 @@ test('a processor that cannot be asked delays only the event that needs the answ
   await till.control('faults', {}, 'DELETE');
   await becomeDue(till);
   await till.drain();
-  assert.equal((await rowOf(till, tied)).state, 'processed', 'it is none of the processor, so the row stays');
+  assert.equal(
+    (await rowOf(till, tied)).state,
+    'processed',
+    'it is not an error of the processor, so the row stays',
+  );
   assert.deepEqual(
     await till.sql(`select status from till.invoices where processor_invoice_id = 'in_tied'`),
     [{ status: 'draft' }],

@@ -25,7 +25,7 @@ async function accepted(response: Response, duplicate = false): Promise<void> {
 }
 
 describe('a signed event', () => {
-  test('is acknowledged once it is stored, and a repeat is told apart', async () => {
+  test('is acknowledged once it is stored, and a repeat is recognised', async () => {
     const event = eventOf('invoice.paid.newer');
     await accepted(await till.send(event));
     assert.deepEqual(await stored(event), [{ state: 'pending', payload: event, object_id: 'in_1' }]);
@@ -49,12 +49,12 @@ describe('a signed event', () => {
       await accepted(await till.send(event, { 'stripe-signature': signWebhook(event, secret) }));
     }
     const renamed = eventOf('invoice.paid.newer');
-    const answer = await fetch(`${till.url}/webhooks/processor`, {
+    const response = await fetch(`${till.url}/webhooks/processor`, {
       method: 'POST',
       headers: { 'processor-signature': signWebhook(renamed) },
       body: renamed,
     });
-    await accepted(answer);
+    await accepted(response);
     const several = eventOf('invoice.paid.newer');
     const [time = '', good = ''] = signWebhook(several).split(',');
     const header = [time, `v1=${'0'.repeat(64)}`, 'v0=old', good].join(',');
@@ -88,7 +88,7 @@ describe('a signed event', () => {
     assert.equal(JSON.parse(row?.payload ?? '').data.object.client_secret, null);
   });
 
-  test('leaves no secret that hides behind a second key of the same name', async () => {
+  test('leaves no secret that hides behind a second JSON key of the same name', async () => {
     const event = eventOf('invoice.paid.newer').replace(
       '"currency":"eur"',
       '"currency":"eur","client_secret":"pi_1_secret_hush","client_secret":null',
@@ -99,12 +99,12 @@ describe('a signed event', () => {
   });
 });
 
-describe('a signature that proves nothing', () => {
+describe('an invalid signature', () => {
   const event = eventOf('invoice.paid.newer');
   const valid = signWebhook(event);
   const [time = '', signature = ''] = valid.split(',');
   for (const [what, header] of [
-    ['made with another secret', signWebhook(event, 'whsec_wrong')],
+    ['with another secret', signWebhook(event, 'whsec_wrong')],
     ['of another body', signWebhook(`${event} `)],
     ['301 seconds old', signWebhook(event, webhookSecrets[0], now() - 301)],
     ['empty', ''],
@@ -113,12 +113,12 @@ describe('a signature that proves nothing', () => {
     ['with an empty signature', `${time},v1=`],
     ['with two times', `${time},${valid}`],
     ['of an older scheme alone', valid.replace('v1=', 'v0=')],
-    ['that is rubbish', 'rubbish'],
+    ['that is malformed', 'rubbish'],
     ['outside ASCII', `${time},v1=${'é'.repeat(64)}`],
   ] as const) {
     test(`${what} is refused, and nothing is stored`, async () => {
-      const answer = await till.send(event, { 'stripe-signature': header });
-      await readProblem(answer, 400, 'invalid_signature');
+      const response = await till.send(event, { 'stripe-signature': header });
+      await readProblem(response, 400, 'invalid_signature');
       assert.deepEqual(await stored(event), []);
     });
   }
@@ -131,11 +131,11 @@ describe('a signature that proves nothing', () => {
 
   test('is refused when there is no header at all, even around a body that could not be read', async () => {
     for (const body of [event, 'rubbish', '']) {
-      const answer = await fetch(`${till.url}/webhooks/processor`, { method: 'POST', body });
-      await readProblem(answer, 400, 'invalid_signature');
+      const response = await fetch(`${till.url}/webhooks/processor`, { method: 'POST', body });
+      await readProblem(response, 400, 'invalid_signature');
     }
-    const answer = await fetch(`${till.url}/webhooks/processor`, { method: 'POST' });
-    await readProblem(answer, 400, 'invalid_signature');
+    const response = await fetch(`${till.url}/webhooks/processor`, { method: 'POST' });
+    await readProblem(response, 400, 'invalid_signature');
   });
 
   test('holds for 299 seconds either way', async () => {
@@ -147,7 +147,7 @@ describe('a signature that proves nothing', () => {
   });
 });
 
-describe('signed, and yet no event', () => {
+describe('signed, but not an event', () => {
   const whole = eventOf('invoice.paid.newer');
   for (const [what, body] of [
     ['text', 'rubbish'],
@@ -171,7 +171,7 @@ describe('signed, and yet no event', () => {
       whole.replace('"metadata":{}', `"metadata":${'['.repeat(50_000)}${']'.repeat(50_000)}`),
     ],
     [
-      'an event whose id is no id',
+      'an event whose id is malformed',
       whole.replace('"id":"evt_', `"id":"evt_${randomBytes(8_000).toString('hex')}`),
     ],
     [
@@ -185,14 +185,14 @@ describe('signed, and yet no event', () => {
   }
 });
 
-describe('signed, odd, and an event all the same', () => {
+describe('signed, odd, but an event', () => {
   for (const [what, odd] of [
     [
-      'a key that comes twice',
+      'a JSON key that comes twice',
       (event: string) => event.replace('"amount_due":', '"amount_due":1,"amount_due":'),
     ],
     [
-      'an escaped NUL in a field nobody reads',
+      'an escaped NUL in an unused field',
       (event: string) => event.replace('"metadata":{}', '"metadata":{"a":"\\u0000"}'),
     ],
     ['half a character', (event: string) => event.replace('"metadata":{}', '"metadata":{"a":"\\ud800"}')],
@@ -225,7 +225,7 @@ describe('signed, odd, and an event all the same', () => {
     await readProblem(await till.send(fill(bodyBytesMax + 1)), 413, 'payload_too_large');
   });
 
-  test('an event of a time that no partition was made for is stored, once', async () => {
+  test('an event of a time without a partition is stored, once', async () => {
     for (const created of [0, 4_102_444_800]) {
       const event = eventOf('balance.available', {}, { created });
       await accepted(await till.send(event));
@@ -235,10 +235,10 @@ describe('signed, odd, and an event all the same', () => {
   });
 });
 
-describe('what concerns nothing of ours', () => {
+describe('what does not concern Till', () => {
   for (const [what, event, type] of [
     [
-      'a type that nobody follows',
+      'a type that is not followed',
       eventOf('invoice.paid.newer', {}, { type: 'radar.early_fraud_warning.created' }),
       'other',
     ],
@@ -288,19 +288,19 @@ test('an event of an unknown version is applied, and each such version warned ab
   );
 });
 
-test('while the database is away nothing is acknowledged, and once it is back the same event is stored', async (t) => {
+test('while the database is down nothing is acknowledged, and once it is back the same event is stored', async (t) => {
   const { till: cutOff, line } = await startTillOnLine(t);
   const event = eventOf('invoice.paid.newer');
   await accepted(await cutOff.send(eventOf('invoice.paid.newer')));
   line.cut();
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [event, event, eventOf('invoice.paid.newer')].map((body) => cutOff.send(body)),
   );
-  for (const answer of answers) {
-    assert.match(answer.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    await readProblem(answer, 503, 'database_unavailable');
+  for (const response of responses) {
+    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+    await readProblem(response, 503, 'database_unavailable');
   }
-  line.mend();
+  line.repair();
   await accepted(await cutOff.send(event));
   await accepted(await cutOff.send(event), true);
 });

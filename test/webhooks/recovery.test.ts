@@ -182,8 +182,8 @@ describe('events that no webhook brought', () => {
   });
 });
 
-describe('rows that have been quiet for too long', () => {
-  test('a payment that was paid without a word is corrected, counted and logged', async (t) => {
+describe('rows without an event for too long', () => {
+  test('a payment that was paid without an event is corrected, counted and logged', async (t) => {
     const till = await startDeaf(t);
     const payment = await createPaidPayment(till);
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
@@ -195,7 +195,7 @@ describe('rows that have been quiet for too long', () => {
     assert.deepEqual([line?.['resource'], line?.['id']], ['payment', payment.processorPaymentIntentId]);
   });
 
-  test('a payment is looked at ten minutes after it was made, then at growing distances, for seven days', async (t) => {
+  test('a payment is checked ten minutes after its creation, then at growing intervals, for seven days', async (t) => {
     const till = await startDeaf(t);
     await createPayment(till);
     const reads = () => till.count('processor_request_duration_seconds', { operation: 'payments.read' });
@@ -213,13 +213,13 @@ describe('rows that have been quiet for too long', () => {
         'update till.payments set created_at = now() - $1::interval, checked_at = now() - $2::interval';
       await till.sql(move, [created, checked]);
       await till.services.recovery.run();
-      assert.equal((await reads()) - before, isDue ? 1 : 0, `made ${created} ago, looked at ${checked} ago`);
+      assert.equal((await reads()) - before, isDue ? 1 : 0, `created ${created} ago, checked ${checked} ago`);
       await till.services.recovery.run();
       assert.equal((await reads()) - before, isDue ? 1 : 0, 'not twice in a row');
     }
   });
 
-  test('a payment that cannot be compared does not keep the others from it', async (t) => {
+  test('a payment that cannot be compared does not stop the others', async (t) => {
     const till = await startDeaf(t);
     const payments = [await createPaidPayment(till), await createPaidPayment(till)];
     await till.sql(`update till.payments set created_at = now() - interval '11 minutes'`);
@@ -233,7 +233,7 @@ describe('rows that have been quiet for too long', () => {
     assert.ok(till.lines.some(({ msg }) => msg === 'mirror comparison failed'));
   });
 
-  test('a subscription whose period is over without a word is corrected, one that goes on is left alone', async (t) => {
+  test('a subscription whose period is over without an event is corrected, one that goes on is left alone', async (t) => {
     const till = await startDeaf(t);
     const { subscription } = await createSubscription(till);
     await createSubscription(till);
@@ -251,7 +251,7 @@ describe('rows that have been quiet for too long', () => {
     assert.equal(await till.count('mirror_drift_total', { resource: 'subscription' }), 1);
   });
 
-  test('what is final is never looked at', async (t) => {
+  test('final rows are never checked', async (t) => {
     const till = await startDeaf(t);
     const payment = await createPaidPayment(till);
     const canceled = await createPayment(till);
@@ -268,7 +268,7 @@ describe('rows that have been quiet for too long', () => {
     assert.equal(after, reads + listingsPerRun);
   });
 
-  test('a look that the processor did not answer was no look: the next run takes it up', async (t) => {
+  test('a check without a response of the processor is repeated by the next run', async (t) => {
     const till = await startDeaf(t);
     const payments = [await createPaidPayment(till), await createPaidPayment(till)];
     const { subscription } = await createSubscription(till);
@@ -306,7 +306,7 @@ describe('a resync', () => {
     return { payment, subscription };
   }
 
-  /** Changes what Till holds of everything, behind its back. */
+  /** Changes the rows of everything directly. */
   async function tamper(till: TillInProcess): Promise<void> {
     await till.sql(`update till.customers set name = 'Mallory'`);
     await till.sql(`update till.plans set name = 'Lead', price_active = false`);
@@ -336,7 +336,7 @@ describe('a resync', () => {
       ),
     );
 
-  test('of everything corrects whatever was changed behind our back, and counts every correction once', async (t) => {
+  test('of everything corrects every difference, and counts each correction once', async (t) => {
     const till = await startDeaf(t);
     await stock(till);
     const truth = await mirrors(till);
@@ -345,14 +345,14 @@ describe('a resync', () => {
     await tamper(till);
     await till.services.resync.all();
     assert.deepEqual(await mirrors(till), truth);
-    // One payment was made through the API, and the subscription charged the other.
+    // One payment was created through the API, and the subscription charged the other.
     assert.deepEqual(await drift(till), [1, 1, 2, 1, 1, 1]);
     assert.equal(till.lines.filter(({ msg }) => msg === 'drifted mirrors corrected').length, 6);
     await till.services.resync.all();
     assert.deepEqual(await drift(till), [1, 1, 2, 1, 1, 1]);
   });
 
-  test("of one customer corrects and counts what is that customer's, and nothing of anybody else's", async (t) => {
+  test('of one customer corrects and counts only what belongs to that customer', async (t) => {
     const till = await startDeaf(t);
     const { payment } = await stock(till);
     const truth = await mirrors(till);
@@ -387,7 +387,7 @@ describe('a resync', () => {
     ]);
   });
 
-  test('finds a refund that was made on the dashboard', async (t) => {
+  test('finds a refund from the dashboard', async (t) => {
     const till = await startDeaf(t);
     const { payment } = await stock(till);
     await till.stripe.refunds.create({ payment_intent: payment.processorPaymentIntentId });
@@ -396,7 +396,7 @@ describe('a resync', () => {
     assert.equal((await readRefunds(till, payment)).length, 2);
   });
 
-  test('finds out that a customer was deleted, erases it, and cancels what it had', async (t) => {
+  test('finds a deleted customer, erases it, and cancels its subscriptions and payments', async (t) => {
     for (const which of ['all', 'ofCustomer'] as const) {
       const till = await startDeaf(t);
       const { payment, subscription } = await stock(till);
@@ -425,7 +425,7 @@ describe('a resync', () => {
   });
 });
 
-test('a run whose lease ran out can neither renew it nor give back that of the run that took over', async (t) => {
+test('a run whose lease ran out can neither renew it nor release the lease of the run that took over', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
   try {

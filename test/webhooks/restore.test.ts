@@ -26,7 +26,7 @@ import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 
-/** As after the restore of a backup that was made before anything else happened. */
+/** As after the restore of a backup from before anything else happened. */
 async function restoreEmpty(till: TillInProcess): Promise<void> {
   await till.sql(`truncate till.customers, till.external_ids, till.plans, till.payments, till.refunds, till.subscriptions,
     till.invoices, till.idempotency_claims, till.webhook_events, till.list_counts`);
@@ -56,7 +56,7 @@ async function newBuyer(till: TillInProcess, plan: PlanBody): Promise<CustomerBo
   return customer;
 }
 
-/** Some of everything that Till makes: live, changed, archived, canceled and deleted. */
+/** Some of everything that Till creates: live, changed, archived, canceled and deleted. */
 async function createSome(till: TillInProcess) {
   const own = { intervalCount: 3, features: { seats: 5, sso: true, support: 'phone' }, group: 'base' };
   const [plan, unused, archived] = [
@@ -88,7 +88,7 @@ const recordAll = (till: TillInProcess, gone: readonly CustomerBody[]) =>
     gone.map(({ id }) => id),
   );
 
-/** Every id answers as before, every row equals the processor's object, and every total is exact. */
+/** Every id returns the same as before, every row equals the processor's object, and every total is exact. */
 async function assertRecovered(
   till: TillInProcess,
   recorded: readonly RecordedResponse[],
@@ -105,48 +105,48 @@ const processorIds = (customers: Readonly<Record<string, unknown>>) =>
   );
 
 describe('after the restore of a backup that knows nothing of it, everything is recovered under its id', () => {
-  test('by a resync, with what was made on the dashboard', async (t) => {
+  test('by a resync, with what was created on the dashboard', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const made = await createSome(till);
+    const created = await createSome(till);
     const [payment] = await till.sql<{ id: string }>(
       `select processor_payment_intent_id as id from till.payments where status = 'succeeded' and dispute is null limit 1`,
     );
     await till.stripe.refunds.create({ payment_intent: payment?.id ?? '', amount: 100 });
     await till.stripe.subscriptions.create({
-      customer: made.buyer.processorCustomerId,
-      items: [{ price: made.unused.processorPriceId }],
+      customer: created.buyer.processorCustomerId,
+      items: [{ price: created.unused.processorPriceId }],
       trial_period_days: 7,
     });
     await till.settle();
-    const recorded = await recordAll(till, [made.deleted]);
+    const recorded = await recordAll(till, [created.deleted]);
     await restoreEmpty(till);
     await till.services.resync.all();
-    await assertRecovered(till, recorded, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(created));
     assert.deepEqual(await till.sql('select 1 from till.webhook_events'), [], 'without a single event');
   });
 
   for (const order of ['newest first', 'oldest first'] as const) {
     test(`by events alone, ${order}`, async (t) => {
       const till = await startTill({ in: 'process', for: t });
-      const made = await createSome(till);
-      const recorded = await recordAll(till, [made.deleted]);
+      const created = await createSome(till);
+      const recorded = await recordAll(till, [created.deleted]);
       const events = await listAll(till.stripe.events.list({ limit: 100 }));
       await restoreEmpty(till);
       for (const event of order === 'newest first' ? events : events.toReversed())
         await till.take(JSON.stringify(event));
-      await assertRecovered(till, recorded, processorIds(made));
+      await assertRecovered(till, recorded, processorIds(created));
     });
   }
 
   test('by background recovery, which reads the list of events', async (t) => {
     const till = await startTill({ in: 'process', for: t });
-    const made = await createSome(till);
-    const recorded = await recordAll(till, [made.deleted]);
+    const created = await createSome(till);
+    const recorded = await recordAll(till, [created.deleted]);
     await till.control('delivery', { mode: 'drop' });
     await restoreEmpty(till);
     await till.services.recovery.run();
     await till.drain();
-    await assertRecovered(till, recorded, processorIds(made));
+    await assertRecovered(till, recorded, processorIds(created));
     const failed = await till.sql(`select id from till.webhook_events where state in ('failed', 'pending')`);
     assert.deepEqual(failed, []);
   });
@@ -198,7 +198,7 @@ describe('a customer that was deleted at the processor', () => {
     await assertSameResponses(till, recorded);
   });
 
-  test('so long ago that no event tells its id still holds its payments, subscriptions and invoices', async (t) => {
+  test('so long ago that no event has its id still has its payments, subscriptions and invoices', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const { buyer, recorded } = await deletedBuyer(till);
     await till.control('clock', { advanceSeconds: 31 * 86_400 });
@@ -208,9 +208,9 @@ describe('a customer that was deleted at the processor', () => {
     assert.deepEqual(others, []);
     assert.deepEqual({ ...tombstone, id: '' }, { id: '', email: null, name: null, phone: null, gone: true });
     for (const { path, status, body } of recorded.filter(({ path }) => !path.includes('?'))) {
-      const answer = await recordResponse(till, path);
+      const response = await recordResponse(till, path);
       const expected = body['customerId'] === buyer.id ? { ...body, customerId: tombstone?.['id'] } : body;
-      assert.deepEqual([path, answer.status, answer.body], [path, status, expected]);
+      assert.deepEqual([path, response.status, response.body], [path, status, expected]);
     }
   });
 
@@ -249,7 +249,7 @@ describe('a customer that was deleted at the processor', () => {
 });
 
 describe('recovery', () => {
-  test('of a customer whose address was cleared elsewhere asks the processor, and leaves it empty', async (t) => {
+  test('of a customer whose address was cleared elsewhere reads the processor, and leaves it empty', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const customer = await createCustomer(till);
     // In another second, so that the event of the creation is applied first.
@@ -259,8 +259,8 @@ describe('recovery', () => {
     await restoreEmpty(till);
     await till.services.recovery.run();
     await till.drain();
-    const answer = await till.get<CustomerBody>(`/customers/${customer.id}`);
-    assert.deepEqual([answer.name, answer.email === ''], ['Ada', false], 'the older event knew it');
+    const response = await till.get<CustomerBody>(`/customers/${customer.id}`);
+    assert.deepEqual([response.name, response.email === ''], ['Ada', false], 'the older event knew it');
     await restoreEmpty(till);
     await till.services.resync.all();
     assert.equal((await till.get<CustomerBody>(`/customers/${customer.id}`)).email, '');
@@ -280,7 +280,7 @@ describe('recovery', () => {
     assert.deepEqual(await owners(), [{ customer_id: customer.id }]);
   });
 
-  test("follows a subscription to a plan that was lost, and of a stranger's objects reads only a refund", async (t) => {
+  test('follows a subscription to a lost plan, and of unknown objects reads only a refund', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const { subscription, clientSecret } = await createSubscription(till);
     // The items of a subscription can be changed once its first invoice is paid.
@@ -321,7 +321,7 @@ describe('recovery', () => {
     ]);
   });
 
-  test('of a refund that was reserved when the backup was made ends equal to the processor', async (t) => {
+  test('of a refund that was reserved at the time of the backup ends equal to the processor', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const payment = await createPayment(till);
     await confirmPayment(till, payment);
@@ -329,7 +329,7 @@ describe('recovery', () => {
     const { refund } = await till.post<{ refund: RefundBody }>(`/payments/${payment.id}/refund`, {
       amount: 700,
     });
-    // As the backup has it: reserved, and the processor not heard of yet.
+    // As in the backup: reserved, and not at the processor yet.
     await till.sql('update till.refunds set processor_refund_id = null, status = $1', ['pending']);
     await till.sql('update till.payments set amount_refunded = 0, amount_reserved = 700');
     await till.services.resync.all();
@@ -343,7 +343,7 @@ describe('recovery', () => {
 });
 
 describe('a resync of everything corrects the totals of lists', () => {
-  test('whichever way they are wrong, and tells by how much', async (t) => {
+  test('whether too high or too low, and reports by how much', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     await createSome(till);
     await till.sql(`update till.list_counts set count = count + 3 where (resource, shard) in
@@ -362,7 +362,7 @@ describe('a resync of everything corrects the totals of lists', () => {
     assert.deepEqual(await till.services.resync.correctTotals(), []);
   });
 
-  test('exactly, while rows are being made and another resync corrects them too', async (t) => {
+  test('exactly, while rows are created and another resync corrects them too', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     await createCustomer(till);
     await till.sql('update till.list_counts set count = count + 5');

@@ -176,7 +176,7 @@ describe('dropping a week', () => {
     );
   });
 
-  test('refuses whatever is no detached week', async (t) => {
+  test('refuses any table but a detached week', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const event = eventOf('balance.available');
     await till.take(event);
@@ -193,7 +193,7 @@ describe('dropping a week', () => {
   });
 });
 
-test('behind a backup, weeks are made and dropped later, and requests are served meanwhile', async (t) => {
+test('during a backup, weeks are created and dropped later, and requests are served meanwhile', async (t) => {
   const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
   const expired = await fillOldWeek(till, 1_000);
   const [row] = await till.sql<{ name: string }>(

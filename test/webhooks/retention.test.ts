@@ -33,14 +33,14 @@ async function partitionOf(till: TillInProcess, event: string): Promise<string |
   return row?.name.replace('till.', '');
 }
 
-/** A week that was made when it was new, and has grown old since. */
+/** A week that was created when it was new, and is old now. */
 async function makeOldWeek(till: TillInProcess, created: number): Promise<string> {
   await till.sql('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [created]);
   return weekOf(created).name;
 }
 
 describe('the weeks of the inbox', () => {
-  test('are there from five weeks back to four weeks ahead, and made again where one is missing', async (t) => {
+  test('exist from five weeks back to four weeks ahead, and a missing one is created again', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const expected = Array.from(
       { length: 10 },
@@ -93,7 +93,7 @@ describe('the weeks of the inbox', () => {
       ),
     );
 
-    // Where they are now they are still known, worked on, and shown.
+    // In their new place they are still recognised, processed and shown.
     assert.deepEqual(await (await till.send(events.failed)).json(), { received: true, duplicate: true });
     await till.drain();
     const { state } = await till.get<{ state: string }>(`/webhook-events/${idOf(events.pending)}`);
@@ -120,7 +120,7 @@ describe('the weeks of the inbox', () => {
 });
 
 describe('events of other times', () => {
-  test('go to the default partition and are told apart there like anywhere', async (t) => {
+  test('go to the default partition, where repeats are recognised too', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     for (const created of [0, nowSeconds() - 300 * daySeconds, nowSeconds() + 300 * daySeconds]) {
       const event = eventOf('invoice.paid.newer', {}, { created });
@@ -130,7 +130,7 @@ describe('events of other times', () => {
     }
   });
 
-  test('that lie in the future of a moved clock are applied, and their week is never made around them', async (t) => {
+  test('that lie in the future of a moved clock are applied, and no partition is created for their week', async (t) => {
     const till = await startTill({ in: 'process', for: t });
     const soon = nowSeconds() + 2 * weekSeconds;
     const { name } = weekOf(soon);

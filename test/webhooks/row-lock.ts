@@ -11,7 +11,7 @@ export interface RowLock {
   release(): Promise<void>;
 }
 
-/** Somebody else's transaction that holds rows, so that a test can stop others exactly there. */
+/** A transaction that locks rows, so that a test can stop others exactly there. */
 export async function holdRows({ databaseUrl }: TillInProcess, lockingSql: string): Promise<RowLock> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -30,7 +30,7 @@ export async function holdRows({ databaseUrl }: TillInProcess, lockingSql: strin
         await client.query('select pg_stat_clear_snapshot()');
         if ((await countWaiters()) >= waiters) return;
       }
-      assert.fail('nobody waits for the lock');
+      assert.fail('no session waits for the lock');
     },
     release: async () => {
       await client.query('commit');

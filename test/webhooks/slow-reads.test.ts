@@ -1,6 +1,6 @@
 /**
  * A row that is created from a response shows the object as it was when Till asked for it. An event that arrives in
- * between finds no row. Whatever the event is about, the row ends as the object is.
+ * between finds no row. Whatever the event is about, the row ends equal to the object.
  */
 import assert from 'node:assert/strict';
 import { after, afterEach, describe, test } from 'node:test';
@@ -397,7 +397,7 @@ async function liveOnce(life: (typeof lives)[number], random: () => number): Pro
 
 const livesCount = effort({ short: 1, long: 100 });
 
-test(`what a subscription charged ends as at the processor, in whatever order ${livesCount} times ${lives.length} lives go on`, async (t) => {
+test(`what a subscription charged ends equal to the processor, in whatever order ${livesCount} times ${lives.length} lives go on`, async (t) => {
   const seed = seedOf('MODEL');
   t.diagnostic(`MODEL_SEED=${seed}`);
   const random = createRandom(seed);

@@ -104,7 +104,7 @@ test('what a subscription charges is a payment with its invoice and its subscrip
   assert.equal(await till.count('payments_failed_total'), failed);
 });
 
-test('a renewal costs one read if it is paid, and a failed one two, however often it is tried', async () => {
+test('a renewal costs one read if it is paid, and a failed one two, however many attempts there are', async () => {
   const { subscription, intentId } = await subscribe();
   await confirmIntent(till, intentId);
   await till.settle();
@@ -123,8 +123,8 @@ test('a renewal costs one read if it is paid, and a failed one two, however ofte
   await stripe.subscriptions.update(subscription.processorSubscriptionId, { default_payment_method: card });
   await till.settle();
   const failed = await eventsDuring(() => till.control('clock', { advanceSeconds: 45 * 86_400 }));
-  const tries = failed.filter(({ type }) => type === 'payment_intent.payment_failed').length;
-  assert.ok(tries > 1, `${tries} tries`);
+  const attempts = failed.filter(({ type }) => type === 'payment_intent.payment_failed').length;
+  assert.ok(attempts > 1, `${attempts} attempts`);
   const metric = await till.count('payments_failed_total');
   const lists = await readsOf('invoice_payments.list');
   await till.take(...failed.map((event) => JSON.stringify(event)));
@@ -155,17 +155,17 @@ describe('whichever event comes first', () => {
       const customer = await createCustomer(till);
       const plan = await createPlan(till);
       await till.settle();
-      const made: { subscription?: Stripe.Subscription } = {};
-      // On the dashboard, so that Till hears of the subscription from events alone.
+      const created: { subscription?: Stripe.Subscription } = {};
+      // On the dashboard, so that Till learns of the subscription only from events.
       const events = await eventsDuring(async () => {
-        made.subscription = await stripe.subscriptions.create({
+        created.subscription = await stripe.subscriptions.create({
           customer: customer.processorCustomerId,
           items: [{ price: plan.processorPriceId }],
           payment_behavior: 'default_incomplete',
           payment_settings: { save_default_payment_method: 'on_subscription' },
           expand: ['latest_invoice.confirmation_secret'],
         });
-        const invoice = made.subscription.latest_invoice;
+        const invoice = created.subscription.latest_invoice;
         assert.ok(typeof invoice === 'object' && invoice !== null);
         const secret = invoice.confirmation_secret?.client_secret ?? null;
         await assert.rejects(confirmSecret(till, secret, 'pm_card_visa_chargeDeclined'));
@@ -197,7 +197,7 @@ describe('whichever event comes first', () => {
     });
 });
 
-/** A subscription made on the dashboard, with a card. Till has heard nothing of it yet. */
+/** A subscription created on the dashboard, with a card. Till does not know it yet. */
 async function subscribeElsewhere() {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
   await till.settle();
@@ -336,7 +336,7 @@ describe('what a subscription charged', () => {
     await stripe.invoices.voidInvoice(String(invoice));
     await till.settle();
     const canceled = await readJson<PaymentBody>(await cancel(), 200);
-    assert.equal(canceled.status, 'canceled', 'canceling it again answers with its state');
+    assert.equal(canceled.status, 'canceled', 'canceling it again returns its state');
   });
 
   test('is waiting while the customer has to authenticate', async () => {
@@ -358,7 +358,7 @@ describe('other payments are ignored', () => {
     return row?.state;
   };
 
-  test('of an invoice that was paid elsewhere, there is none', async () => {
+  test('an invoice that was paid elsewhere has none', async () => {
     const { subscription } = await subscribe();
     const { latest_invoice: invoice } = await stripe.subscriptions.retrieve(
       subscription.processorSubscriptionId,
@@ -398,10 +398,10 @@ describe('other payments are ignored', () => {
     assert.deepEqual(data, []);
     await till.services.resync.ofCustomer(customer.id);
     const after = await till.get<PageBody<PaymentBody>>(`/payments?customerId=${customer.id}&source=all`);
-    assert.deepEqual(after.data, [], 'also by a resync');
+    assert.deepEqual(after.data, [], 'even by a resync');
   });
 
-  test('those that no payment intent made, and those of customers that are not ours', async () => {
+  test('those without a payment intent, and those of unknown customers', async () => {
     const paidBy = (payment: object) =>
       eventOf('invoice_payment.paid', { invoice: `in_${randomUUID()}`, payment });
     const record = paidBy({ type: 'payment_record', payment_record: 'pr_1' });

@@ -52,7 +52,7 @@ describe('what a subscription shows', () => {
     assert.equal((await readSubscription(till, subscription)).latestInvoiceId, invoice.id);
   });
 
-  test('its quantity, cancellation and payment method follow changes made elsewhere', async () => {
+  test('its quantity, cancellation and payment method follow changes elsewhere', async () => {
     const { subscription } = await subscribe();
     const id = subscription.processorSubscriptionId;
     const there = await stripe.subscriptions.retrieve(id);
@@ -165,9 +165,9 @@ describe('the pending change of a subscription', () => {
     price: string,
     quantity: number,
   ): Promise<Stripe.SubscriptionSchedule> {
-    const made = await stripe.subscriptionSchedules.create({ from_subscription: processorSubscriptionId });
-    const [phase] = made.phases;
-    return stripe.subscriptionSchedules.update(made.id, {
+    const created = await stripe.subscriptionSchedules.create({ from_subscription: processorSubscriptionId });
+    const [phase] = created.phases;
+    return stripe.subscriptionSchedules.update(created.id, {
       end_behavior: 'release',
       phases: [
         {
@@ -179,7 +179,7 @@ describe('the pending change of a subscription', () => {
     });
   }
 
-  test('is the next phase of its schedule, until the change is made', async () => {
+  test('is the next phase of its schedule, until the change applies', async () => {
     const { subscription } = await subscribe();
     const other = await createPlan(till, { interval: 'day', amount: 4_000 });
     await schedule(subscription, other.processorPriceId, 2);
@@ -194,7 +194,7 @@ describe('the pending change of a subscription', () => {
     assert.deepEqual([changed.planId, changed.quantity, changed.pendingChange], [other.id, 2, null]);
   });
 
-  test('is gone when the schedule is released, whether or not the subscription itself is heard of', async () => {
+  test('is gone when the schedule is released, with or without an event about the subscription', async () => {
     const { subscription } = await subscribe();
     const other = await createPlan(till, { interval: 'day', amount: 4_000 });
     const { id } = await schedule(subscription, other.processorPriceId, 1);
@@ -207,7 +207,7 @@ describe('the pending change of a subscription', () => {
     assert.equal((await readSubscription(till, subscription)).pendingChange, null);
   });
 
-  test('has no plan if the price is not one of ours', async () => {
+  test('has no plan if the price is not one of Till', async () => {
     const { subscription } = await subscribe();
     const values = { currency: 'eur', unit_amount: 300, product_data: { name: 'Theirs' } };
     const price = await stripe.prices.create({ ...values, recurring: { interval: 'day' } });

@@ -63,21 +63,21 @@ test('a worker that is told to stop finishes its batch and begins no other', asy
   await becomes(till, late, 'pending');
 });
 
-test('a worker outlives a database that goes away, and loses nothing', async (t) => {
+test('a worker survives an outage of the database, and loses nothing', async (t) => {
   const { till, line } = await startTillOnLine(t);
   const event = eventOf('invoice.paid.newer');
   await till.send(event);
   line.cut();
   await assert.rejects(till.services.eventApplier.applyBatch(), { code: 'database_unavailable' });
-  line.mend();
+  line.repair();
   till.services.worker.start();
   await becomes(till, event, 'processed');
-  // It is counted once the worker has heard of the commit that others can see already.
+  // It is counted once the worker knows of the commit, which others can see already.
   await till.services.worker.stop();
   assert.equal(await till.count('webhook_events_processed_total'), 1);
 });
 
-test('a processor that does not answer holds up no event that needs no answer', async (t) => {
+test('a processor that does not respond delays no event that needs no read', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await till.control('delivery', { mode: 'paused' });
   const payment = await createPaidPayment(till);
@@ -94,7 +94,7 @@ test('a processor that does not answer holds up no event that needs no answer', 
   await till.control('faults', {}, 'DELETE');
 });
 
-test('events of one batch about one object share the answer', async (t) => {
+test('events of one batch about one object share one read', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await till.control('delivery', { mode: 'paused' });
   const { processorPaymentIntentId: payment_intent } = await createPaidPayment(till);
@@ -104,7 +104,7 @@ test('events of one batch about one object share the answer', async (t) => {
   assert.equal((await till.count('processor_request_duration_seconds', lists)) - before, 1);
 });
 
-test('what failed is tried again after a second, however much comes in meanwhile', async (t) => {
+test('failed events are retried after a second, however many arrive meanwhile', async (t) => {
   const { till, line } = await startTillOnLine(t);
   line.cut();
   const { worker } = till.services;
@@ -117,5 +117,5 @@ test('what failed is tried again after a second, however much comes in meanwhile
   }
   const [first, , third] = till.lines.filter(isTold).map(({ time }) => Date.parse(String(time)));
   assert.ok(first !== undefined && third !== undefined);
-  assert.ok(third - first >= 2_000, `three tries within ${third - first} ms`);
+  assert.ok(third - first >= 2_000, `three attempts within ${third - first} ms`);
 });

@@ -26,7 +26,7 @@ export async function calls(key: string | undefined): Promise<void> {
   payment.cents;
   // @ts-expect-error: there is no such status
   till.payments.list({ status: 'paid' });
-  // @ts-expect-error: an answer is read-only
+  // @ts-expect-error: a response is read-only
   payment.amount = 1;
   for await (const one of till.payments.list({ status: 'succeeded' })) one satisfies Payment;
   const { total, nextCursor } = await till.payments.list().page();

@@ -77,7 +77,7 @@ export function runStep({ root, workDir, command, cacheDir }: Step): void {
       HOME: '/root',
       npm_config_registry: npm.registry,
       ...(npm.cafile === 'null' ? {} : { npm_config_cafile: npm.cafile }),
-      // What the tests were installed from is good enough.
+      // The folder that the tests were installed from is good enough.
       npm_config_prefer_offline: 'true',
       npm_config_update_notifier: 'false',
     },

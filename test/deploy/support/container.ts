@@ -72,7 +72,7 @@ function mounts(root: string): readonly string[] {
   ];
 }
 
-/** The process in the namespace. The one that made the namespace waits for it, and ends with its exit code. */
+/** The process in the namespace. The one that created the namespace waits for it, and ends with its exit code. */
 function childOf(pid: number | undefined): number {
   const [child] = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
   return Number(child);

@@ -30,8 +30,8 @@ export interface PageExamples {
 const notRunPattern = /^not run: (\S.*)$/;
 
 /**
- * Sorts the blocks of a page by what a test does with them. `sh` and `ts` are run. `json` after them is what the
- * commands before it answer, and `text` what they print. `text` elsewhere is no example.
+ * Sorts the blocks of a page by what a test does with them. `sh` and `ts` are run. `json` after them is the response
+ * to the commands before it, and `text` what they print. `text` elsewhere is not an example.
  */
 export function readExamples(blocks: readonly CodeBlock[]): PageExamples {
   const shell: ShellExample[] = [];

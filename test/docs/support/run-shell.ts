@@ -79,9 +79,9 @@ function checkClaim({ kind, content, line }: Claim, output: string): void {
     assert.ok(isSame, `the text at line ${line} is not what was printed:\n${output}`);
     return;
   }
-  const answers = readJson(output);
+  const responses = readJson(output);
   assert.ok(
-    matches(answers.at(-1), JSON.parse(content)),
+    matches(responses.at(-1), JSON.parse(content)),
     `the JSON at line ${line} is not what was printed:\n${output}`,
   );
 }

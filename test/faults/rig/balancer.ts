@@ -16,7 +16,7 @@ export async function startBalancer(targets: readonly { readonly url: string }[]
   const look = async (url: string) => {
     const signal = AbortSignal.any([AbortSignal.timeout(lookTimeoutMs), stopping.signal]);
     const isUp = await fetch(`${url}/health`, { signal }).then(
-      async (answer) => (await answer.text()) !== '' && answer.ok,
+      async (response) => (await response.text()) !== '' && response.ok,
       () => false,
     );
     if (isUp) healthy.add(url);

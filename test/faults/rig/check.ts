@@ -5,19 +5,19 @@ import type { Sql } from '../../support/backend.ts';
 import { assertEventsKept, eventsSettled } from '../../support/checks/events.ts';
 import { assertMirrored, isOfTill, listAll, readMirroredIds } from '../../support/checks/mirrors.ts';
 import { assertEventsComplete } from '../../support/checks/outbox.ts';
-import type { Load, Made, MadeKind } from './load.ts';
+import type { CreatedKind, CreatedObject, Load } from './load.ts';
 import { type Attempt, unparseable } from './load-client.ts';
 import type { Rig } from './rig.ts';
 
-/** The service answers within 30 s whatever happens; what comes on top is a crowded machine's. */
-const answerMsMax = 31_000;
+/** The service responds within 30 s whatever happens; the rest is for a busy machine. */
+const responseMsMax = 31_000;
 /** Between two looks at claims that are completed in the background. */
 const lookDelayMs = 50;
-/** Two seconds: a completion that failed is tried again after one. */
+/** Two seconds: a failed completion is retried after one. */
 const completionLooksMax = 40;
 
 export interface CheckOptions {
-  /** Answers that the fault may lead to besides 2xx and the refusals that a client met; 503 by default. */
+  /** Statuses that the fault may cause besides 2xx and the refusals that a client met; 503 by default. */
   readonly failures?: readonly number[];
   /**
    * Processes were killed. A payment's claim is completed after its response. A kill between the two leaves the row
@@ -27,13 +27,13 @@ export interface CheckOptions {
 }
 
 /**
- * Nothing acknowledged is lost, nothing was done twice, the mirrors are true, events tell all of it, and no answer was late
- * or unreadable.
+ * Nothing acknowledged is lost, nothing was done twice, the mirrors are true, events report all of it, and no response was
+ * late or unreadable.
  */
 export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {}): Promise<void> {
   for (const till of rig.tills) await till.assertAlive();
   await load.end();
-  assertAnswers(load.ledger.client.attempts, options.failures ?? [503]);
+  assertResponses(load.ledger.client.attempts, options.failures ?? [503]);
   const { stripe, sql } = rig;
   // Disputes follow their payments after a moment. Moving the clock by no time waits for them.
   await rig.control('clock', { advanceSeconds: 0 });
@@ -47,23 +47,23 @@ export async function checkRig(rig: Rig, load: Load, options: CheckOptions = {})
   await assertEventsComplete(rig.client, sql);
 }
 
-function assertAnswers(attempts: readonly Attempt[], failures: readonly number[]): void {
-  const late = attempts.filter(({ tookMs }) => tookMs > answerMsMax);
-  assert.deepEqual(late.slice(0, 5), [], `${late.length} answers came late`);
+function assertResponses(attempts: readonly Attempt[], failures: readonly number[]): void {
+  const late = attempts.filter(({ tookMs }) => tookMs > responseMsMax);
+  assert.deepEqual(late.slice(0, 5), [], `${late.length} responses came late`);
   const isBad = ({ status, code, hasRetryAfter }: Attempt) => {
     if (code === unparseable) return true;
     if (status === 503 && !hasRetryAfter) return true;
     return (status === 0 || status >= 500) && !failures.includes(status);
   };
   const bad = attempts.filter(isBad);
-  assert.deepEqual(bad.slice(0, 5), [], `${bad.length} answers of ${attempts.length} are not as promised`);
+  assert.deepEqual(bad.slice(0, 5), [], `${bad.length} responses of ${attempts.length} are not as promised`);
 }
 
 /** Each request led to one object of the processor's, the acknowledged one. */
-async function assertCreatedOnce(stripe: Stripe, made: readonly Made[]): Promise<void> {
+async function assertCreatedOnce(stripe: Stripe, created: readonly CreatedObject[]): Promise<void> {
   const truth = await readMarks(stripe);
-  for (const kind of Object.keys(truth) as MadeKind[]) {
-    const own = made.filter((one) => one.kind === kind);
+  for (const kind of Object.keys(truth) as CreatedKind[]) {
+    const own = created.filter((one) => one.kind === kind);
     const wrong = own.filter(({ mark, processorId }) => truth[kind].get(mark)?.join() !== processorId);
     assert.deepEqual(
       wrong.slice(0, 5).map((one) => ({ ...one, atProcessor: truth[kind].get(one.mark) })),
@@ -75,7 +75,7 @@ async function assertCreatedOnce(stripe: Stripe, made: readonly Made[]): Promise
   }
 }
 
-type Marks = Readonly<Record<MadeKind, ReadonlyMap<string, readonly string[]>>>;
+type Marks = Readonly<Record<CreatedKind, ReadonlyMap<string, readonly string[]>>>;
 
 async function readMarks(stripe: Stripe): Promise<Marks> {
   const limit = 100;
@@ -119,7 +119,7 @@ function grouped<T extends { readonly id: string }>(
 }
 
 /** A setup of a card and a capture have no rows of their own. */
-const tables: Readonly<Record<Exclude<MadeKind, 'setups' | 'captures'>, string>> = {
+const tables: Readonly<Record<Exclude<CreatedKind, 'setups' | 'captures'>, string>> = {
   customers: 'select id, processor_customer_id as processor_id from till.customers',
   plans: 'select id, processor_price_id as processor_id from till.plans',
   payments: 'select id, processor_payment_intent_id as processor_id from till.payments',
@@ -127,17 +127,17 @@ const tables: Readonly<Record<Exclude<MadeKind, 'setups' | 'captures'>, string>>
   subscriptions: 'select id, processor_subscription_id as processor_id from till.subscriptions',
 };
 
-/** What was acknowledged is there under the very id that the client was told. */
-async function assertRowsAsPromised(sql: Sql, made: readonly Made[]): Promise<void> {
+/** What was acknowledged exists with the id that the client got. */
+async function assertRowsAsPromised(sql: Sql, created: readonly CreatedObject[]): Promise<void> {
   for (const [kind, text] of Object.entries(tables)) {
     const rows = await sql<{ id: string; processor_id: string }>(text);
     const ids = new Map(rows.map((row) => [row.id, row.processor_id]));
-    const lost = made.filter((one) => one.kind === kind && ids.get(one.id) !== one.processorId);
+    const lost = created.filter((one) => one.kind === kind && ids.get(one.id) !== one.processorId);
     assert.deepEqual(lost.slice(0, 5), [], `${lost.length} ${kind} were acknowledged and are lost`);
   }
 }
 
-/** Looks again for a while: the last completions are a moment behind their answers. */
+/** Checks again for a while: the last completions are a moment behind their responses. */
 async function assertNoneHalfDone(sql: Sql, killed: boolean): Promise<void> {
   const excused = killed ? 'and resource_id not in (select id from till.payments)' : '';
   const text = `select * from till.idempotency_claims where completed_at is null ${excused}`;
@@ -149,7 +149,7 @@ async function assertNoneHalfDone(sql: Sql, killed: boolean): Promise<void> {
   assert.deepEqual(open.slice(0, 5), [], `${open.length} creations are left half done`);
 }
 
-/** The counters behind the lists tell how many rows there are. */
+/** The counters of the lists equal the numbers of rows. */
 async function assertTotals({ client, sql }: Rig): Promise<void> {
   for (const list of ['customers', 'payments', 'subscriptions', 'invoices']) {
     const { total } = await client.get<{ readonly total: number }>(`/${list}?limit=1`);

@@ -13,7 +13,7 @@ export interface Fault {
   readonly healthyWithinMs?: number;
 }
 
-/** How much the load gets done after a fault, before the next one or the check: it is under way again. */
+/** How much the load gets done after a fault, before the next one or the check: it is running again. */
 const roundsAfterwards = 5;
 
 /**
@@ -31,18 +31,18 @@ export async function endure(t: TestContext, load: Load, health: HealthWatch, fa
     await fault.meanwhile?.();
     health.assertOnly(fault.down, saidAtMs, performance.now());
   } finally {
-    // Else what comes after this fault would meet it too.
+    // Otherwise the next step would meet this fault too.
     await fault.end();
   }
-  const mendedAtMs = performance.now();
-  const upMs = await health.says([], mendedAtMs, fault.healthyWithinMs);
+  const repairedAtMs = performance.now();
+  const upMs = await health.says([], repairedAtMs, fault.healthyWithinMs);
   await load.progressed(roundsAfterwards);
   const attempts = load.ledger.client.attempts.filter(({ atMs, tookMs }) => atMs + tookMs >= beginMs);
   const refused = attempts.filter(({ status }) => status >= 500).length;
   const slowestMs = Math.max(...attempts.map(({ tookMs }) => tookMs));
   t.diagnostic(
-    `broken for ${seconds(mendedAtMs - brokenAtMs)}, said after ${seconds(downMs)}, healthy after ${seconds(upMs)}; ` +
-      `${attempts.length} answers, ${refused} of them 503, the slowest after ${seconds(slowestMs)}`,
+    `broken for ${seconds(repairedAtMs - brokenAtMs)}, said after ${seconds(downMs)}, healthy after ${seconds(upMs)}; ` +
+      `${attempts.length} responses, ${refused} of them 503, the slowest after ${seconds(slowestMs)}`,
   );
 }
 

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 
-/** How soon /health tells the truth, both ways. */
+/** How soon /health reports a failure and a recovery. */
 export const truthMs = 2_000;
 /** Often enough that what is measured is Till's own delay. */
 const lookDelayMs = 50;
-/** Longer than the truth may take, so that a late answer is seen to be late and not taken for none. */
+/** Longer than a report may take, so that a late response is seen as late and not as missing. */
 const lookTimeoutMs = 10_000;
 
 interface Look {
   readonly atMs: number;
-  readonly answeredAtMs: number;
-  /** What is down; undefined where there was no answer. */
+  readonly respondedAtMs: number;
+  /** What is down; undefined if there was no response. */
   readonly down: readonly string[] | undefined;
 }
 
@@ -33,12 +33,12 @@ export class HealthWatch {
     await this.#running;
   }
 
-  /** How long after `sinceMs` an answer first said that this, and only this, is down (nothing: all is well). */
+  /** How long after `sinceMs` a response first said that this, and only this, is down (nothing: all is well). */
   async says(down: readonly string[], sinceMs: number, withinMs = truthMs): Promise<number> {
     for (;;) {
-      const said = this.looks.find((look) => look.answeredAtMs >= sinceMs && isSame(look.down, down));
+      const said = this.looks.find((look) => look.respondedAtMs >= sinceMs && isSame(look.down, down));
       if (said !== undefined) {
-        const tookMs = said.answeredAtMs - sinceMs;
+        const tookMs = said.respondedAtMs - sinceMs;
         assert.ok(tookMs <= withinMs, `/health said ${name(down)} after ${tookMs.toFixed(0)} ms`);
         return tookMs;
       }
@@ -51,7 +51,7 @@ export class HealthWatch {
   /** Nothing else was said in all this time. */
   assertOnly(down: readonly string[], fromMs: number, toMs: number): void {
     const others = this.looks.filter(
-      (look) => look.atMs > fromMs && look.answeredAtMs < toMs && !isSame(look.down, down),
+      (look) => look.atMs > fromMs && look.respondedAtMs < toMs && !isSame(look.down, down),
     );
     assert.deepEqual(others, [], `/health did not go on saying ${name(down)}`);
   }
@@ -60,7 +60,7 @@ export class HealthWatch {
     while (!this.#stopping.signal.aborted) {
       const atMs = performance.now();
       const down = await this.#look();
-      this.looks.push({ atMs, answeredAtMs: performance.now(), down });
+      this.looks.push({ atMs, respondedAtMs: performance.now(), down });
       this.#looked.resolve();
       this.#looked = Promise.withResolvers();
       await setTimeout(lookDelayMs, undefined, { signal: this.#stopping.signal }).catch(() => {});
@@ -70,11 +70,11 @@ export class HealthWatch {
   async #look(): Promise<readonly string[] | undefined> {
     try {
       const signal = AbortSignal.any([AbortSignal.timeout(lookTimeoutMs), this.#stopping.signal]);
-      const answer = await fetch(`${this.#url()}/health`, { signal });
+      const response = await fetch(`${this.#url()}/health`, { signal });
       // The shape is the spec's; the API tests check it.
-      const { error } = (await answer.json()) as { readonly error: object };
+      const { error } = (await response.json()) as { readonly error: object };
       const down = Object.keys(error);
-      assert.equal(answer.status, down.length === 0 ? 200 : 503);
+      assert.equal(response.status, down.length === 0 ? 200 : 503);
       return down;
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error;

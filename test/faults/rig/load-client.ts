@@ -1,24 +1,24 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Client, createClient } from '../../support/client.ts';
 
-/** Between two tries of the same request; doubles up to a second, as a client that means well does it. */
+/** Between two attempts of the same request; doubles up to a second, as in a well-behaved client. */
 const retryDelayMs = 50;
 const retryDelayMsMax = 1_000;
-/** Longer than any fault here lasts, leases and all; who waits longer has found a defect. */
+/** Longer than any fault here lasts, with its leases; a longer wait is a defect. */
 const patienceMs = 150_000;
-/** Past the service's own 30 s: an answer that takes longer is a hang, and counts as none. */
+/** Past the service's own 30 s: a response that takes longer is a hang, and counts as none. */
 const attemptTimeoutMsDefault = 40_000;
-/** Conflicts that pass by themselves: another try of the same request is still under way. */
+/** Conflicts that pass by themselves: another attempt of the same request is still in progress. */
 const passingConflicts = ['idempotency_key_in_flight', 'refund_in_flight'];
 
-/** One request on the wire, and what came of it. */
+/** One request on the wire, and its result. */
 export interface Attempt {
   readonly what: string;
   readonly atMs: number;
   readonly tookMs: number;
   /** 0 where the connection broke or nothing came in time. */
   readonly status: number;
-  /** The problem's code, or why there is no answer. */
+  /** The problem's code, or why there is no response. */
   readonly code: string | undefined;
   readonly hasRetryAfter: boolean;
 }
@@ -30,7 +30,7 @@ export interface Settled<Body> {
   readonly body: Body;
 }
 
-/** Till's API as a client uses it that wants its request done: the same one again, under the same key, until it is. */
+/** Till's API as used by a client that repeats a request with the same idempotency key until it is done. */
 export class LoadClient {
   readonly attempts: Attempt[] = [];
   readonly #client: Client;
@@ -58,7 +58,7 @@ export class LoadClient {
     }
   }
 
-  /** Undefined where trying again is right. */
+  /** Undefined if a retry is right. */
   async #try<Body>(
     what: string,
     method: string,
@@ -70,7 +70,7 @@ export class LoadClient {
     const note = (status: number, code: string | undefined, hasRetryAfter = false) =>
       this.attempts.push({ what, atMs, tookMs: performance.now() - atMs, status, code, hasRetryAfter });
     try {
-      const answer = await this.#client.fetch(`/api/v1/${path}`, {
+      const response = await this.#client.fetch(`/api/v1/${path}`, {
         method,
         headers: {
           ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -79,14 +79,14 @@ export class LoadClient {
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.any([AbortSignal.timeout(this.#attemptTimeoutMs), this.#abandoned]),
       });
-      const parsed = parse(await answer.text());
-      const { status } = answer;
-      note(status, parsed?.code, answer.headers.has('retry-after'));
+      const parsed = parse(await response.text());
+      const { status } = response;
+      note(status, parsed?.code, response.headers.has('retry-after'));
       if (parsed === undefined) return undefined;
       const isPassing = status >= 500 || status === 429 || passingConflicts.includes(parsed.code ?? '');
       if (isPassing) return undefined;
-      // What the load reads of the service's own answers is checked by the API tests.
-      return { isOk: answer.ok, status, code: parsed.code, body: parsed as Body };
+      // The API tests check what the load reads of the responses.
+      return { isOk: response.ok, status, code: parsed.code, body: parsed as Body };
     } catch (error) {
       this.#abandoned.throwIfAborted();
       note(0, error instanceof Error ? `${error.name}: ${String(error.cause ?? error.message)}` : 'unknown');
@@ -95,7 +95,7 @@ export class LoadClient {
   }
 }
 
-/** What a body that is no JSON object is noted as. */
+/** What is recorded for a body that is not a JSON object. */
 export const unparseable = 'unparseable';
 
 function parse(text: string): { readonly code?: string } | undefined {

@@ -5,7 +5,7 @@ import { effort } from '../../support/effort.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';
 
-/** Enough to have every kind of request under way at any time, few enough for a machine with two cores. */
+/** Enough to have every kind of request in progress at any time, few enough for a machine with two cores. */
 const workersDefault = 8;
 /**
  * Between two things that a worker does. Without it the load takes all of a small machine, and what is measured is how
@@ -21,7 +21,7 @@ export interface LoadOptions {
   readonly attemptTimeoutMs?: number;
 }
 
-export type MadeKind =
+export type CreatedKind =
   | 'customers'
   | 'plans'
   | 'payments'
@@ -31,19 +31,19 @@ export type MadeKind =
   | 'setups';
 
 /** A creation that was acknowledged. */
-export interface Made {
-  readonly kind: MadeKind;
+export interface CreatedObject {
+  readonly kind: CreatedKind;
   readonly id: string;
   readonly processorId: string;
-  /** What tells at the processor that two objects came of one request. */
+  /** Shows at the processor that two objects came from one request. */
   readonly mark: string;
 }
 
-/** What is shared by all who load Till: the ways to it, and the record of what it said. */
+/** Shared by all clients of the load: the addresses of Till, and the record of its responses. */
 export interface Ledger {
   readonly client: LoadClient;
   readonly stripe: Stripe;
-  readonly made: Made[];
+  readonly made: CreatedObject[];
   /** A number that no other creation has. */
   readonly nextNumber: () => number;
 }
@@ -74,11 +74,11 @@ export class Load {
       nextNumber: () => number++,
     };
     this.#workers = Array.from({ length: workers }, (_, index) => this.#work(seed + index));
-    // Whoever ends the load hears of a worker's failure; until then it is no crash of the test.
+    // `end` reports a worker's failure; until then it does not crash the test.
     for (const worker of this.#workers) worker.catch(() => {});
   }
 
-  /** Resolves once so many more things have been done: the load is under way, or under way again. */
+  /** Resolves once so many more things have been done: the load is running, or running again. */
   async progressed(rounds: number): Promise<void> {
     const goal = this.#rounds + rounds;
     while (this.#rounds < goal) {
@@ -87,7 +87,7 @@ export class Load {
     }
   }
 
-  /** Resolves once a client has met the fault: an answer since `sinceMs` was a refusal for the service's own sake. */
+  /** Resolves once a client has met the fault: a response since `sinceMs` was a failure of the service. */
   async meetsFault(sinceMs: number): Promise<void> {
     const { attempts } = this.ledger.client;
     const isMet = () =>
@@ -101,7 +101,7 @@ export class Load {
     await Promise.all(this.#workers);
   }
 
-  /** For a test that failed: nothing is waited for any longer. */
+  /** For a failed test: stops without waiting. */
   async abandon(): Promise<void> {
     this.#ending.abort();
     this.#abandoning.abort();

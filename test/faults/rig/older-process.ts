@@ -41,7 +41,7 @@ export class OlderProcess {
     await client.connect();
     const older = new OlderProcess(client, await readTables(client));
     older.#running = older.#run();
-    // Whoever stops it hears of its failure.
+    // `stop` reports its failure.
     older.#running.catch(() => {});
     return older;
   }

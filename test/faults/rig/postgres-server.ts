@@ -35,7 +35,7 @@ const looksMax = 1_200;
 
 const logger = silentLogger;
 
-/** A PostgreSQL that nobody looks after: it stays down until the test starts it again. */
+/** A PostgreSQL without supervision: it stays down until the test starts it again. */
 export class PostgresServer {
   readonly #dataDir: string;
   readonly #dataPath: string;
@@ -116,7 +116,7 @@ export class PostgresServer {
     await ended;
   }
 
-  /** Resolves when it has ended, of whatever. */
+  /** Resolves when it has ended, for whatever reason. */
   async ended(): Promise<void> {
     await this.#server?.ended;
   }
@@ -155,7 +155,7 @@ export class PostgresServer {
       if (isThere) return;
       await setTimeout(lookDelayMs);
     }
-    throw new Error('PostgreSQL does not answer');
+    throw new Error('PostgreSQL does not respond');
   }
 
   #signal(signal: NodeJS.Signals): void {
@@ -163,7 +163,7 @@ export class PostgresServer {
       try {
         process.kill(pid, signal);
       } catch {
-        // It ended since the list was made.
+        // It ended since the list was read.
       }
     }
   }

@@ -23,7 +23,7 @@ export interface Front {
   close(): Promise<void>;
 }
 
-/** Where faults are tried: a backend, Tills in child processes, and a load that records what it was promised. */
+/** The rig of the fault tests: a backend, Tills in child processes, and a load that records what was acknowledged. */
 export interface Rig extends Backend {
   readonly tills: readonly RestartableTill[];
   /** The address of the next Till, each in its turn. */

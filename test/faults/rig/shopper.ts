@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Random } from '../../../src/seed/random.ts';
-import type { Ledger, MadeKind } from './load.ts';
+import type { CreatedKind, Ledger } from './load.ts';
 
 interface Customer {
   readonly id: string;
@@ -77,11 +77,11 @@ export class Shopper {
     const email = `c${this.#ledger.nextNumber()}@example.com`;
     const body = { email, name: 'Ada' };
     const { client } = this.#ledger;
-    const answer = await client.call<Customer>('POST', 'customers', body, randomUUID());
-    if (!answer.isOk) throw refused('a customer', answer);
-    this.#note('customers', answer.body.id, answer.body.processorCustomerId, email);
-    this.#remember(this.#customers, answer.body);
-    return answer.body;
+    const response = await client.call<Customer>('POST', 'customers', body, randomUUID());
+    if (!response.isOk) throw refused('a customer', response);
+    this.#note('customers', response.body.id, response.body.processorCustomerId, email);
+    this.#remember(this.#customers, response.body);
+    return response.body;
   }
 
   async #pay({ id }: Customer): Promise<void> {
@@ -90,7 +90,7 @@ export class Shopper {
     if (status === 'succeeded') this.#remember(this.#paid, payment);
   }
 
-  /** The dispute comes after the answer, so that refunds may meet it. */
+  /** The dispute comes after the response, so that refunds may meet it. */
   async #payAndDispute({ id }: Customer): Promise<void> {
     const payment = await this.#addPayment({ customerId: id });
     const intentId = payment.processorPaymentIntentId;
@@ -99,7 +99,7 @@ export class Shopper {
     this.#remember(this.#paid, payment);
     const uncategorized_text = this.#pick(evidence) ?? '';
     const { disputes } = this.#ledger.stripe;
-    // What the processor refuses here is no matter between the client and Till.
+    // A refusal of the processor here does not concern Till.
     const { data } = await disputes.list({ payment_intent: intentId }).catch(() => ({ data: [] }));
     for (const dispute of data)
       await disputes.update(dispute.id, { evidence: { uncategorized_text } }).catch(() => {});
@@ -115,8 +115,8 @@ export class Shopper {
     const amount = dice < 0.6 ? Math.ceil(payment.amount / 3) : payment.amount;
     const body = { idempotencyKey: randomUUID(), ...(amount === payment.amount ? {} : { amount }) };
     const path = `payments/${payment.id}/capture`;
-    const answer = await this.#ledger.client.call<{ amountReceived: number }>('POST', path, body);
-    if (!answer.isOk || answer.body.amountReceived !== amount) throw refused('a capture', answer);
+    const response = await this.#ledger.client.call<{ amountReceived: number }>('POST', path, body);
+    if (!response.isOk || response.body.amountReceived !== amount) throw refused('a capture', response);
     this.#note('captures', payment.id, intentId, `${intentId} ${amount}`);
     this.#remember(this.#paid, payment);
   }
@@ -126,8 +126,8 @@ export class Shopper {
   }
 
   async #cancel({ id }: Payment): Promise<void> {
-    const answer = await this.#ledger.client.call('POST', `payments/${id}/cancel`);
-    if (!answer.isOk) throw refused('canceling what nobody paid', answer);
+    const response = await this.#ledger.client.call('POST', `payments/${id}/cancel`);
+    if (!response.isOk) throw refused('canceling an unpaid payment', response);
   }
 
   async #addPayment(values: {
@@ -138,15 +138,15 @@ export class Shopper {
   }): Promise<Payment> {
     const amount = this.#ledger.nextNumber();
     const body = { ...values, amount, currency: 'eur', idempotencyKey: randomUUID() };
-    const answer = await this.#ledger.client.call<{ payment: Payment }>('POST', 'payments', body);
-    if (!answer.isOk) throw refused('a payment', answer);
-    const { payment } = answer.body;
+    const response = await this.#ledger.client.call<{ payment: Payment }>('POST', 'payments', body);
+    if (!response.isOk) throw refused('a payment', response);
+    const { payment } = response.body;
     this.#note('payments', payment.id, payment.processorPaymentIntentId, String(amount));
     this.#remember(this.#payments, payment);
     return payment;
   }
 
-  /** What the frontend does. A processor that fails it is no matter between the client and Till. */
+  /** What the frontend does. A failure of the processor here does not concern Till. */
   async #confirm(intentId: string, payment_method = 'pm_card_visa'): Promise<string | undefined> {
     try {
       const order = { payment_method, return_url: 'https://shop.example.com/done' };
@@ -161,15 +161,15 @@ export class Shopper {
     if (payment === undefined) return;
     const body = { idempotencyKey: randomUUID() };
     const path = `payments/${payment.id}/refund`;
-    const answer = await this.#ledger.client.call<{ refund: { id: string; processorRefundId: string } }>(
+    const response = await this.#ledger.client.call<{ refund: { id: string; processorRefundId: string } }>(
       'POST',
       path,
       body,
     );
     // The payment may be disputed.
-    if (!answer.isOk && answer.code === 'payment_not_refundable') return;
-    if (!answer.isOk) throw refused('a refund', answer);
-    const { id, processorRefundId } = answer.body.refund;
+    if (!response.isOk && response.code === 'payment_not_refundable') return;
+    if (!response.isOk) throw refused('a refund', response);
+    const { id, processorRefundId } = response.body.refund;
     this.#note('refunds', id, processorRefundId, payment.processorPaymentIntentId);
   }
 
@@ -178,13 +178,13 @@ export class Shopper {
     const customer = await this.#addCustomer();
     if (customer === undefined) return;
     const body = { customerId: customer.id, planId: this.#plan.id, idempotencyKey: randomUUID() };
-    const answer = await this.#ledger.client.call<{ subscription: Subscription; clientSecret: string }>(
+    const response = await this.#ledger.client.call<{ subscription: Subscription; clientSecret: string }>(
       'POST',
       'subscriptions',
       body,
     );
-    if (!answer.isOk) throw refused('a subscription', answer);
-    const { subscription, clientSecret } = answer.body;
+    if (!response.isOk) throw refused('a subscription', response);
+    const { subscription, clientSecret } = response.body;
     const { id, processorSubscriptionId } = subscription;
     this.#note('subscriptions', id, processorSubscriptionId, customer.processorCustomerId);
     await this.#confirm(clientSecret.split('_secret_')[0] ?? '');
@@ -198,9 +198,9 @@ export class Shopper {
     const { client, stripe } = this.#ledger;
     const path = `customers/${customer.id}`;
     const body = { idempotencyKey: randomUUID() };
-    const answer = await client.call<{ clientSecret: string }>('POST', `${path}/payment-methods`, body);
-    if (!answer.isOk) throw refused('a setup', answer);
-    const [setupIntentId = ''] = answer.body.clientSecret.split('_secret_');
+    const response = await client.call<{ clientSecret: string }>('POST', `${path}/payment-methods`, body);
+    if (!response.isOk) throw refused('a setup', response);
+    const [setupIntentId = ''] = response.body.clientSecret.split('_secret_');
     this.#note('setups', customer.id, setupIntentId, customer.processorCustomerId);
     const payment_method = this.#pick(savedCards) ?? '';
     const order = { payment_method, return_url: 'https://shop.example.com/done' };
@@ -214,40 +214,40 @@ export class Shopper {
     else if (payment_method === 'pm_card_visa') throw new Error(`${charged.id} is ${charged.status}`);
     if (this.#random() < 0.5) return;
     const removed = await client.call('DELETE', `${path}/payment-methods/${paymentMethodId}`);
-    // The answer to an earlier try may have been lost.
+    // The response to an earlier attempt may have been lost.
     if (!removed.isOk && removed.status !== 404) throw refused('removing a card', removed);
   }
 
   async #addPlan(): Promise<Plan> {
     const name = `Plan ${this.#ledger.nextNumber()}`;
     const body = { name, amount: 900, currency: 'eur', interval: 'month' };
-    const answer = await this.#ledger.client.call<Plan>('POST', 'plans', body, randomUUID());
-    if (!answer.isOk) throw refused('a plan', answer);
-    this.#note('plans', answer.body.id, answer.body.processorPriceId, name);
-    return answer.body;
+    const response = await this.#ledger.client.call<Plan>('POST', 'plans', body, randomUUID());
+    if (!response.isOk) throw refused('a plan', response);
+    this.#note('plans', response.body.id, response.body.processorPriceId, name);
+    return response.body;
   }
 
   async #unsubscribe(): Promise<void> {
     const subscription = this.#subscriptions.shift();
     if (subscription === undefined) return;
-    const answer = await this.#ledger.client.call('DELETE', `subscriptions/${subscription.id}`);
-    if (!answer.isOk) throw refused('ending a subscription', answer);
+    const response = await this.#ledger.client.call('DELETE', `subscriptions/${subscription.id}`);
+    if (!response.isOk) throw refused('ending a subscription', response);
   }
 
   async #rename({ id }: Customer): Promise<void> {
     const name = `Ada ${this.#ledger.nextNumber()}`;
-    // With a key, so that a repeated request resumes its claim.
+    // With an idempotency key, so that a repeated request resumes its claim.
     const change = { name, idempotencyKey: `rename-${id}-${name.replace(' ', '-')}` };
-    const answer = await this.#ledger.client.call<{ name: string }>('PATCH', `customers/${id}`, change);
-    if (!answer.isOk) throw refused('a new name', answer);
+    const response = await this.#ledger.client.call<{ name: string }>('PATCH', `customers/${id}`, change);
+    if (!response.isOk) throw refused('a new name', response);
   }
 
   async #read(customer: Customer): Promise<void> {
     const payment = this.#pick(this.#payments);
     const path = payment === undefined ? `customers/${customer.id}` : `payments/${payment.id}`;
-    const answer = await this.#ledger.client.call<{ id: string }>('GET', path);
-    // What was acknowledged can be read from then on, by whatever process is asked.
-    if (answer.body.id !== (payment ?? customer).id) throw refused(`reading ${path}`, answer);
+    const response = await this.#ledger.client.call<{ id: string }>('GET', path);
+    // What was acknowledged can be read from then on, from any process.
+    if (response.body.id !== (payment ?? customer).id) throw refused(`reading ${path}`, response);
   }
 
   async #list({ id }: Customer): Promise<void> {
@@ -258,11 +258,11 @@ export class Shopper {
       'invoices',
       'subscriptions',
     ];
-    const answer = await this.#ledger.client.call('GET', this.#pick(paths) ?? 'plans');
-    if (!answer.isOk) throw refused('a list', answer);
+    const response = await this.#ledger.client.call('GET', this.#pick(paths) ?? 'plans');
+    if (!response.isOk) throw refused('a list', response);
   }
 
-  #note(kind: MadeKind, id: string, processorId: string, mark: string): void {
+  #note(kind: CreatedKind, id: string, processorId: string, mark: string): void {
     this.#ledger.made.push({ kind, id, processorId, mark });
   }
 
@@ -276,6 +276,6 @@ export class Shopper {
   }
 }
 
-function refused(what: string, answer: { readonly status: number; readonly body: unknown }): Error {
-  return new Error(`${what} was refused with ${answer.status}: ${JSON.stringify(answer.body)}`);
+function refused(what: string, response: { readonly status: number; readonly body: unknown }): Error {
+  return new Error(`${what} was refused with ${response.status}: ${JSON.stringify(response.body)}`);
 }

@@ -39,10 +39,10 @@ export function assertEntitledNotOlder(
     const known = newest.get(id);
     const versions = subscriptions.get(id) ?? [];
     if (known === undefined || versions.length === 0) return [];
-    const present = versions.filter(({ index }) => index <= known).at(-1)?.index ?? 0;
+    const current = versions.filter(({ index }) => index <= known).at(-1)?.index ?? 0;
     const ends = paidEnds(invoices.get(id) ?? [], newest);
     const allowed = versions
-      .filter(({ index }) => index >= present)
+      .filter(({ index }) => index >= current)
       .flatMap(({ object }) => ends.map((end) => JSON.stringify(judge(object, end, grace))));
     const row = JSON.stringify([entitled, reason, until]);
     return allowed.includes(row) ? [] : [{ id, row, allowed }];

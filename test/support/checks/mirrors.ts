@@ -104,7 +104,7 @@ async function readCharges(
   );
 }
 
-/** Whether anybody has tried to pay. The processor may forget an attempt that was broken off: then a row may be there. */
+/** Whether there was an attempt to pay. The processor may forget one that was broken off: then a row may exist. */
 function isTried({ status, latest_charge, last_payment_error }: Stripe.PaymentIntent): boolean {
   const isUnderWay = ['requires_action', 'requires_capture', 'processing', 'succeeded'].includes(status);
   return isUnderWay || latest_charge !== null || last_payment_error !== null;
@@ -321,7 +321,7 @@ function byId<T>(items: readonly T[], entryOf: (item: T) => [string, object]): M
   return Object.fromEntries(items.map(entryOf));
 }
 
-/** Far more than a world or a load makes. */
+/** Far more than a world or a load creates. */
 const objectsMax = 2_000_000;
 
 /** Every object of a list, page after page. */

@@ -52,7 +52,7 @@ export async function readProcessedEvents(sql: Sql): Promise<ReadonlySet<string>
 
 /**
  * No row is older than the newest information about it that Till has taken in, be it from an event that is processed or
- * from an answer of the processor. `events` are all of the processor's, oldest first, read after the rows.
+ * from a response of the processor. `events` are all of the processor's, oldest first, read after the rows.
  */
 export function assertNotOlder(
   rows: ReadonlyMap<string, string>,
@@ -86,7 +86,7 @@ export function newestTaken(events: readonly Stripe.Event[], taken: Taken) {
   }
   for (const { objectId, eventId, isChange } of taken.readings) {
     const begun = indexes.get(eventId) ?? 0;
-    // Nobody else touches the object during a call, so that the next version is the call's own.
+    // Only the call changes the object meanwhile, so that the next version is the call's own.
     const changed = isChange ? versions.get(objectId)?.find(({ index }) => index > begun) : undefined;
     know(objectId, changed?.index ?? begun);
   }

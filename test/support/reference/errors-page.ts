@@ -2,7 +2,7 @@ import { errorCatalogue } from '../../../src/error-catalogue.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { code, heading, table } from './table.ts';
 
-/** Codes that more operations can answer belong to no operation in particular. */
+/** Codes that more operations can return belong to no operation in particular. */
 const operationsMax = 4;
 
 export function errorsPage(): string {

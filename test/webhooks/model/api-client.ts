@@ -1,12 +1,12 @@
 import type { Client, Method } from '../../support/client.ts';
 
-/** After a 5xx, the documentation says to repeat the request under the same key. Faults last for seven calls. */
-const triesMax = 10;
+/** After a 5xx, the documentation says to repeat the request with the same idempotency key. Faults last for seven calls. */
+const attemptsMax = 10;
 /** Declined charges, and refusals that another change meanwhile can cause. */
 const refusals = [402, 404, 409, 422];
 
 export interface ApiClient {
-  /** The response, or undefined if the state of things forbids the request. */
+  /** The response, or undefined if the current state forbids the request. */
   call<Body>(method: Method, path: string, body?: object): Promise<Body | undefined>;
 }
 
@@ -14,14 +14,14 @@ export interface ApiClient {
 export function createApiClient(client: Client): ApiClient {
   return {
     async call<Body>(method: Method, path: string, body?: object) {
-      for (let tries = 1; ; tries += 1) {
+      for (let attempts = 1; ; attempts += 1) {
         const response = await client.call(method, `/${path}`, body);
         const text = await response.text();
         // The API tests check what the model reads of a response.
         if (response.ok) return (text === '' ? {} : JSON.parse(text)) as Body;
         if (refusals.includes(response.status)) return undefined;
-        if (response.status < 500 || tries >= triesMax)
-          throw new Error(`${method} ${path} was answered with ${response.status}: ${text}`);
+        if (response.status < 500 || attempts >= attemptsMax)
+          throw new Error(`${method} ${path} returned ${response.status}: ${text}`);
       }
     },
   };

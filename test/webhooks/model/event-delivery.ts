@@ -38,7 +38,7 @@ export class EventDelivery {
     this.#random = createRandom(options.seed);
   }
 
-  /** Every event that the processor has made so far, oldest first. */
+  /** Every event of the processor so far, oldest first. */
   get events(): readonly Stripe.Event[] {
     return this.#events;
   }
@@ -46,14 +46,14 @@ export class EventDelivery {
   /** Reads the events that are new at the processor, and decides how each is delivered. */
   async collect(): Promise<void> {
     const random = this.#random;
-    const made: Stripe.Event[] = [];
+    const created: Stripe.Event[] = [];
     // Newest first, so that the first one known from before ends it.
     for await (const event of this.#options.stripe.events.list({ limit: 100 })) {
       if (this.#seen.has(event.id)) break;
-      made.push(event);
+      created.push(event);
     }
-    this.#events.push(...made.toReversed());
-    for (const event of made) {
+    this.#events.push(...created.toReversed());
+    for (const event of created) {
       this.#seen.add(event.id);
       if (random() < lostShare) continue;
       const copies = random() < repeatedShare ? 2 + Math.floor(random() * 2) : 1;

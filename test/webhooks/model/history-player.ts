@@ -8,38 +8,38 @@ import { confirmIntent, intentOf } from '../../support/objects.ts';
 import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { ApiClient } from './api-client.ts';
 import { changeTerms, type TermCommand } from './term-changes.ts';
-import type { Card, Command, DisputeAnswer } from './world.ts';
+import type { Card, Command, DisputeResponse } from './world.ts';
 
-interface PaymentAnswer {
+interface PaymentResponse {
   readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
 }
 
-interface SubscriptionAnswer {
+interface SubscriptionResponse {
   readonly subscription: { readonly id: string; readonly processorSubscriptionId: string };
   readonly clientSecret: string | null;
   readonly setupClientSecret: string | null;
 }
 
-interface PlanAnswer {
+interface PlanResponse {
   readonly id: string;
   readonly processorProductId: string;
   readonly processorPriceId: string;
 }
 
-interface MadePayment {
+interface CreatedPayment {
   readonly id: string;
   readonly intentId: string;
   readonly amount: number;
-  /** The request that made it, with its key. */
+  /** The request that created it, with its idempotency key. */
   readonly order: object;
 }
 
-interface MadeSubscription {
+interface CreatedSubscription {
   readonly id: string;
   readonly processorId: string;
   /** The payment intent of the first invoice; null where a trial leaves nothing to confirm. */
   readonly intentId: string | null;
-  /** The request that made it, with its key. */
+  /** The request that created it, with its idempotency key. */
   readonly order: object;
 }
 
@@ -58,13 +58,13 @@ type SubscriptionCommand =
   | 'pay subscription'
   | TermCommand['what'];
 
-/** Plays one history: what Till makes through Till's API, what happens at the processor through the official client. */
+/** Plays one history: Till's part through its API, the processor's part through the official client. */
 export class HistoryPlayer {
   readonly #till: ApiClient;
   readonly #processor: TestProcessor;
-  readonly #payments: MadePayment[] = [];
-  readonly #subscriptions: MadeSubscription[] = [];
-  readonly #plans: PlanAnswer[] = [];
+  readonly #payments: CreatedPayment[] = [];
+  readonly #subscriptions: CreatedSubscription[] = [];
+  readonly #plans: PlanResponse[] = [];
   readonly #readings: Reading[] = [];
   #customer = { id: '', processorCustomerId: '' };
 
@@ -91,7 +91,7 @@ export class HistoryPlayer {
   }
 
   async begin(): Promise<void> {
-    // With a key: a kill after the processor made it must not leave a second customer.
+    // With an idempotency key: a kill after the processor created it must not leave a second customer.
     const body = { email: 'model@example.com', name: 'Model', idempotencyKey: randomUUID() };
     this.#customer = (await this.#till.call('POST', 'customers', body)) ?? this.#customer;
   }
@@ -100,7 +100,7 @@ export class HistoryPlayer {
     try {
       await this.#play(command);
     } catch (error) {
-      // A card is declined, a state forbids it: that, too, is history.
+      // A declined card or a forbidden change is part of the history.
       if (error instanceof Stripe.errors.StripeCardError) return;
       if (error instanceof Stripe.errors.StripeInvalidRequestError) return;
       throw error;
@@ -139,10 +139,12 @@ export class HistoryPlayer {
         return this.#withPayment(command.which, (payment) =>
           this.#refund(payment, command.whole, command.by === 'till'),
         );
-      case 'answer dispute':
-        return this.#withPayment(command.which, ({ intentId }) => this.#answerDispute(intentId, command.how));
+      case 'respond to dispute':
+        return this.#withPayment(command.which, ({ intentId }) =>
+          this.#respondToDispute(intentId, command.how),
+        );
       case 'annotate payment':
-        // Only by Till: the processor makes no event for it.
+        // Only by Till: the processor sends no event for it.
         return this.#withPayment(command.which, ({ id, intentId }) =>
           this.#read([intentId], 'PATCH', `payments/${id}`, annotation(command.note)),
         );
@@ -252,7 +254,7 @@ export class HistoryPlayer {
           ? this.#changeNow(subscription, command)
           : this.#changePlan(processorId, command.plan);
       case 'annotate subscription':
-        // The same note again is no change, and makes no event.
+        // The same note again is not a change, and sends no event.
         return command.by === 'till'
           ? this.#read([processorId], 'PATCH', `subscriptions/${id}`, annotation(command.note))
           : stripe.subscriptions.update(processorId, { metadata: { theirs: command.note, both: '' } });
@@ -285,17 +287,17 @@ export class HistoryPlayer {
     await this.#order({ amount, paymentMethodId: id, offSession: true }, amount);
   }
 
-  /** The payment intent, or undefined if the state of things forbids the payment. */
+  /** The payment intent, or undefined if the current state forbids the payment. */
   async #order(values: object, amount: number): Promise<string | undefined> {
     const order = { customerId: this.#customer.id, currency: 'eur', idempotencyKey: randomUUID(), ...values };
-    const made = await this.#till.call<PaymentAnswer>('POST', 'payments', order);
-    if (made === undefined) return undefined;
-    const { id, processorPaymentIntentId: intentId } = made.payment;
+    const created = await this.#till.call<PaymentResponse>('POST', 'payments', order);
+    if (created === undefined) return undefined;
+    const { id, processorPaymentIntentId: intentId } = created.payment;
     this.#payments.push({ id, intentId, amount, order });
     return intentId;
   }
 
-  async #capture({ id, intentId, amount }: MadePayment, whole: boolean, byTill: boolean): Promise<void> {
+  async #capture({ id, intentId, amount }: CreatedPayment, whole: boolean, byTill: boolean): Promise<void> {
     const part = Math.ceil(amount / 3);
     if (byTill) {
       const body = { ...(whole ? {} : { amount: part }), idempotencyKey: randomUUID() };
@@ -318,14 +320,14 @@ export class HistoryPlayer {
     if (isWaiting) await control(`payment_intents/${intentId}/authenticate`, { result });
   }
 
-  async #refund({ id, intentId, amount }: MadePayment, whole: boolean, byTill: boolean): Promise<void> {
+  async #refund({ id, intentId, amount }: CreatedPayment, whole: boolean, byTill: boolean): Promise<void> {
     const part = whole ? {} : { amount: Math.ceil(amount / 3) };
     if (byTill)
       await this.#till.call('POST', `payments/${id}/refund`, { ...part, idempotencyKey: randomUUID() });
     else await this.#processor.stripe.refunds.create({ payment_intent: intentId, ...part });
   }
 
-  async #answerDispute(intentId: string, how: DisputeAnswer): Promise<void> {
+  async #respondToDispute(intentId: string, how: DisputeResponse): Promise<void> {
     const { disputes, events } = this.#processor.stripe;
     // Faults are injected into the list of disputes.
     const opened = await listAll(events.list({ type: 'charge.dispute.created', limit: 100 }));
@@ -337,7 +339,7 @@ export class HistoryPlayer {
     else await disputes.update(dispute.id, { evidence: { uncategorized_text: how } });
   }
 
-  /** A payment of our customer that Till has no part in. */
+  /** A payment of the customer that was not created through Till. */
   async #payElsewhere(amount: number): Promise<void> {
     await this.#processor.stripe.paymentIntents.create({
       customer: this.#customer.processorCustomerId,
@@ -351,7 +353,7 @@ export class HistoryPlayer {
 
   async #subscribe(command: Extract<Command, { what: 'subscribe' }>): Promise<void> {
     const { interval, amount, trialDays, card, savesCard, quantity, percent, atTrialEnd } = command;
-    const plan = await this.#till.call<PlanAnswer>('POST', 'plans', {
+    const plan = await this.#till.call<PlanResponse>('POST', 'plans', {
       name: 'Plan',
       amount,
       currency: 'eur',
@@ -377,15 +379,15 @@ export class HistoryPlayer {
       ...(promotion === null ? {} : { promotionCode: promotion.code }),
       idempotencyKey: randomUUID(),
     };
-    const made = await this.#till.call<SubscriptionAnswer>('POST', 'subscriptions', order);
-    if (made === undefined) return;
-    const { id, processorSubscriptionId: processorId } = made.subscription;
-    const intentId = made.clientSecret?.split('_secret_')[0] ?? null;
+    const created = await this.#till.call<SubscriptionResponse>('POST', 'subscriptions', order);
+    if (created === undefined) return;
+    const { id, processorSubscriptionId: processorId } = created.subscription;
+    const intentId = created.clientSecret?.split('_secret_')[0] ?? null;
     this.#subscriptions.push({ id, processorId, intentId, order });
     if (card === null || saved !== null) return;
     if (intentId !== null) await this.#confirm(intentId, card);
-    if (made.setupClientSecret === null) return;
-    await this.#processor.stripe.setupIntents.confirm(intentOf(made.setupClientSecret), {
+    if (created.setupClientSecret === null) return;
+    await this.#processor.stripe.setupIntents.confirm(intentOf(created.setupClientSecret), {
       payment_method: card,
       return_url: 'https://shop.example.com/done',
     });
@@ -393,7 +395,7 @@ export class HistoryPlayer {
 
   /** Refunds the newest payment of the subscription: one that Till knows, or one that the processor knows. */
   async #refundCharge(
-    { id, processorId }: MadeSubscription,
+    { id, processorId }: CreatedSubscription,
     { whole, by }: Extract<Command, { what: 'refund charge' }>,
   ): Promise<void> {
     const part = whole ? {} : { amount: 40 };
@@ -417,7 +419,7 @@ export class HistoryPlayer {
   }
 
   async #changeNow(
-    subscription: MadeSubscription,
+    subscription: CreatedSubscription,
     { plan, proration }: Extract<Command, { what: 'change plan' }>,
   ): Promise<void> {
     const planId = pick(this.#plans, plan)?.id;
@@ -426,7 +428,7 @@ export class HistoryPlayer {
 
   /** A change at the end of the period. */
   async #plan(
-    subscription: MadeSubscription,
+    subscription: CreatedSubscription,
     { plan, quantity }: Extract<Command, { what: 'schedule' }>,
   ): Promise<void> {
     const planId = pick(this.#plans, plan)?.id;
@@ -436,7 +438,7 @@ export class HistoryPlayer {
     });
   }
 
-  async #setCard(subscription: MadeSubscription, of: 'customer' | 'subscription'): Promise<void> {
+  async #setCard(subscription: CreatedSubscription, of: 'customer' | 'subscription'): Promise<void> {
     const { id, processorCustomerId: customer } = this.#customer;
     const { id: card } = await this.#processor.stripe.paymentMethods.attach('pm_card_mastercard', {
       customer,
@@ -446,7 +448,7 @@ export class HistoryPlayer {
     else await this.#till.call('PUT', `customers/${id}/default-payment-method`, body);
   }
 
-  #patch({ id, processorId }: MadeSubscription, change: object): Promise<void> {
+  #patch({ id, processorId }: CreatedSubscription, change: object): Promise<void> {
     const body = { ...change, idempotencyKey: randomUUID() };
     return this.#read([processorId], 'PATCH', `subscriptions/${id}`, body);
   }
@@ -474,7 +476,7 @@ export class HistoryPlayer {
     });
   }
 
-  async #paySubscription({ id, processorId }: MadeSubscription, card: Card): Promise<void> {
+  async #paySubscription({ id, processorId }: CreatedSubscription, card: Card): Promise<void> {
     const customer = this.#customer.processorCustomerId;
     const { id: paymentMethodId } = await this.#processor.stripe.paymentMethods.attach(card, { customer });
     const body = { paymentMethodId, idempotencyKey: randomUUID() };
@@ -508,13 +510,13 @@ export class HistoryPlayer {
     body?: object,
   ): Promise<void> {
     const { data } = await this.#processor.stripe.events.list({ limit: 1 });
-    const answer = await this.#till.call(method, path, body);
+    const response = await this.#till.call(method, path, body);
     const eventId = data[0]?.id;
-    if (answer === undefined || eventId === undefined) return;
+    if (response === undefined || eventId === undefined) return;
     this.#readings.push(...objectIds.map((objectId) => ({ objectId, eventId, isChange })));
   }
 
-  async #withPayment(which: number, act: (payment: MadePayment) => Promise<unknown>): Promise<void> {
+  async #withPayment(which: number, act: (payment: CreatedPayment) => Promise<unknown>): Promise<void> {
     const payment = pick(this.#payments, which);
     if (payment !== undefined) await act(payment);
   }
@@ -525,11 +527,11 @@ function planOf(command: TermCommand): number {
   return command.what === 'schedule' ? command.plan : command.which;
 }
 
-/** A change of metadata, under a key: a key of Till's client, and one that is also set at the processor. */
+/** A change of metadata: one name that only Till's client sets, and one that is also set at the processor. */
 function annotation(note: string): object {
   return { metadata: { till: note, both: note }, idempotencyKey: randomUUID() };
 }
 
-function pick<T>(made: readonly T[], which: number): T | undefined {
-  return made[which % Math.max(made.length, 1)];
+function pick<T>(created: readonly T[], which: number): T | undefined {
+  return created[which % Math.max(created.length, 1)];
 }

@@ -24,7 +24,7 @@ import type { Fault, World } from './world.ts';
 
 /** So many histories go on at the same time: enough to keep both cores busy. */
 const playersAtOnce = 24;
-/** One answer in ten is late: time for another worker to move the row that it is about. */
+/** One response in ten is late: time for another worker to change the row. */
 const lateShare = 0.1;
 const lateMsMax = 50;
 const faultLatencyMs = 5;
@@ -36,12 +36,12 @@ export interface ModelBackend extends Backend {
   readonly lineUrl: string;
 }
 
-type Pause = NonNullable<LineOptions['beforeAnswer']>;
+type Pause = NonNullable<LineOptions['beforeResponse']>;
 
 /** The sandbox holds back its own deliveries: the model delivers the events itself, in its own way. */
-export async function startModelBackend(life: Lifetime, beforeAnswer: Pause): Promise<ModelBackend> {
+export async function startModelBackend(life: Lifetime, beforeResponse: Pause): Promise<ModelBackend> {
   const backend = await startBackend(life);
-  const line = await TcpLine.open(Number(new URL(backend.processorUrl).port), { beforeAnswer });
+  const line = await TcpLine.open(Number(new URL(backend.processorUrl).port), { beforeResponse });
   backend.atEnd(() => line.close());
   return { ...backend, lineUrl: line.url };
 }
@@ -165,7 +165,7 @@ export class ModelRun {
     await assertForgotten(sql);
   }
 
-  /** Those that Till made. */
+  /** Those that Till created. */
   get paymentIntents(): ReadonlySet<string> {
     return new Set(this.#players.flatMap(({ paymentIntentIds }) => paymentIntentIds));
   }

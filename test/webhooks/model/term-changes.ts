@@ -51,11 +51,11 @@ export async function changeTerms(
 }
 
 async function scheduleChange(stripe: Stripe, id: string, price: string, quantity: number): Promise<void> {
-  const made = await stripe.subscriptionSchedules.create({ from_subscription: id });
-  const [phase] = made.phases;
+  const created = await stripe.subscriptionSchedules.create({ from_subscription: id });
+  const [phase] = created.phases;
   const [item] = phase?.items ?? [];
   if (phase === undefined || item === undefined) return;
-  await stripe.subscriptionSchedules.update(made.id, {
+  await stripe.subscriptionSchedules.update(created.id, {
     end_behavior: 'release',
     phases: [
       {

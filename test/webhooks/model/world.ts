@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/** Who does something: a client through Till's API, or somebody at the processor's own dashboard or page. */
+/** Who does something: a client through Till's API, or a person on the processor's dashboard or page. */
 export type Actor = 'till' | 'processor';
 
 export const cards = [
@@ -15,8 +15,8 @@ export const cards = [
 
 export type Card = (typeof cards)[number];
 
-/** What somebody does about a dispute: accept it, or send evidence that decides how it ends. */
-export const disputeAnswers = [
+/** The responses to a dispute: accept it, or send evidence that decides how it ends. */
+export const disputeResponses = [
   'accept',
   'winning_evidence',
   'losing_evidence',
@@ -24,9 +24,9 @@ export const disputeAnswers = [
   'other_evidence',
 ] as const;
 
-export type DisputeAnswer = (typeof disputeAnswers)[number];
+export type DisputeResponse = (typeof disputeResponses)[number];
 
-/** One thing that happens. `which` picks among what the history has made so far; with nothing to pick, nothing happens. */
+/** One thing that happens. `which` picks among what the history has created so far; with nothing to pick, nothing happens. */
 export type Command =
   | { readonly what: 'pay'; readonly amount: number; readonly card: Card | null }
   | { readonly what: 'authorise'; readonly amount: number; readonly card: Card }
@@ -37,7 +37,7 @@ export type Command =
   | { readonly what: 'authenticate'; readonly which: number; readonly succeeds: boolean }
   | { readonly what: 'cancel payment'; readonly which: number; readonly by: Actor }
   | { readonly what: 'refund'; readonly which: number; readonly whole: boolean; readonly by: Actor }
-  | { readonly what: 'answer dispute'; readonly which: number; readonly how: DisputeAnswer }
+  | { readonly what: 'respond to dispute'; readonly which: number; readonly how: DisputeResponse }
   | { readonly what: 'update customer'; readonly name: string; readonly by: Actor }
   | { readonly what: 'delete customer'; readonly by: Actor }
   | { readonly what: 'rename plan'; readonly which: number; readonly name: string }
@@ -159,9 +159,9 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
-      what: fc.constant('answer dispute' as const),
+      what: fc.constant('respond to dispute' as const),
       which,
-      how: fc.constantFrom(...disputeAnswers),
+      how: fc.constantFrom(...disputeResponses),
     }),
   },
   {
@@ -287,7 +287,7 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     'disputes.list',
   ),
   kind: fc.constantFrom('error', 'latency', 'reset_before'),
-  // Three tries in a row fail a whole question, so that some fail and some are only delayed.
+  // Three failed attempts in a row fail a read, so that some fail and some are only delayed.
   times: fc.integer({ min: 1, max: 7 }),
 });
 

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { Failure } from '../../src/errors.ts';
 import { assertProperty } from '../support/seeds.ts';
 import { startAdapter } from './adapter.ts';
-import { answer, startScriptedServer } from './scripted-server.ts';
+import { respond, startScriptedServer } from './scripted-server.ts';
 import { newPayment, paymentIntent } from './wire-objects.ts';
 
 const statuses = fc.oneof(
@@ -29,9 +29,9 @@ const bodies = fc.oneof(
 /** Enough to meet every kind of body with every kind of status; each run is up to three requests. */
 const runs = 400;
 
-test('whatever a server answers, a call ends with a result or a failure', async (t) => {
+test('whatever a server responds, a call ends with a result or a failure', async (t) => {
   let next: [number, string] = [200, ''];
-  const server = await startScriptedServer(t, (response) => answer(response, ...next));
+  const server = await startScriptedServer(t, (response) => respond(response, ...next));
   const { processor } = startAdapter(t, server.url);
   const ends = { result: 0, failure: 0 };
   await assertProperty(
@@ -49,6 +49,6 @@ test('whatever a server answers, a call ends with a result or a failure', async 
     }),
     runs,
   );
-  // Else only one half of the sentence would have been shown.
+  // Otherwise only one half of the statement would have been tested.
   assert(ends.result > 0 && ends.failure > 0);
 });

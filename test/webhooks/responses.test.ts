@@ -1,5 +1,5 @@
 /**
- * What Till reads from the processor, or is told in answer to a change, is newer than any event from before the request, and
+ * What Till reads from the processor, or gets in response to a change, is newer than any event from before the request, and
  * stays when such an event arrives late.
  */
 import assert from 'node:assert/strict';
@@ -49,19 +49,19 @@ test('a late event about the first of two changes does not undo the second', asy
   assert.equal(await readName(customer.id), 'Second');
 });
 
-test('a repeated request reads the present state, which a late event does not overwrite', async () => {
+test('a repeated request reads the current state, which a late event does not overwrite', async () => {
   const [{ id: customerId }, { id: planId }] = [await createCustomer(till), await createPlan(till)];
   const order = { customerId, planId, idempotencyKey: 'replayed' };
-  const made = await till.post<{ subscription: SubscriptionBody; clientSecret: string }>(
+  const created = await till.post<{ subscription: SubscriptionBody; clientSecret: string }>(
     '/subscriptions',
     order,
   );
-  const { subscription, clientSecret } = made;
+  const { subscription, clientSecret } = created;
   await confirmSecret(till, clientSecret);
   await moveClock(60);
   const [paid] = (await eventsOf(subscription.processorSubscriptionId)).slice(-1);
   assert(paid !== undefined);
-  // A payment failed in between and was made good: of all this only the failure reaches Till, after the repeated request.
+  // A payment failed in between and was paid later. Of this only the failure reaches Till, after the repeated request.
   const late = { ...paid, id: 'evt_late', created: paid.created + 30 };
   Object.assign(late.data.object, { status: 'past_due' });
   const repeated = await till.post<{ subscription: SubscriptionBody }>('/subscriptions', order);
