@@ -115,7 +115,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a customer
-         * @description Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, also the metadata of payments and subscriptions. You can still read the payments and invoices. Needs the scope `write`.
+         * @description Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, and the metadata of payments and subscriptions. You can still read the payments and invoices. Needs the scope `write`.
          */
         readonly delete: operations["deleteCustomer"];
         readonly options?: never;
@@ -358,7 +358,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Capture an authorised payment fully or partially
-         * @description A payment created with `captureMethod` `manual` is captured once, before `captureBefore`. Needs the scope `write`.
+         * @description For a payment with `captureMethod` `manual`. You can capture it once, before `captureBefore`. Needs the scope `write`.
          */
         readonly post: operations["capturePayment"];
         readonly delete?: never;
@@ -474,17 +474,17 @@ export interface paths {
         readonly head?: never;
         /**
          * Change a subscription
-         * @description One of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. The last may go with one of the two before it. What is absent stays.
+         * @description Send one of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with `cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.
          *
-         *     With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is not prorated, and discounts and the payment method are carried over.
+         *     With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is not prorated, and keeps discounts and the payment method.
          *
-         *     `proration` says what happens to the rest of the current period. A change to another interval, and one from a free plan to a paid one, starts a new period, which is billed now in any case.
+         *     `proration` says what happens to the rest of the current period. A change to another interval, or from a free plan to a paid one, starts a new period, which is always billed now.
          *
-         *     What is billed now is charged at once. If it is paid, the plan is changed. If it is declined, nothing is changed and the response is `payment_declined`. If the customer must authenticate, the change waits as `pendingChange`, and the frontend confirms it with `clientSecret`.
+         *     An amount that is billed now is charged at once. If it is paid, the change applies. If it is declined, nothing changes and the response is `payment_declined`. If the customer must authenticate, the change waits as `pendingChange`, and the frontend confirms it with `clientSecret`.
          *
          *     While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or `when: periodEnd`; `detail` names what works.
          *
-         *     A change replaces one that waits. A change to the present plan and quantity drops it, and so does `cancelAtPeriodEnd: true`.
+         *     A change replaces a pending one. A change to the current plan and quantity drops it, and so does `cancelAtPeriodEnd: true`.
          *
          *     While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`. Needs the scope `write`.
          */
@@ -500,7 +500,7 @@ export interface paths {
         };
         /**
          * Get what a customer is entitled to
-         * @description The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. Time also changes the response: a grace period ends without an event. Needs the scope `read`.
+         * @description The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. The response also changes with time: a grace period ends without an event. Needs the scope `read`.
          */
         readonly get: operations["getCustomerEntitlements"];
         readonly put?: never;
@@ -520,7 +520,7 @@ export interface paths {
         };
         /**
          * Get what the customer with an externalId is entitled to
-         * @description The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. Time also changes the response: a grace period ends without an event. Needs the scope `read`.
+         * @description The response has an `ETag`. Send it as `If-None-Match` to get a 304 without a body while nothing has changed. The response also changes with time: a grace period ends without an event. Needs the scope `read`.
          */
         readonly get: operations["getEntitlements"];
         readonly put?: never;
@@ -562,11 +562,11 @@ export interface paths {
         readonly put?: never;
         /**
          * Pay an invoice of a subscription
-         * @description Charges the latest invoice at once, except that of a pending change, because the latest one decides the status. If that is a draft of a period that has begun, and the subscription is neither `active` nor `trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` names them.
+         * @description Charges the latest invoice at once, because it decides the status. The invoice of a pending change does not count. If the latest invoice is a draft of a period that has begun, and the subscription is neither `active` nor `trialing`, it is finalized first; the processor does not charge it by itself later. With `invoiceId`, that open or draft invoice is charged instead. Other unpaid invoices stay as they are: `olderUnpaidInvoiceIds` names them.
          *
          *     Without `invoiceId`, a subscription that is paused at the processor is resumed. The open invoice of a subscription that has ended can be paid, and the subscription stays ended. The response shows the state after the payment, without waiting for a webhook.
          *
-         *     A declined payment is the lasting result of its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
+         *     A declined payment is the final result of its idempotency key: use a new one for another attempt. After `authentication_required`, get the client secret and let the customer confirm in the frontend. Needs the scope `write`.
          */
         readonly post: operations["paySubscription"];
         readonly delete?: never;
@@ -586,7 +586,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Preview a change of a subscription
-         * @description Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused has no preview either. Needs the scope `read`.
+         * @description Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused gets the same refusal here. Needs the scope `read`.
          */
         readonly post: operations["previewSubscriptionChange"];
         readonly delete?: never;
@@ -1052,7 +1052,7 @@ export interface components {
         /** ChangedSubscription */
         readonly ChangedSubscription: {
             readonly subscription: components["schemas"]["Subscription"];
-            /** @description The client secret of what the change leaves to confirm. Null if nothing. */
+            /** @description The client secret to confirm the payment of the change. Null if there is nothing to confirm. */
             readonly clientSecret: string | null;
         };
         /** ClientSecret */
@@ -1200,7 +1200,7 @@ export interface components {
             readonly status: "incomplete" | "incomplete_expired" | "trialing" | "active" | "past_due" | "unpaid" | "canceled";
             readonly entitled: boolean;
             /**
-             * @description `grace`: the subscription is `past_due`, but its grace period lasts.
+             * @description `grace`: the subscription is `past_due`, and its grace period has not ended.
              * @enum {unknown}
              */
             readonly reason: "active" | "trialing" | "grace" | "past_due" | "unpaid" | "canceled" | "incomplete";
@@ -1225,11 +1225,11 @@ export interface components {
              * @description The latest `until` of the subscriptions that entitle the customer. Null if none does.
              */
             readonly until: string | null;
-            /** @description The features of the plans that entitle the customer. A boolean is true if it is for one of them, and of integers the largest counts. Otherwise the newest subscription's value counts. */
+            /** @description The features of the plans that entitle the customer. A boolean is true if it is true in one of them. The largest integer counts. Otherwise the newest subscription's value counts. */
             readonly features: {
                 readonly [key: string]: boolean | number | string;
             };
-            /** @description Newest first: all that have not ended, and the 20 newest that have. */
+            /** @description All subscriptions that have not ended, and the 20 newest that have ended. Newest first. */
             readonly subscriptions: readonly components["schemas"]["Entitlement"][];
         };
         /** Event */
@@ -1471,11 +1471,11 @@ export interface components {
             readonly currency: string;
             /** @enum {unknown} */
             readonly status: "draft" | "open" | "paid" | "uncollectible" | "void";
-            /** @description How often the processor has tried to collect the invoice. */
+            /** @description The number of attempts of the processor to collect the invoice. */
             readonly attemptCount: number;
             /**
              * Format: date-time
-             * @description Null if the processor will not try again on its own.
+             * @description Null if the processor makes no further attempt by itself.
              */
             readonly nextPaymentAttemptAt: string | null;
             /** Format: date-time */
@@ -1615,11 +1615,11 @@ export interface components {
             /** @enum {unknown} */
             readonly interval: "day" | "week" | "month" | "year";
             /**
-             * @description Bill once in this many intervals, at least every three years.
+             * @description The number of intervals between two bills. A plan bills at least every three years.
              * @default 1
              */
             readonly intervalCount?: number;
-            /** @description What the plan gives to its subscribers: at most 50 booleans, integers and texts of at most 100 characters. Keys have 1 to 40 characters, without quotes, backslashes and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others. */
+            /** @description The features that subscribers get: at most 50 booleans, integers and texts of at most 100 characters. Keys have 1 to 40 characters, without quotes, backslashes and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others. */
             readonly features?: {
                 readonly [key: string]: boolean | number | string;
             };
@@ -1667,7 +1667,7 @@ export interface components {
             readonly quantity?: number;
             /** @description The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the charge is declined or needs authentication, the subscription is `incomplete`: pass `clientSecret` to the frontend. */
             readonly paymentMethodId?: string;
-            /** @description What the customer entered, in any case. A code that is restricted to this customer comes before one for all customers. */
+            /** @description The code that the customer entered, in any case. A code that is restricted to this customer comes before one for all customers. */
             readonly promotionCode?: string;
             /**
              * @description What happens if the trial ends without a payment method. `invoice`: the first period is billed, and the subscription becomes `past_due`. `pause`: it becomes `unpaid` and is not billed. `cancel`: it ends. Without a trial, the value applies to a trial that you add at the processor later.
@@ -1903,7 +1903,7 @@ export interface components {
             readonly cancelAt: string | null;
             /**
              * Format: date-time
-             * @description When the cancellation was requested, also if the subscription has not ended yet.
+             * @description When the cancellation was requested, even if the subscription has not ended yet.
              */
             readonly canceledAt: string | null;
             /**
@@ -1913,7 +1913,7 @@ export interface components {
             readonly endedAt: string | null;
             /**
              * Format: uuid
-             * @description Null until the webhook of the invoice.
+             * @description Null until the webhook of the invoice has arrived.
              */
             readonly latestInvoiceId: string | null;
             /** @description The processor's id. Null if the customer's default is used. */
@@ -1936,7 +1936,7 @@ export interface components {
             readonly pendingChange: {
                 /**
                  * Format: uuid
-                 * @description Null if the new price is not a plan of Till.
+                 * @description Null if the new price is not a Till plan.
                  */
                 readonly planId: string | null;
                 readonly quantity: number;
@@ -1954,7 +1954,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
-            /** @description The invoices that are still open or drafts, and older than the newest one, the newest first. Pay each with `invoiceId`. */
+            /** @description Open and draft invoices that are older than the newest invoice. Newest first. Pay each with `invoiceId`. */
             readonly olderUnpaidInvoiceIds: readonly string[];
         };
         /** Payment */
@@ -2022,7 +2022,7 @@ export interface components {
             readonly dispute: {
                 /** @description The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry `warning_needs_response`, and others. */
                 readonly status: string;
-                /** @description The disputed amount. Null if the dispute is in another currency than the payment. */
+                /** @description The disputed amount. Null if the currency of the dispute is not the payment's. */
                 readonly amount: number | null;
                 /** @description The processor's reason, an open set. */
                 readonly reason: string | null;
@@ -2096,9 +2096,9 @@ export interface components {
             readonly currency: string;
             /** @enum {unknown} */
             readonly interval: "day" | "week" | "month" | "year";
-            /** @description The plan bills once in this many intervals. */
+            /** @description The number of intervals between two bills. */
             readonly intervalCount: number;
-            /** @description What the plan gives to its subscribers. */
+            /** @description The features that subscribers get. */
             readonly features: {
                 readonly [key: string]: boolean | number | string;
             };
@@ -2121,7 +2121,7 @@ export interface components {
          */
         readonly PlanChange: {
             readonly name?: string;
-            /** @description What the plan gives to its subscribers: at most 50 booleans, integers and texts of at most 100 characters. Keys have 1 to 40 characters, without quotes, backslashes and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others. */
+            /** @description The features that subscribers get: at most 50 booleans, integers and texts of at most 100 characters. Keys have 1 to 40 characters, without quotes, backslashes and characters beyond U+FFFF. No control characters. In a PATCH, the new features replace all others. */
             readonly features?: {
                 readonly [key: string]: boolean | number | string;
             };
@@ -2154,7 +2154,7 @@ export interface components {
             readonly proration?: "nextInvoice" | "invoice" | "none";
             /**
              * Format: date-time
-             * @description From a preview: bills as if the change was made then. Fractions of a second are dropped.
+             * @description From a preview. The change is billed as if it happened at this time. Fractions of a second are dropped.
              */
             readonly prorationDate?: string | null;
         };
@@ -2312,7 +2312,7 @@ export interface components {
             readonly dispute: {
                 /** @description The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry `warning_needs_response`, and others. */
                 readonly status: string;
-                /** @description The disputed amount. Null if the dispute is in another currency than the payment. */
+                /** @description The disputed amount. Null if the currency of the dispute is not the payment's. */
                 readonly amount: number | null;
                 /** @description The processor's reason, an open set. */
                 readonly reason: string | null;
@@ -2462,7 +2462,7 @@ export interface components {
             readonly cancelAt: string | null;
             /**
              * Format: date-time
-             * @description When the cancellation was requested, also if the subscription has not ended yet.
+             * @description When the cancellation was requested, even if the subscription has not ended yet.
              */
             readonly canceledAt: string | null;
             /**
@@ -2472,7 +2472,7 @@ export interface components {
             readonly endedAt: string | null;
             /**
              * Format: uuid
-             * @description Null until the webhook of the invoice.
+             * @description Null until the webhook of the invoice has arrived.
              */
             readonly latestInvoiceId: string | null;
             /** @description The processor's id. Null if the customer's default is used. */
@@ -2495,7 +2495,7 @@ export interface components {
             readonly pendingChange: {
                 /**
                  * Format: uuid
-                 * @description Null if the new price is not a plan of Till.
+                 * @description Null if the new price is not a Till plan.
                  */
                 readonly planId: string | null;
                 readonly quantity: number;
@@ -2534,10 +2534,10 @@ export interface components {
             readonly proration?: "nextInvoice" | "invoice" | "none";
             /**
              * Format: date-time
-             * @description From a preview: bills as if the change was made then. Fractions of a second are dropped.
+             * @description From a preview. The change is billed as if it happened at this time. Fractions of a second are dropped.
              */
             readonly prorationDate?: string | null;
-            /** @description Whether the subscription ends with its current period. `false` also takes back an end at a later date. */
+            /** @description Whether the subscription ends with its current period. `false` also removes an end at a later date. */
             readonly cancelAtPeriodEnd?: boolean;
             /** @description The processor's id of a payment method of this customer. */
             readonly paymentMethodId?: string;
@@ -2550,7 +2550,7 @@ export interface components {
         };
         /** SubscriptionChangePreview */
         readonly SubscriptionChangePreview: {
-            /** @description What the invoice that will contain the change costs, in the smallest unit of `currency`: the one that is made now if `billedNow`, else that of the next renewal. */
+            /** @description The amount of the invoice that will contain the change, in the smallest unit of `currency`: the invoice that is created now if `billedNow`, else that of the next renewal. */
             readonly amountDue: number;
             readonly currency: string;
             readonly billedNow: boolean;
@@ -2567,7 +2567,7 @@ export interface components {
                 readonly periodStart: string;
                 /** Format: date-time */
                 readonly periodEnd: string;
-                /** @description True if the line is about a part of a period. */
+                /** @description True if the line credits or charges a part of a period. */
                 readonly proration: boolean;
             }[];
         };
@@ -2590,7 +2590,7 @@ export interface components {
             readonly paymentMethodId?: string;
             /**
              * Format: uuid
-             * @description An open or draft invoice of this subscription. Default: the latest one, which decides the status.
+             * @description An open or draft invoice of this subscription. Default: the latest invoice, which decides the status.
              */
             readonly invoiceId?: string;
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
@@ -3176,7 +3176,7 @@ export interface operations {
                 readonly disputed?: "true";
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly subscriptionId?: string;
-                /** @description `subscription`: what subscriptions charged. `all`: these and the payments made with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId`, all. */
+                /** @description `subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId`, all. */
                 readonly source?: "subscription" | "all";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
