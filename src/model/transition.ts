@@ -30,15 +30,19 @@ export interface Arrival {
   readonly factsAsOf: AsOf;
 }
 
-/** The ordering rule: events can arrive in any order, and the row still ends in the state of the processor's object. */
+/**
+ * The ordering rule: events can arrive in any order, and the row still ends in the state of the processor's object. A
+ * late event loses here.
+ */
 export function judge({ rule, origin, isSame, rowAsOf, factsAsOf }: Arrival): Verdict {
   if (rule === 'never') return 'keep';
   if (rule === 'always' || origin === 'current') return 'take';
   const isNewer = factsAsOf.earliest > rowAsOf.latest;
-  // The values stay, but the row is now true at a later time. An event from before that time is late.
+  // The values stay, but the row is now true at a later time.
   if (isSame) return isNewer ? 'take' : 'keep';
   if (origin === 'moved') return 'refresh';
   if (isNewer) return 'take';
+  // Older facts change nothing. If the times overlap, only a read shows which came last.
   return factsAsOf.latest < rowAsOf.earliest ? 'keep' : 'refresh';
 }
 

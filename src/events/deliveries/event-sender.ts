@@ -53,7 +53,7 @@ export class EventSender {
     const url = new URL(message.url);
     const refusal = this.#addresses.refusalOf(url);
     if (refusal !== undefined) exchange.fail(refusal);
-    else this.#startSafely(url, message, exchange);
+    else this.#postSafely(url, message, exchange);
     const { status, body, error } = await exchange.ended;
     if (signal.aborted && error !== null) return undefined;
     return {
@@ -71,15 +71,16 @@ export class EventSender {
   }
 
   /** A request that cannot be created is a failed attempt. It must not end the process. */
-  #startSafely(url: URL, message: Message, exchange: Exchange): void {
+  #postSafely(url: URL, message: Message, exchange: Exchange): void {
     try {
-      this.#start(url, message, exchange);
+      this.#post(url, message, exchange);
     } catch (error) {
       exchange.fail(error instanceof Error ? error.name : 'Error');
     }
   }
 
-  #start(url: URL, message: Message, exchange: Exchange, isSecond = false): void {
+  /** Sends the event. The addresses that `lookup` allows are the only ones that it connects to. */
+  #post(url: URL, message: Message, exchange: Exchange, isSecond = false): void {
     const isHttps = url.protocol === 'https:';
     const body = Buffer.from(message.body);
     const request = (isHttps ? httpsRequest : httpRequest)(url, {
@@ -92,7 +93,7 @@ export class EventSender {
     exchange.follow(request, (error) => {
       // The server closed an idle connection at the moment of its reuse. A new connection does not have this problem.
       const isStale = request.reusedSocket && error.code === 'ECONNRESET' && !isSecond;
-      if (isStale) this.#start(url, message, exchange, true);
+      if (isStale) this.#post(url, message, exchange, true);
       else exchange.fail(error.code ?? error.name);
     });
     request.end(body);

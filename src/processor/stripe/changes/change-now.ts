@@ -19,7 +19,7 @@ type Order = Parameters<SubscriptionChangeCalls['changeNow']>[0];
 /** Changes plan or quantity now: see decision 0026. */
 export async function changeNow(context: AdapterContext, order: Order): Promise<ChangeResult> {
   const { found, idempotencyKey, isRepeated, processorSubscriptionId } = order;
-  if (mayBill(order)) await markWaitingItems(context, found, idempotencyKey);
+  if (mayBillNow(order)) await markWaitingItems(context, found, idempotencyKey);
   const attempt = await change(context, order);
   if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
   const changed = attempt.value;
@@ -63,7 +63,11 @@ export async function dropDeclinedChange(
     await voidChangeInvoice(context, invoiceId, idempotencyKey);
 }
 
-/** A change and its preview have the same parameters, so that both cost the same. */
+/**
+ * The parameters of a change and of its preview, so that both cost the same. What is billed follows from them: `invoice`
+ * bills the proration now, a new period bills it with the whole period now, `nextInvoice` leaves it to the next invoice,
+ * and `none` bills nothing.
+ */
 export function changeParams(change: ItemChange) {
   const { processorItemId, processorPriceId, quantity, proration, prorationDate, startsPeriod } = change;
   return {
@@ -109,8 +113,8 @@ function change(
   });
 }
 
-/** Whether the processor may bill the change now. True if the cost of the item is unknown. */
-function mayBill({ found, processorItemId, proration, startsPeriod }: Order): boolean {
+/** Whether the processor may bill now, and so take the waiting items too. True if the cost of the item is unknown. */
+function mayBillNow({ found, processorItemId, proration, startsPeriod }: Order): boolean {
   const item = found.items.find((one) => one.processorItemId === processorItemId);
   return proration === 'invoice' || startsPeriod || item?.unitAmount == null;
 }
