@@ -1,24 +1,33 @@
 -- Work that reads the processor's lists: recovery of events, resyncs and imports. Each runs in one process at a time.
 set local lock_timeout = '5s';
 
--- How far recovery has read the processor's list of events.
-create table till.recovery (
+-- Which run does each of them at the moment.
+create table till.jobs (
   name text primary key,
+  -- The run that holds the job, and the number of the owner lock of its process, which shows whether it is alive. Null
+  -- while no run holds it.
+  run integer,
+  owner_lock integer,
+  leased_until timestamptz,
+  -- The history in which the lease was taken; see till.history(). In another one, what the run has recorded may be lost,
+  -- so its next write fails, and the next run begins with what the tables say.
+  history bigint,
+  check (num_nulls(run, owner_lock, leased_until, history) in (0, 4))
+);
+insert into till.jobs (name) values ('recovery'), ('resync'), ('import');
+
+-- How far recovery has read the processor's own list of events.
+create table till.recovery (
+  -- At most one row.
+  is_only_row boolean primary key default true check (is_only_row),
   -- Moves only when a listing is complete.
   read_until timestamptz,
   -- The listing in progress, so that it continues after a crash.
   listing_since timestamptz,
   listing_until timestamptz,
-  listing_cursor text,
-  -- The run that holds the lease, and the number of its process's owner lock, which shows whether the process is alive.
-  owner integer,
-  owner_lock integer,
-  leased_until timestamptz not null,
-  -- The history in which the lease was taken: see till.history(). In another history, the owner's progress may be lost.
-  -- Then its next write fails, and it starts again from what the table says.
-  history bigint
+  listing_cursor text
 );
-insert into till.recovery (name, read_until, leased_until) values ('events', null, now());
+insert into till.recovery default values;
 
 -- Comparisons with the processor that were started through the API. Stored so that every process can show the progress.
 create table till.resyncs (
@@ -33,8 +42,6 @@ create table till.resyncs (
   skipped_count integer not null default 0,
   -- Why it failed, for operators.
   error text,
-  -- The number of the owner lock of the process that runs it. If the process ends, so does the run.
-  owner_lock integer not null,
   started_at timestamptz not null,
   ended_at timestamptz,
   check ((status = 'running') = (ended_at is null))
@@ -50,8 +57,6 @@ create table till.imports (
   external_id_from text,
   -- For each list of the processor: where to continue, and the counts so far.
   progress jsonb not null default '[]',
-  -- The number of the owner lock of the process that runs it. If that process is gone, another one continues.
-  owner_lock integer not null,
   started_at timestamptz not null,
   -- Null until the import is finished, or replaced by one with other options.
   ended_at timestamptz

@@ -23,7 +23,7 @@ create table till.event_endpoints (
   -- The owner of the lease delivers. There is one at a time.
   owner integer,
   leased_until timestamptz not null default now(),
-  -- The history in which the lease was taken, as in till.recovery.
+  -- The history in which the lease was taken, as in till.jobs.
   history bigint,
   created_at timestamptz not null,
   updated_at timestamptz not null,

@@ -370,6 +370,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   idempotency_claims: ['idempotency/claim-store.ts'],
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
+  jobs: ['sync/job-store.ts'],
   recovery: ['sync/recovery-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
   imports: ['sync/import/import-store.ts'],

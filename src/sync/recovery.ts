@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure, isOutageOfAll } from '../errors.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -7,16 +6,11 @@ import { runAs } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
-import type { Database } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
-import type { Listing, RecoveryLease, RecoveryStore } from './recovery-store.ts';
+import type { Job, JobRun } from './job.ts';
+import type { Listing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
 
-/** How long a run that does not renew its lease blocks other runs, unless they detect that its process is gone. */
-const leaseMs = 60_000;
-/** The interval between renewals of the lease. Several renewals can fail before the lease expires. */
-const heartbeatMs = 5_000;
 /** Covers events that the processor lists late, and clocks that differ. The inbox drops duplicates. */
 const overlapMs = 600_000;
 /** How long the processor keeps events. After a longer gap the list is incomplete, so Till compares all objects. */
@@ -33,7 +27,7 @@ interface StaleMirror extends Mirror<never> {
 }
 
 interface RecoveryParts {
-  readonly database: Database;
+  readonly job: Job;
   readonly store: RecoveryStore;
   readonly processor: Processor;
   readonly inbox: Inbox;
@@ -41,7 +35,6 @@ interface RecoveryParts {
   readonly staleMirrors: readonly StaleMirror[];
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
-  readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly metrics: Metrics;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -61,56 +54,18 @@ export class Recovery {
   }
 
   async #run(signal: AbortSignal | undefined): Promise<boolean> {
-    const { database, store, logger } = this.#parts;
-    const owner = randomInt(1, 2 ** 31 - 1);
-    const lease = await this.#takeLease(owner);
-    if (lease === undefined) {
+    const { job, store, logger } = this.#parts;
+    const run = await job.take((tx) => store.read(tx), signal);
+    if (run === undefined) {
       logger.info('recovery skipped: another process holds the lease');
       return false;
     }
-    const lost = new AbortController();
-    const ended = AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]);
-    const heartbeat = setInterval(() => void this.#renew(owner, lost), heartbeatMs);
-    /** Waits between two reads. Throws if the run was stopped or lost its lease. */
-    const pause = async () => {
-      await setTimeout(readDelayMs, undefined, { signal: ended }).catch(() => {});
-      ended.throwIfAborted();
-    };
     try {
-      await this.#readEvents(lease, { owner, pause });
-      await this.#checkStaleRows(pause);
+      await this.#readEvents(run);
+      await this.#checkStaleRows(run);
       return true;
     } finally {
-      clearInterval(heartbeat);
-      await store.release(database, owner);
-    }
-  }
-
-  /**
-   * Takes the lease if it is free or its process is gone, so that a restart after a crash does not wait until it
-   * expires.
-   */
-  async #takeLease(owner: number): Promise<RecoveryLease | undefined> {
-    const { database, store, ownerLock, logger } = this.#parts;
-    const taker = { owner, ownerLock: ownerLock.owner };
-    const free = await store.lease(database, taker, leaseMs);
-    if (free !== undefined) return free;
-    return database.transaction(async (tx) => {
-      const holder = await store.findHolder(tx);
-      if (holder === undefined || holder.ownerLock === ownerLock.owner) return;
-      if (!(await isGone(tx, holder.ownerLock))) return;
-      const taken = await store.lease(tx, taker, leaseMs, holder);
-      if (taken !== undefined) logger.warn('stale recovery lease taken over');
-      return taken;
-    });
-  }
-
-  async #renew(owner: number, lost: AbortController): Promise<void> {
-    const { database, store, logger } = this.#parts;
-    try {
-      if (!(await store.renew(database, owner, leaseMs))) lost.abort(takenOver());
-    } catch (error) {
-      logger.warn({ err: error }, 'recovery lease not renewed');
+      await run.release();
     }
   }
 
@@ -119,15 +74,16 @@ export class Recovery {
     return earlier(this.#parts.clock.now(), databaseNow);
   }
 
-  async #readEvents({ readUntil, listing, databaseNow }: RecoveryLease, run: RunContext): Promise<void> {
-    const { database, store, logger, resync } = this.#parts;
+  async #readEvents(run: RecoveryRun): Promise<void> {
+    const { store, logger, resync } = this.#parts;
+    const { readUntil, listing, databaseNow } = run.begun;
     const startedAt = this.#startTime(databaseNow);
     // A clock that ran ahead may have written a position in the future.
     let position = earlier(readUntil ?? listing?.until ?? startedAt, startedAt);
     if (startedAt.getTime() - position.getTime() > listingAgeMsMax) {
       logger.warn({ readUntil }, "gap longer than the processor's event history; full comparison started");
-      await resync(run.pause);
-      requireLease(await store.finishListing(database, run.owner, startedAt));
+      await resync(() => pause(run));
+      await run.write((tx) => store.finishListing(tx, startedAt));
       return;
     }
     if (listing !== null && (readUntil === null || listing.until > readUntil)) {
@@ -140,7 +96,7 @@ export class Recovery {
   }
 
   /** Continues a listing that an earlier run did not finish. */
-  async #continue(listing: Listing, run: RunContext): Promise<void> {
+  async #continue(listing: Listing, run: RecoveryRun): Promise<void> {
     const { logger } = this.#parts;
     const { since, until } = listing;
     logger.info({ since, until }, 'unfinished event listing resumed');
@@ -155,27 +111,27 @@ export class Recovery {
   }
 
   /** Reads a listing to its end. Stores the progress after each page, so that a failed run repeats at most one page. */
-  async #list(listing: Listing, { owner, pause }: RunContext): Promise<void> {
-    const { database, store, processor, inbox, logger } = this.#parts;
+  async #list(listing: Listing, run: RecoveryRun): Promise<void> {
+    const { store, processor, inbox, logger } = this.#parts;
     const { since, until } = listing;
     let missed = 0;
     const types = [...processor.eventTypes];
     for await (const { events, cursor } of processor.events.listSince(since, types, listing.cursor)) {
       const receipts = await Promise.all(events.map((event) => inbox.receive(event)));
       missed += receipts.filter((receipt) => receipt === 'stored').length;
-      if (cursor !== null) requireLease(await store.saveListing(database, owner, { since, until, cursor }));
-      await pause();
+      if (cursor !== null) await run.write((tx) => store.saveListing(tx, { since, until, cursor }));
+      await pause(run);
     }
     if (missed > 0) logger.warn({ missed, since }, 'missed events found');
-    requireLease(await store.finishListing(database, owner, until));
+    await run.write((tx) => store.finishListing(tx, until));
   }
 
-  async #checkStaleRows(pause: () => Promise<void>): Promise<void> {
+  async #checkStaleRows(run: RecoveryRun): Promise<void> {
     for (const mirror of this.#parts.staleMirrors) {
       for (const key of await mirror.listStale(staleRowsMax)) {
         await this.#check(mirror, key);
         await mirror.markChecked(key);
-        await pause();
+        await pause(run);
       }
     }
   }
@@ -200,20 +156,14 @@ export class Recovery {
   }
 }
 
-interface RunContext {
-  readonly owner: number;
-  readonly pause: () => Promise<void>;
+type RecoveryRun = JobRun<RecoveryPosition>;
+
+/** Waits between two reads, and ends a run that was stopped or lost its lease. */
+async function pause({ signal }: RecoveryRun): Promise<void> {
+  await setTimeout(readDelayMs, undefined, { signal }).catch(() => {});
+  signal.throwIfAborted();
 }
 
 function earlier(a: Date, b: Date): Date {
   return a < b ? a : b;
-}
-
-/** Every write of a run requires its lease. */
-function requireLease(hasLease: boolean): void {
-  if (!hasLease) throw takenOver();
-}
-
-function takenOver(): Error {
-  return new Error('another run took over the recovery');
 }

@@ -2,21 +2,18 @@ import { Failure } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
-import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
-import type { Resync, Skipped } from './resync.ts';
+import type { Job, JobRun } from './job.ts';
+import type { Resync } from './resync.ts';
 import { type ResyncRun, withProgress } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';
 
-/** An operator looks at a few of them. The log has all. */
-const skippedShownMax = 100;
-
 interface RunParts {
   readonly database: Database;
+  readonly job: Job;
   readonly store: ResyncRunStore;
   readonly resync: Pick<Resync, 'all' | 'ofCustomer'>;
   readonly customers: { read(id: string): Promise<unknown> };
-  readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -29,32 +26,27 @@ export class ResyncRuns {
   readonly #parts: RunParts;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** The runs of this process that are starting or running. */
-  readonly #ownIds = new Set<string>();
 
   constructor(parts: RunParts) {
     this.#parts = parts;
   }
 
   async start(customerId: string | null): Promise<ResyncRun> {
-    const { database, store, customers, ownerLock } = this.#parts;
+    const { job, store, customers, clock } = this.#parts;
     if (customerId !== null) await customers.read(customerId);
-    await this.#endAbandoned();
-    const id = newId(this.#parts.clock.now());
-    this.#ownIds.add(id);
-    let hasStarted = false;
-    try {
-      hasStarted = await store.start(database, { id, customerId, ownerLock: ownerLock.owner });
-    } finally {
-      if (!hasStarted) this.#ownIds.delete(id);
-    }
-    if (!hasStarted)
+    const started = { id: newId(clock.now()), customerId };
+    const run = await job.take(async (tx) => {
+      await store.stopRunning(tx);
+      await store.start(tx, started);
+      return started;
+    }, this.#stopping.signal);
+    if (run === undefined)
       throw new Failure(
         'resync_running',
         'A comparison with the processor is running. Wait until it has ended.',
       );
-    this.#running = this.#run(id, customerId).finally(() => this.#ownIds.delete(id));
-    return this.read(id);
+    this.#running = this.#run(run).finally(() => run.release());
+    return this.read(started.id);
   }
 
   async read(id: string): Promise<ResyncRun> {
@@ -74,44 +66,36 @@ export class ResyncRuns {
     await this.#running;
   }
 
-  async #run(id: string, customerId: string | null): Promise<void> {
-    const { database, store, resync, logger } = this.#parts;
+  async #run({ begun, signal, write, end }: JobRun<Pick<ResyncRun, 'id' | 'customerId'>>): Promise<void> {
+    const { store, resync, logger } = this.#parts;
+    const { id, customerId } = begun;
     let progress: ResyncRun['progress'] = [];
-    const isStopped = { value: false };
     const report = async (latest: ResyncRun['progress'][number]) => {
       progress = withProgress(progress, latest);
-      isStopped.value = !(await store.report(database, id, progress)) || this.#stopping.signal.aborted;
-      if (isStopped.value) throw new Error('resync stopped');
+      await write((tx) => store.report(tx, id, progress));
+      signal.throwIfAborted();
     };
-    const ended = (status: ResyncRun['status'], skipped: readonly Skipped[], error: string | null) =>
-      store.end(database, id, {
-        status,
-        skipped: skipped.slice(0, skippedShownMax),
-        skippedCount: skipped.length,
-        error,
-      });
     try {
       const skipped = await (customerId === null
         ? resync.all(report)
         : resync.ofCustomer(customerId, report));
-      await ended('finished', skipped, null);
+      await end((tx) => store.end(tx, id, { status: 'finished', skipped, error: null }));
     } catch (cause) {
-      if (!isStopped.value) logger.error({ err: cause, resync: id }, 'resync failed');
-      await ended(isStopped.value ? 'stopped' : 'failed', [], isStopped.value ? null : reasonOf(cause)).catch(
-        (error: unknown) => logger.error({ err: error, resync: id }, 'end of resync not recorded'),
+      const error = cause === signal.reason ? null : reasonOf(cause);
+      if (error !== null) logger.error({ err: cause, resync: id }, 'resync failed');
+      const status = error === null ? 'stopped' : 'failed';
+      await end((tx) => store.end(tx, id, { status, skipped: [], error })).catch((failure: unknown) =>
+        logger.error({ err: failure, resync: id }, 'end of resync not recorded'),
       );
     }
   }
 
-  /** Ends the run of a process that is gone, or one of this process whose end could not be recorded. */
+  /** Ends the run of a process that is gone, or one whose end could not be recorded. */
   async #endAbandoned(): Promise<void> {
-    const { database, store, ownerLock } = this.#parts;
-    const running = await store.findRunning(database);
-    if (running === undefined || this.#ownIds.has(running.id)) return;
+    const { database, job, store } = this.#parts;
+    if (!(await store.isAnyRunning(database))) return;
     await database.transaction(async (tx) => {
-      const isOwn = running.ownerLock === ownerLock.owner;
-      if (!isOwn && !(await isGone(tx, running.ownerLock))) return;
-      await store.end(tx, running.id, { status: 'stopped', skipped: [], skippedCount: 0, error: null });
+      if (await job.endAbandoned(tx)) await store.stopRunning(tx);
     });
   }
 }

@@ -24,6 +24,7 @@ import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
 import { adoptingProcessor } from '../sync/import/adopting-processor.ts';
 import { Import } from '../sync/import/import.ts';
 import { ImportStore } from '../sync/import/import-store.ts';
+import { Job } from '../sync/job.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 
 export type Stores = ReturnType<typeof composeStores>;
@@ -88,5 +89,6 @@ export function composeImport(
 ): Import {
   const processor = adoptingProcessor(parts.processor);
   const { mirrors } = composeMirrors({ ...parts, processor }, stores);
-  return new Import({ ...parts, processor, mirrors, customers, store: new ImportStore() });
+  const job = new Job('import', parts);
+  return new Import({ ...parts, job, processor, mirrors, customers, store: new ImportStore() });
 }

@@ -38,6 +38,7 @@ import { subscriptionList } from '../subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '../subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '../subscriptions/turns/turn-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
+import { Job } from '../sync/job.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
 import { Recovery } from '../sync/recovery.ts';
 import { RecoveryStore } from '../sync/recovery-store.ts';
@@ -245,9 +246,15 @@ function composeWebhooks(parts: WebhookParts) {
     ...parts,
     countedLists: [customerList, paymentList, subscriptionList, invoiceList],
   });
-  const resyncRuns = new ResyncRuns({ ...parts, store: new ResyncRunStore(), resync });
+  const resyncRuns = new ResyncRuns({
+    ...parts,
+    job: new Job('resync', parts),
+    store: new ResyncRunStore(),
+    resync,
+  });
   const recovery = new Recovery({
     ...parts,
+    job: new Job('recovery', parts),
     store: new RecoveryStore(),
     inbox,
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],

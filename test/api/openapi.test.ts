@@ -180,8 +180,8 @@ async function makeEndpoint(): Promise<string> {
 /** One that has ended: only one runs at a time. */
 async function makeResync(): Promise<string> {
   const [row] = await sql<{ id: string }>(
-    `insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
-     values (gen_random_uuid(), 'finished', 1, now(), now()) returning id`,
+    `insert into till.resyncs (id, status, started_at, ended_at)
+     values (gen_random_uuid(), 'finished', now(), now()) returning id`,
   );
   return row?.id ?? '';
 }

@@ -89,13 +89,11 @@ test('if the processor is down, it fails and says why', async () => {
 
 test('the resync of a process that is gone is stopped, and another one can start', async () => {
   const id = randomUUID();
-  await till.sql(
-    `insert into till.resyncs (id, status, owner_lock, started_at) values ($1, 'running', 7, now())`,
-    [id],
-  );
-  const next = await start();
+  await till.sql(`insert into till.resyncs (id, status, started_at) values ($1, 'running', now())`, [id]);
+  await till.sql(`update till.jobs set run = 7, owner_lock = 7, leased_until = now() + interval '1 minute',
+    history = till.history() where name = 'resync'`);
   assert.equal((await till.get<ResyncBody>(`${path}/${id}`)).status, 'stopped');
-  assert.equal((await ended(next)).status, 'finished');
+  assert.equal((await ended(await start())).status, 'finished');
 });
 
 test('a resync whose end could not be recorded is stopped, and another one can start', async () => {

@@ -155,3 +155,19 @@ test('one import runs at a time, and stops at a signal', async (t) => {
   await first.stop();
   assert.deepEqual((await runImport(second)).counts['customer'], allAdopted(customerCount));
 });
+
+test('an import continues with what is stored after the database was restarted or restored', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+  await makeCustomers(backend);
+  proxy.hold('/v1/customers', 'GET');
+  const resumed: object[] = [];
+  const onResumed = (_: Date, counts: readonly KindCounts[]) => resumed.push(shortCounts(counts));
+  const running = runImport(till, {}, { onResumed });
+  await proxy.nextHeld();
+  await backend.sql('select till.break_history()');
+  proxy.releaseAll();
+  assert.deepEqual((await running).counts['customer'], allAdopted(customerCount));
+  assert.deepEqual(resumed, [{ plan: {} }]);
+});

@@ -212,7 +212,7 @@ async function liveWithKills(world: World, backend: ModelBackend): Promise<void>
 async function assertMirroredAfterKill(backend: ModelBackend, run: ModelRun): Promise<void> {
   const till = await startModelTill(backend, 0);
   // The killed process may have held the lease, and this one would wait for it for five minutes.
-  await backend.sql('update till.recovery set leased_until = now()');
+  await backend.sql('update till.jobs set leased_until = now() where run is not null');
   await till.services.recovery.run();
   await till.drainAll();
   await run.assertMirrored(till, backend.sql);

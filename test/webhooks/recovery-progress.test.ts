@@ -58,7 +58,8 @@ describe('a listing of events that fails', () => {
   test('leaves the position where it was until all of its pages have been read', async (t) => {
     const till = await startDeaf(t);
     await till.sql(`update till.recovery set read_until = now() - interval '1 hour'`);
-    const position = () => till.sql('select read_until, owner from till.recovery');
+    const position = () =>
+      till.sql(`select read_until, run from till.recovery, till.jobs where name = 'recovery'`);
     const before = await position();
     await missPages(till);
     for (let page = 1; page <= 3; page += 1) {
@@ -112,10 +113,12 @@ describe('the lease of a run', () => {
     await till.control('faults', listingHangs);
     const run = till.services.recovery.run();
     await till.faultsTaken();
-    await till.sql(`update till.recovery set leased_until = now() + interval '10 seconds'`);
+    await till.sql(
+      `update till.jobs set leased_until = now() + interval '10 seconds' where name = 'recovery'`,
+    );
     await until(async () => {
       const [row] = await till.sql<{ is_renewed: boolean }>(
-        `select leased_until > now() + interval '30 seconds' as is_renewed from till.recovery`,
+        `select leased_until > now() + interval '30 seconds' as is_renewed from till.jobs where name = 'recovery'`,
       );
       return row?.is_renewed === true;
     });
@@ -130,12 +133,13 @@ describe('the lease of a run', () => {
     await till.control('faults', listingHangs);
     const run = till.services.recovery.run();
     await till.faultsTaken();
-    await till.sql('update till.recovery set owner = 1');
+    await till.sql(`update till.jobs set run = 1 where name = 'recovery'`);
     await till.control('faults', {}, 'DELETE');
     await assert.rejects(run, { message: 'another run took over the recovery' });
-    assert.deepEqual(await till.sql('select owner, read_until from till.recovery'), [
-      { owner: 1, read_until: null },
-    ]);
+    assert.deepEqual(
+      await till.sql(`select run, read_until from till.recovery, till.jobs where name = 'recovery'`),
+      [{ run: 1, read_until: null }],
+    );
   });
 });
 
@@ -145,7 +149,7 @@ test('a process that is killed during recovery is replaced at once: the next sta
   const first = await startTill({ in: 'child', on: backend });
   const payment = await createPaidPayment({ ...first, stripe: backend.stripe });
   // Its recovery holds the lease while it waits for the processor.
-  const leases = 'select from till.recovery where owner is not null and leased_until > now()';
+  const leases = "select from till.jobs where name = 'recovery' and leased_until > now()";
   await until(async () => (await backend.sql(leases)).length === 1);
   await first.stop('SIGKILL');
   await backend.clearFaults();

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Database } from '../../src/platform/postgres.ts';
+import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { eventTypes } from '../../src/processor/stripe/events/event-types.ts';
+import { Job } from '../../src/sync/job.ts';
 import { RecoveryStore } from '../../src/sync/recovery-store.ts';
 import type { Lifetime } from '../support/backend.ts';
 import { captureLog } from '../support/log-capture.ts';
@@ -36,7 +37,8 @@ async function startDeaf(life: Lifetime, options?: ProcessOptions): Promise<Till
 
 async function recovery(till: TillInProcess): Promise<RecoveryRow> {
   const [row] = await till.sql<RecoveryRow>(
-    'select read_until, leased_until > now() as is_leased from till.recovery',
+    `select read_until, coalesce(leased_until > now(), false) as is_leased
+     from till.recovery, till.jobs where name = 'recovery'`,
   );
   assert(row);
   return row;
@@ -160,12 +162,14 @@ describe('events that no webhook brought', () => {
     const till = await startDeaf(t);
     await Promise.all([till.services.recovery.run(), till.services.recovery.run()]);
     assert.equal(await listings(till), listingsPerRun, 'one run');
-    await till.sql(`update till.recovery set leased_until = now() + interval '1 minute'`);
+    const other = await startOther(till);
+    const run = await other.job.take(async () => ({}));
     await till.services.recovery.run();
     assert.equal(await listings(till), listingsPerRun, 'another process is at it');
-    await till.sql(`update till.recovery set leased_until = now() - interval '1 second'`);
+    await other.ownerLock.close();
     await till.services.recovery.run();
     assert.equal(await listings(till), 2 * listingsPerRun, 'that process has died');
+    await run?.release();
   });
 
   test('are not looked for after more than 30 days, when the list has holes: everything is compared', async (t) => {
@@ -425,26 +429,47 @@ describe('a resync', () => {
   });
 });
 
-test('a run whose lease ran out can neither renew it nor release the lease of the run that took over', async (t) => {
+/** The recovery of another process. */
+async function startOther(till: TillInProcess) {
+  const { logger } = captureLog();
+  const ownerLock = new OwnerLock({ url: till.databaseUrl, logger });
+  await ownerLock.acquire();
+  return { ownerLock, job: new Job('recovery', { database: till.database, ownerLock, logger }) };
+}
+
+test('a run whose lease ran out can neither write nor give back the lease of the run that took over', async (t) => {
   const till = await startTill({ in: 'process', for: t });
-  const database = new Database({ url: till.databaseUrl, poolSize: 1, logger: captureLog().logger });
+  const store = new RecoveryStore();
+  const others = [await startOther(till), await startOther(till)] as const;
   try {
-    const store = new RecoveryStore();
-    const [first, second] = [1, 2].map((owner) => ({ owner, ownerLock: owner }));
-    assert(first && second);
-    assert(await store.lease(database, first, 60_000));
-    assert.equal(await store.lease(database, second, 60_000), undefined, 'one at a time');
-    assert.equal(await store.renew(database, 1, 60_000), true);
-    await till.sql(`update till.recovery set leased_until = now() - interval '1 second'`);
-    assert(await store.lease(database, second, 60_000));
-    assert.equal(await store.renew(database, 1, 60_000), false);
-    assert.equal(await store.finishListing(database, 1, new Date(0)), false);
-    await store.release(database, 1);
-    assert.deepEqual(
-      await till.sql('select owner, read_until, leased_until > now() as leased from till.recovery'),
-      [{ owner: 2, read_until: null, leased: true }],
+    const [first, second] = others.map(
+      ({ job }) =>
+        () =>
+          job.take((tx) => store.read(tx)),
     );
+    assert(first && second);
+    const early = await first();
+    assert(early);
+    assert.equal(await second(), undefined, 'one at a time');
+    assert.equal(await first(), undefined, 'also in one process');
+    await early.requireJob(till.database);
+    await till.sql(`update till.jobs set leased_until = now() - interval '1 second' where name = 'recovery'`);
+    const late = await second();
+    assert(late);
+    const lost = { message: 'another run took over the recovery' };
+    await assert.rejects(early.requireJob(till.database), lost);
+    await assert.rejects(
+      early.write((tx) => store.finishListing(tx, new Date(0))),
+      lost,
+    );
+    assert.equal(early.signal.aborted, true);
+    await early.release();
+    assert.equal((await recovery(till)).read_until, null);
+    assert.equal((await recovery(till)).is_leased, true);
+    await late.requireJob(till.database);
+    await late.release();
+    assert.equal((await recovery(till)).is_leased, false);
   } finally {
-    await database.close();
+    for (const { ownerLock } of others) await ownerLock.close();
   }
 });

@@ -6,8 +6,8 @@ import { runAs } from '../../platform/cause.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { isGone, type OwnerLock } from '../../platform/owner-lock.ts';
 import type { Database, Queryable } from '../../platform/postgres.ts';
+import type { Job, JobRun } from '../job.ts';
 import { adoptPage, type PageOutcome } from './adopt-page.ts';
 import { ExternalIdAdoption } from './external-id-adoption.ts';
 import {
@@ -37,15 +37,17 @@ import {
   subscriptionStage,
 } from './stages.ts';
 
+/** Far more restarts or failovers of the database than happen within one import. */
+const lostJobsMax = 20;
 /** A processor that is down or limits calls gets half a minute to recover. After that, the next run continues. */
 const triesMax = 6;
 const retryDelayMs = 1_000;
 
 interface ImportParts extends StageParts {
   readonly database: Database;
+  readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'update'>;
-  readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -77,7 +79,7 @@ export interface ImportResult {
 /** One import as it runs. */
 interface Run {
   /** Null in a dry run. */
-  readonly row: Pick<UnfinishedImport, 'id' | 'ownerLock'> | null;
+  readonly job: JobRun<UnfinishedImport> | null;
   readonly options: ImportOptions;
   readonly observer: ImportObserver;
   progress: ImportProgress;
@@ -90,57 +92,61 @@ interface Run {
  */
 export class Import {
   readonly #parts: ImportParts;
-  #isRunning = false;
 
   constructor(parts: ImportParts) {
     this.#parts = parts;
   }
 
-  async run(options: ImportOptions = {}, observer: ImportObserver = {}): Promise<ImportResult> {
-    if (this.#isRunning) throw alreadyRunning();
-    this.#isRunning = true;
-    try {
-      return await runAs('import', () => this.#run(options, observer));
-    } finally {
-      this.#isRunning = false;
-    }
+  run(options: ImportOptions = {}, observer: ImportObserver = {}): Promise<ImportResult> {
+    return runAs('import', async () => {
+      if (options.isDryRun === true) return this.#run({ job: null, options, observer, progress: [] });
+      // A restart or failover of the database ends a run, and the next one continues with what is stored. If another
+      // process took the job, there is no next one.
+      for (let lost = 1; ; lost += 1) {
+        const job = await this.#begin(options, observer);
+        try {
+          return await this.#run({ job, options, observer, progress: job.begun.progress });
+        } catch (error) {
+          if (error !== job.signal.reason || lost >= lostJobsMax) throw error;
+        } finally {
+          await job.release();
+        }
+      }
+    });
   }
 
-  async #run(options: ImportOptions, observer: ImportObserver): Promise<ImportResult> {
-    const { database, store } = this.#parts;
-    const { isDryRun = false } = options;
-    const unfinished = isDryRun ? null : await this.#begin(options, observer);
-    const run: Run = { row: unfinished, options, observer, progress: unfinished?.progress ?? [] };
-    if (unfinished !== null && run.progress.length > 0) await this.#resume(unfinished, observer);
+  async #run(run: Run): Promise<ImportResult> {
+    const { job, observer } = run;
+    if (job !== null && run.progress.length > 0) await this.#resume(job.begun, observer);
     for (const name of stageNames) {
-      // A dry run stores no charges, so the list of payments counts them.
-      const isLeftOut = isDryRun && name === 'charge';
+      // A dry run stores no charges, and the list of payments counts them.
+      const isLeftOut = job === null && name === 'charge';
       if (!isLeftOut && stageOf(run, name)?.isDone !== true) await this.#runStage(run, name);
     }
-    if (run.row !== null) await store.end(database, run.row);
-    return { isDryRun, counts: countsOf(run.progress) };
+    await job?.end((tx) => this.#parts.store.end(tx, job.begun.id));
+    return { isDryRun: job === null, counts: countsOf(run.progress) };
   }
 
   /** The import to run: a new one, or the one that was interrupted. */
-  async #begin(options: ImportOptions, observer: ImportObserver): Promise<UnfinishedImport> {
-    const { database, store, ownerLock, clock } = this.#parts;
+  async #begin(options: ImportOptions, observer: ImportObserver): Promise<JobRun<UnfinishedImport>> {
+    const { database, job, store, clock } = this.#parts;
     const { externalIdFrom = null } = options;
-    const { owner } = ownerLock;
-    return database.transaction(async (tx) => {
+    const run = await job.take(async (tx) => {
       const unfinished = await store.findUnfinished(tx);
+      if (unfinished?.externalIdFrom === externalIdFrom) return unfinished;
       if (unfinished !== undefined) {
-        const isFree = unfinished.ownerLock === owner || (await isGone(tx, unfinished.ownerLock));
-        if (!isFree || !(await store.takeOver(tx, unfinished, owner)))
-          throw alreadyRunning(unfinished.startedAt);
-        const own = { ...unfinished, ownerLock: owner };
-        if (unfinished.externalIdFrom === externalIdFrom) return own;
-        await store.end(tx, own);
+        await store.end(tx, unfinished.id);
         observer.onReplaced?.(unfinished.startedAt);
       }
-      const started = await store.start(tx, { id: newId(clock.now()), externalIdFrom, ownerLock: owner });
-      if (started === undefined) throw alreadyRunning();
+      const startedAt = clock.now();
+      const started = { id: newId(startedAt), externalIdFrom, progress: [], startedAt };
+      await store.start(tx, started);
       return started;
     });
+    if (run !== undefined) return run;
+    const running = await store.findUnfinished(database);
+    const since = running === undefined ? '' : ` since ${running.startedAt.toISOString()}`;
+    throw new Error(`another process runs an import${since}; wait until it has ended`);
   }
 
   async #resume({ id, startedAt, progress }: UnfinishedImport, observer: ImportObserver): Promise<void> {
@@ -182,8 +188,8 @@ export class Import {
 
   async #adoptPages<Item>(run: Run, stage: Stage<Item>, onPage: () => void): Promise<void> {
     const { database, logger } = this.#parts;
-    const { options, observer, row } = run;
-    const parts = { database, logger, isDryRun: row === null };
+    const { options, observer, job } = run;
+    const parts = { database, logger, isDryRun: job === null };
     const { name } = stage;
     for await (const page of stage.list(stageOf(run, name)?.cursor ?? null)) {
       options.signal?.throwIfAborted();
@@ -199,9 +205,10 @@ export class Import {
     }
   }
 
-  async #save(db: Queryable, { row }: Run, progress: ImportProgress, skips: readonly Skip[]): Promise<void> {
-    if (row === null || (await this.#parts.store.save(db, row, progress, skips))) return;
-    throw alreadyRunning();
+  async #save(db: Queryable, { job }: Run, progress: ImportProgress, skips: readonly Skip[]): Promise<void> {
+    if (job === null) return;
+    await job.requireJob(db);
+    await this.#parts.store.save(db, job.begun.id, progress, skips);
   }
 
   #stage(run: Run, name: StageName): Stage<unknown> {
@@ -220,10 +227,10 @@ export class Import {
     return stages[name]();
   }
 
-  #customerStage({ row, options: { externalIdFrom = null } }: Run): Stage<unknown> {
+  #customerStage({ job, options: { externalIdFrom = null } }: Run): Stage<unknown> {
     const stage = customerStage(this.#parts);
     if (externalIdFrom === null) return stage;
-    const options = { metadataKey: externalIdFrom, importId: row?.id ?? null };
+    const options = { metadataKey: externalIdFrom, importId: job?.begun.id ?? null };
     const adoption = new ExternalIdAdoption(this.#parts, options);
     return { ...stage, finish: (page: readonly CustomerFacts[]) => adoption.adopt(page) };
   }
@@ -262,9 +269,4 @@ function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
 /** An outage that may end soon. */
 function isPassing(error: unknown): boolean {
   return isOutageOfAll(error) && !(error instanceof Failure && error.code === 'processor_misconfigured');
-}
-
-function alreadyRunning(startedAt?: Date): Error {
-  const since = startedAt === undefined ? '' : ` since ${startedAt.toISOString()}`;
-  return new Error(`another process runs an import${since}; wait until it has ended`);
 }

@@ -4,6 +4,7 @@ import pg from 'pg';
 const keptTables = [
   'migrations',
   'list_counts',
+  'jobs',
   'recovery',
   'processor_account',
   'installation',

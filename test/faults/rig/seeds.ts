@@ -53,10 +53,10 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.webhook_events (id, type, object_id, created_at, payload, state, next_try_at, received_at, processed_at)
       values ('evt_seed', 'payment_intent.succeeded', 'pi_seed', now(), '{}', 'processed', now(), now(), now());`,
   '0006': `
-    insert into till.resyncs (id, status, owner_lock, started_at, ended_at)
-      values ('018f0000-0000-7000-8000-00000000000b', 'finished', 1, now(), now());
-    insert into till.imports (id, external_id_from, owner_lock, started_at, ended_at)
-      values ('018f0000-0000-7000-8000-00000000000c', null, 1, now(), now());
+    insert into till.resyncs (id, status, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000b', 'finished', now(), now());
+    insert into till.imports (id, external_id_from, started_at, ended_at)
+      values ('018f0000-0000-7000-8000-00000000000c', null, now(), now());
     insert into till.import_skips (import_id, kind, object_id, reason)
       select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
   '0007': `
