@@ -32,7 +32,7 @@ const payments = changeCases.filter(isPayment);
 const otherChanges = changeCases.filter((change) => !isPayment(change));
 
 /** As the processor has it when the process dies at the crash point. */
-const madeBy = new Set([
+const createdBy = new Set([
   'call.after',
   'record.before',
   'record.row',
@@ -44,12 +44,12 @@ const madeBy = new Set([
 /** What the processor has no part in exists from its commit on. */
 const committedBy = new Set(['record.after', 'response.before']);
 
-function isMade({ operation }: WalkedCase, crashPoint: string): boolean {
-  return (operation.startsWith('event_endpoints.') ? committedBy : madeBy).has(crashPoint);
+function isCreated({ operation }: WalkedCase, crashPoint: string): boolean {
+  return (operation.startsWith('event_endpoints.') ? committedBy : createdBy).has(crashPoint);
 }
 
-/** A payment's claim is completed after the answer; what a crash before that leaves is the same as at `record.row`. */
-function isAnswered({ operation }: WalkedCase, crashPoint: string): boolean {
+/** A payment's claim is completed after the response; what a crash before that leaves is the same as at `record.row`. */
+function isCompleted({ operation }: WalkedCase, crashPoint: string): boolean {
   return operation === 'payments.create' && crashPoint === 'record.completed';
 }
 
@@ -70,7 +70,7 @@ async function prepare(t: TestContext, crashPoint: string): Promise<Walk> {
   return { crashPoint, backend, survivor, prerequisites, key: `killed-at-${crashPoint}` };
 }
 
-test('a process killed at any crash point leaves what the same request finishes, once', async (t) => {
+test('a process killed at any crash point is finished by the same request, once', async (t) => {
   const walks = await inTurn(walkedPoints, (crashPoint) => prepare(t, crashPoint));
   // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
   // events about one subscription for the row of another.
@@ -80,8 +80,12 @@ test('a process killed at any crash point leaves what the same request finishes,
   for (const { crashPoint, backend, survivor, prerequisites, key } of walks) {
     await t.test(`killed at ${crashPoint}`, async () => {
       for (const creation of countedCases) {
-        const made = await creation.countAtProcessor(backend, prerequisites);
-        assert.equal(made, isMade(creation, crashPoint) ? 1 : 0, `${creation.operation} before the retry`);
+        const count = await creation.countAtProcessor(backend, prerequisites);
+        assert.equal(
+          count,
+          isCreated(creation, crashPoint) ? 1 : 0,
+          `${creation.operation} before the retry`,
+        );
       }
       // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
       await backend.sql(
@@ -105,7 +109,7 @@ async function crash(walks: readonly Walk[], cases: readonly WalkedCase[]): Prom
       crashAt: crashPoint,
       requests: cases.map((creation) => ({
         send: (till) => send(till, prerequisites, creation, key),
-        isAnswered: isAnswered(creation, crashPoint),
+        isCompleted: isCompleted(creation, crashPoint),
       })),
     })),
   );
