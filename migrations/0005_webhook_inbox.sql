@@ -49,34 +49,40 @@ create table till.webhook_events_other partition of till.webhook_events default;
 -- The service creates and drops weeks only through the following functions, which run as their owner. So the service's
 -- role does not have to own any table. docs/security.md lists the grants that it needs.
 
--- One process at a time changes the weeks ("tlwk" in ASCII).
-create function till.lock_webhook_weeks() returns void language sql security definer set search_path = '' as $$
-  select pg_catalog.pg_advisory_xact_lock(1953265515);
+-- One process at a time changes the weeks of a table ("tlwk" in ASCII).
+create function till.lock_weeks(parent text) returns void language sql security definer set search_path = '' as $$
+  select pg_catalog.pg_advisory_xact_lock(1953265515, pg_catalog.hashtext(parent));
 $$;
 
--- Creates the missing weeks between two times. Does not create a week whose events are already in the default partition.
--- Creates the table first and then attaches it, so that the inbox stays open for inserts. Only the default partition is
--- locked. The wait for that lock is short, because every later statement waits behind it: during a backup this fails
--- with lock_not_available, and the caller retries.
-create function till.make_webhook_weeks(from_time timestamptz, to_time timestamptz) returns void
+-- Creates the missing weeks of a table between two times. Does not create a week whose rows are already in the default
+-- partition. Creates the week first and then attaches it, so that the table stays open for inserts. Only the default
+-- partition is locked. The wait for that lock is short, because every later statement waits behind it: during a backup
+-- this fails with lock_not_available, and the caller retries.
+create function till.make_weeks(parent text, from_time timestamptz, to_time timestamptz) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
 declare
   week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
   name text;
+  has_rows boolean;
 begin
+  if not exists (select from pg_catalog.pg_class
+      where relnamespace = 'till'::regnamespace and relname = parent and relkind = 'p')
+  then
+    raise exception '% is not a table with weeks', parent;
+  end if;
   while week <= to_time loop
-    name := 'webhook_events_' || to_char(week at time zone 'utc', 'YYYYMMDD');
+    name := parent || '_' || to_char(week at time zone 'utc', 'YYYYMMDD');
     if to_regclass('till.' || name) is null then
-      perform till.lock_webhook_weeks();
+      perform till.lock_weeks(parent);
+      execute format('select exists (select from till.%I where created_at >= %L and created_at < %L)',
+        parent || '_other', week, week + interval '7 days') into has_rows;
       -- Another process may have created it by now.
-      if not exists (select from pg_catalog.pg_class
+      if not has_rows and not exists (select from pg_catalog.pg_class
           where relnamespace = 'till'::regnamespace and relname = name)
-        and not exists (select from till.webhook_events_other
-          where created_at >= week and created_at < week + interval '7 days')
       then
-        execute format('create table till.%I (like till.webhook_events including all)', name);
-        execute format('alter table till.webhook_events attach partition till.%I for values from (%L) to (%L)',
-          name, week, week + interval '7 days');
+        execute format('create table till.%I (like till.%I including all)', name, parent);
+        execute format('alter table till.%I attach partition till.%I for values from (%L) to (%L)',
+          parent, name, week, week + interval '7 days');
       end if;
     end if;
     week := week + interval '7 days';
@@ -132,7 +138,7 @@ language plpgsql security definer set search_path = '' set lock_timeout = '100ms
 declare
   pending integer;
 begin
-  perform till.lock_webhook_weeks();
+  perform till.lock_weeks('webhook_events');
   -- Another process may have detached it by now.
   if till.is_webhook_week_attached(week) is distinct from true then
     return true;
@@ -155,7 +161,7 @@ language plpgsql security definer set search_path = '' set lock_timeout = '100ms
 declare
   is_needed boolean;
 begin
-  perform till.lock_webhook_weeks();
+  perform till.lock_weeks('webhook_events');
   if till.is_webhook_week_attached(week) is null then
     return true;
   end if;
@@ -171,7 +177,7 @@ begin
   return true;
 end $$;
 
-revoke execute on function till.lock_webhook_weeks, till.make_webhook_weeks, till.is_webhook_week_attached,
+revoke execute on function till.lock_weeks, till.make_weeks, till.is_webhook_week_attached,
   till.move_webhook_events, till.detach_webhook_week, till.drop_detached_webhook_week from public;
 
-select till.make_webhook_weeks(now() - interval '5 weeks', now() + interval '4 weeks');
+select till.make_weeks('webhook_events', now() - interval '5 weeks', now() + interval '4 weeks');

@@ -159,39 +159,7 @@ begin
   return least(drawn, held);
 end $$;
 
--- One process at a time changes the weeks of events ("tlew" in ASCII).
-create function till.lock_event_weeks() returns void language sql security definer set search_path = '' as $$
-  select pg_catalog.pg_advisory_xact_lock(1953261943);
-$$;
-
--- Creates the missing weeks between two times, as till.make_webhook_weeks() does for the inbox: attaching a table
--- leaves the others open for inserts, and the wait for the lock on the default partition is short.
-create function till.make_event_weeks(from_time timestamptz, to_time timestamptz) returns void
-language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
-  name text;
-begin
-  while week <= to_time loop
-    name := 'events_' || to_char(week at time zone 'utc', 'YYYYMMDD');
-    if to_regclass('till.' || name) is null then
-      perform till.lock_event_weeks();
-      -- Another process may have created it by now.
-      if to_regclass('till.' || name) is null
-        and not exists (select from till.events_other
-          where created_at >= week and created_at < week + interval '7 days')
-      then
-        execute format('create table till.%I (like till.events including all)', name);
-        execute format('alter table till.events attach partition till.%I for values from (%L) to (%L)',
-          name, week, week + interval '7 days');
-      end if;
-    end if;
-    week := week + interval '7 days';
-  end loop;
-end $$;
-
 revoke execute on function till.history, till.break_history, till.skip_lost_positions, till.event_checksum,
-  till.append_events, till.drawn_event_position, till.event_horizon, till.lock_event_weeks, till.make_event_weeks
-  from public;
+  till.append_events, till.drawn_event_position, till.event_horizon from public;
 
-select till.make_event_weeks(now() - interval '1 week', now() + interval '4 weeks');
+select till.make_weeks('events', now() - interval '1 week', now() + interval '4 weeks');

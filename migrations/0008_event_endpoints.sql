@@ -70,30 +70,6 @@ create table till.event_deliveries (
 create index on till.event_deliveries (customer_id) where response_body is not null and customer_id is not null;
 create table till.event_deliveries_other partition of till.event_deliveries default;
 
--- Creates the missing weeks between two times, as till.make_event_weeks() does for events.
-create function till.make_delivery_weeks(from_time timestamptz, to_time timestamptz) returns void
-language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
-declare
-  week timestamptz := date_trunc('week', from_time at time zone 'utc') at time zone 'utc';
-  name text;
-begin
-  while week <= to_time loop
-    name := 'event_deliveries_' || to_char(week at time zone 'utc', 'YYYYMMDD');
-    if to_regclass('till.' || name) is null then
-      perform till.lock_event_weeks();
-      -- Another process may have created it by now.
-      if to_regclass('till.' || name) is null and not exists (select from till.event_deliveries_other
-        where created_at >= week and created_at < week + interval '7 days')
-      then
-        execute format('create table till.%I (like till.event_deliveries including all)', name);
-        execute format('alter table till.event_deliveries attach partition till.%I for values from (%L) to (%L)',
-          name, week, week + interval '7 days');
-      end if;
-    end if;
-    week := week + interval '7 days';
-  end loop;
-end $$;
-
 -- Drops a week. Fails with lock_not_available instead of waiting long for the lock.
 create function till.drop_delivery_week(week text) returns void
 language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
@@ -101,13 +77,13 @@ begin
   if week !~ '^event_deliveries_[0-9]{8}$' then
     raise exception '% is not a week of deliveries', week;
   end if;
-  perform till.lock_event_weeks();
+  perform till.lock_weeks('event_deliveries');
   -- Another process may have dropped it by now.
   if to_regclass('till.' || week) is not null then
     execute format('drop table till.%I', week);
   end if;
 end $$;
 
-revoke execute on function till.make_delivery_weeks, till.drop_delivery_week from public;
+revoke execute on function till.drop_delivery_week from public;
 
-select till.make_delivery_weeks(now() - interval '1 week', now() + interval '4 weeks');
+select till.make_weeks('event_deliveries', now() - interval '1 week', now() + interval '4 weeks');

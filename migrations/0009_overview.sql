@@ -54,7 +54,7 @@ begin
   if week !~ '^events_[0-9]{8}$' then
     raise exception '% is not a week of events', week;
   end if;
-  perform till.lock_event_weeks();
+  perform till.lock_weeks('events');
   if not till.is_event_week_counted(week) then
     raise exception 'the overview has not counted all events of %', week using errcode = 'object_in_use';
   end if;

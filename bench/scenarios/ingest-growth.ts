@@ -54,7 +54,7 @@ export const ingestGrowth: Scenario = {
 /** Processed events, spread evenly over the retention time. Short ones, to save disk space. */
 async function seedInbox(database: BenchDatabase, count: number): Promise<void> {
   const oldest = `now() - interval '${retentionDays} days'`;
-  await database.query(`select till.make_webhook_weeks(${oldest}, now())`);
+  await database.query(`select till.make_weeks('webhook_events', ${oldest}, now())`);
   for (let from = 0; from < count; from += rowsPerStatement) {
     const to = Math.min(from + rowsPerStatement, count) - 1;
     await database.query(`

@@ -4,8 +4,7 @@ import type { Queryable } from './postgres.ts';
 export interface WeeklyTable {
   readonly name: string;
   readonly primaryKey: string;
-  readonly makeWeeks: string;
-  /** How old a new row can be: `makeWeeks` begins this long ago. */
+  /** How old a new row can be: weeks are created from this long ago on. */
   readonly weeksBack: string;
   /** Removes the week with the name $1 from the table. False if the week must stay. */
   readonly removeWeek: string;
@@ -24,8 +23,10 @@ export class WeeksStore {
 
   /** Fails if it does not get its locks within 100 ms. */
   async makeWeeks(db: Queryable): Promise<void> {
-    const { makeWeeks, weeksBack } = this.#table;
-    await db.query(`select ${makeWeeks}(now() - interval '${weeksBack}', now() + interval '4 weeks')`);
+    const { name, weeksBack } = this.#table;
+    await db.query(
+      `select till.make_weeks('${name}', now() - interval '${weeksBack}', now() + interval '4 weeks')`,
+    );
   }
 
   /** Weeks that ended before the retention period, and that nothing needs any more. */

@@ -10,7 +10,6 @@ export class InboxWeeksStore extends WeeksStore {
     super({
       name: 'webhook_events',
       primaryKey: 'id, created_at',
-      makeWeeks: 'till.make_webhook_weeks',
       weeksBack: '5 weeks',
       // Moves the events that must be kept. False if there are more pending events.
       removeWeek: `till.detach_webhook_week($1, ${movedWithWeekMax})`,

@@ -47,7 +47,7 @@ test('what an endpoint responded to the events of a deleted customer is erased',
 
 test('weeks of deliveries are created, and dropped after the retention period', async () => {
   const old = `now() - interval '200 days'`;
-  await till.sql(`select till.make_delivery_weeks(${old}, ${old})`);
+  await till.sql(`select till.make_weeks('event_deliveries', ${old}, ${old})`);
   const insert = (time: string) =>
     till.sql(
       `insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)

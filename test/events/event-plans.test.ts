@@ -18,7 +18,7 @@ const objectOf = (number: number) => `0199c1f0-0000-7000-b000-${String(number).p
 const [early, frequent, absent] = [1, 2, 3].map(objectOf);
 
 before(async () => {
-  await pool.query(`select till.make_event_weeks(now() - interval '3 weeks', now())`);
+  await pool.query(`select till.make_weeks('events', now() - interval '3 weeks', now())`);
   await pool.query(
     `insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
      select nextval('till.event_positions'), now() - (2 - week) * interval '7 days' + number * interval '1 ms',

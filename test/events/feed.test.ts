@@ -173,7 +173,7 @@ test('410: an `after` that is older than what is kept says what to do', async ()
 
 test('410: the last event of a reader expires with its week', async () => {
   const old = new Date(Date.now() - 50 * 86_400_000).toISOString();
-  await till.sql('select till.make_event_weeks($1, $1)', [old]);
+  await till.sql(`select till.make_weeks('events', $1, $1)`, [old]);
   const [row] = await till.sql<{ position: number; ms: number; week: string }>(
     `insert into till.events (position, created_at, type, object_type, object_id, data, previous, cause)
      values (nextval('till.event_positions'), $1, 'plan.created', 'plan', gen_random_uuid(), '{}', '{}', '{}')

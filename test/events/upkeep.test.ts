@@ -15,7 +15,7 @@ test('events are dropped whole weeks at a time once they are older than they are
   const { sql, services } = till;
   const payment = await createPayment(till);
   const old = `now() - interval '120 days'`;
-  await sql(`select till.make_event_weeks(${old}, ${old})`);
+  await sql(`select till.make_weeks('events', ${old}, ${old})`);
   await sql(`update till.events set created_at = ${old} where object_id = $1`, [payment.id]);
   await sql(`insert into till.events_other select position, now() - interval '1000 days', type, object_type, object_id,
     customer_id, data, previous, cause from till.events limit 1`);

@@ -105,7 +105,7 @@ test('an upgrade builds the indexes of tables after it, and again after an inter
 test('weeks that are created before the build is done have their indexes from the start', async (t) => {
   const { url, client } = await upgraded(t);
   await client.query(
-    `select till.make_webhook_weeks(now() + interval '40 weeks', now() + interval '40 weeks')`,
+    `select till.make_weeks('webhook_events', now() + interval '40 weeks', now() + interval '40 weeks')`,
   );
   assert.equal(await completeIndexes({ url, logger }), true);
   assert.deepEqual(await validity(client), [true, true]);

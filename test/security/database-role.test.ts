@@ -65,7 +65,7 @@ test('the service does all of its work as a role that owns nothing', async (t) =
 
   // A week is created, filled, aged and dropped; one of its events failed and is kept.
   const old = `to_timestamp(${Math.floor(Date.now() / 1_000) - 200 * 86_400})`;
-  await till.database.query(`select till.make_webhook_weeks(${old}, ${old})`);
+  await till.database.query(`select till.make_weeks('webhook_events', ${old}, ${old})`);
   await till.take(eventOf('balance.available'));
   await till.database.query(
     `update till.webhook_events set created_at = ${old}, state = 'failed' where object_id is null`,

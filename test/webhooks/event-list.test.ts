@@ -55,7 +55,7 @@ before(async () => {
   till = await startTill({ in: 'process', for: { after: (close) => void closers.push(close) } });
   client = new pg.Client({ connectionString: till.databaseUrl });
   await client.connect();
-  await client.query(`select till.make_webhook_weeks(now() - interval '90 days', now())`);
+  await client.query(`select till.make_weeks('webhook_events', now() - interval '90 days', now())`);
   await client.query(
     `insert into till.webhook_events (id, type, object_id, created_at, payload, personal_data, state, next_try_at, received_at)
      select 'evt_' || number,

@@ -113,7 +113,7 @@ describe('an invalid signature', () => {
     ['with an empty signature', `${time},v1=`],
     ['with two times', `${time},${valid}`],
     ['of an older scheme alone', valid.replace('v1=', 'v0=')],
-    ['that is malformed', 'rubbish'],
+    ['that is malformed', 'not-a-value'],
     ['outside ASCII', `${time},v1=${'é'.repeat(64)}`],
   ] as const) {
     test(`${what} is refused, and nothing is stored`, async () => {
@@ -130,7 +130,7 @@ describe('an invalid signature', () => {
   });
 
   test('is refused when there is no header at all, even around a body that could not be read', async () => {
-    for (const body of [event, 'rubbish', '']) {
+    for (const body of [event, 'not-a-value', '']) {
       const response = await fetch(`${till.url}/webhooks/processor`, { method: 'POST', body });
       await readProblem(response, 400, 'invalid_signature');
     }
@@ -150,7 +150,7 @@ describe('an invalid signature', () => {
 describe('signed, but not an event', () => {
   const whole = eventOf('invoice.paid.newer');
   for (const [what, body] of [
-    ['text', 'rubbish'],
+    ['text', 'not-a-value'],
     ['nothing', ''],
     ['a list', '[]'],
     ['null', 'null'],

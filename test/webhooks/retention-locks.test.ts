@@ -25,7 +25,9 @@ async function connect(till: TillInProcess): Promise<pg.Client> {
 /** A week of which every 100th event has failed and every 1,000th is pending; the others are processed. */
 async function fillOldWeek(till: TillInProcess, count: number): Promise<string> {
   const client = await connect(till);
-  await client.query('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [oldSeconds]);
+  await client.query(`select till.make_weeks('webhook_events', to_timestamp($1), to_timestamp($1))`, [
+    oldSeconds,
+  ]);
   await client.query(
     `insert into till.webhook_events (id, type, object_id, created_at, payload, personal_data, state, next_try_at, received_at)
      select 'evt_' || number, 'invoice.paid', 'in_' || number, to_timestamp($1), '{}', 'none',
@@ -151,7 +153,9 @@ describe('dropping a week', () => {
 
   test('hides no personal data from a search that runs meanwhile', async (t) => {
     const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
-    await till.sql('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [oldSeconds]);
+    await till.sql(`select till.make_weeks('webhook_events', to_timestamp($1), to_timestamp($1))`, [
+      oldSeconds,
+    ]);
     const { id, processorCustomerId } = await createCustomer(till);
     const person = { id: processorCustomerId, name: 'Ada Lovelace of Detach', email: 'ada@detach.example' };
     const event = eventOf('customer.updated', person, { created: oldSeconds });

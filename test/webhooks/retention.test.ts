@@ -35,7 +35,7 @@ async function partitionOf(till: TillInProcess, event: string): Promise<string |
 
 /** A week that was created when it was new, and is old now. */
 async function makeOldWeek(till: TillInProcess, created: number): Promise<string> {
-  await till.sql('select till.make_webhook_weeks(to_timestamp($1), to_timestamp($1))', [created]);
+  await till.sql(`select till.make_weeks('webhook_events', to_timestamp($1), to_timestamp($1))`, [created]);
   return weekOf(created).name;
 }
 

@@ -44,7 +44,6 @@ interface FreedObject {
 export const deliveryWeeks: WeeklyTable = {
   name: 'event_deliveries',
   primaryKey: 'endpoint_id, id, created_at',
-  makeWeeks: 'till.make_delivery_weeks',
   weeksBack: '1 week',
   removeWeek: 'till.drop_delivery_week($1)',
   isWeekDone: () => 'true',

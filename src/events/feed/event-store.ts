@@ -47,7 +47,6 @@ export const eventColumns = `events.position, ${millisOf('events.created_at')} a
 export const eventWeeks: WeeklyTable = {
   name: 'events',
   primaryKey: 'position, created_at',
-  makeWeeks: 'till.make_event_weeks',
   weeksBack: '1 week',
   removeWeek: 'till.drop_event_week($1)',
   // The overview counts each event exactly once.
