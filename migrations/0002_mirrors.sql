@@ -218,7 +218,8 @@ create table till.invoices (
 -- Invoices that were stored before their customer. When the customer is recovered, this index finds them.
 create index invoices_without_customer on till.invoices (processor_customer_id) where customer_id is null;
 
--- Deleted customers. Triggers erase the data, so that every statement that deletes a customer does it.
+-- Deleted customers. Triggers erase the data, so that every statement that deletes a customer does it. The store erases
+-- the metadata of its payments and subscriptions, because an event is written for each of them.
 
 -- A deleted customer keeps no personal data.
 create function till.erase_external_id() returns trigger language plpgsql as $$
@@ -231,29 +232,6 @@ end $$;
 
 create trigger erase_external_id before update on till.customers
   for each row when (old.deleted_at is null and new.deleted_at is not null) execute function till.erase_external_id();
-
--- Erases the metadata of payments and subscriptions, which may contain anything, together with the customer. Erases
--- again with each search of the customer's events, because a write that began before the deletion did not see it. Locks
--- in the order of the ids, like every transaction that locks several rows.
-create function till.erase_owned_metadata() returns trigger language plpgsql as $$
-begin
-  with owned as (
-    select id from till.payments where customer_id = new.id and metadata <> '{}' order by id for no key update)
-  update till.payments set metadata = null, revision = revision + 1,
-    updated_at = greatest(payments.updated_at, new.updated_at)
-  from owned where payments.id = owned.id;
-  with owned as (
-    select id from till.subscriptions where customer_id = new.id and metadata <> '{}' order by id for no key update)
-  update till.subscriptions set metadata = null, revision = revision + 1,
-    updated_at = greatest(subscriptions.updated_at, new.updated_at)
-  from owned where subscriptions.id = owned.id;
-  return null;
-end $$;
-
-create trigger erase_owned_metadata after update on till.customers
-  for each row when (new.deleted_at is not null
-    and (old.deleted_at is null or old.erase_at is distinct from new.erase_at))
-  execute function till.erase_owned_metadata();
 
 -- A row of a deleted customer gets no metadata, however late the facts arrive.
 create function till.refuse_metadata_of_deleted() returns trigger language plpgsql as $$

@@ -20,15 +20,13 @@ create index on till.events (object_id, position);
 create index on till.events (customer_id, position) where customer_id is not null;
 create table till.events_other partition of till.events default;
 
--- What the newest event of each object shows. The next change is compared with it, even if that event is no longer
--- kept. `changes_at` is when the object changes without a write, because a grace period ends.
-create table till.event_objects (
-  object_id uuid primary key,
-  object_type text not null,
-  data json not null,
-  changes_at timestamptz
-) with (fillfactor = 80);
-create index on till.event_objects (changes_at) where changes_at is not null;
+-- The subscriptions whose newest event says that a grace period entitles their customer. When the period ends, the
+-- subscription changes without a write.
+create table till.grace_periods (
+  subscription_id uuid primary key,
+  ends_at timestamptz not null
+);
+create index on till.grace_periods (ends_at);
 
 -- Starts below the first position, so that a new position is greater than every value that was read before.
 create sequence till.event_positions minvalue 0 start 0;
@@ -106,10 +104,10 @@ create function till.event_lock(drawn bigint) returns bigint language sql immuta
   select (29798::bigint << 48) | drawn;
 $$;
 
--- Inserts events, and records what they show about their objects. The first events of a history skip the positions that
--- may be lost. Positions are drawn before the commit, so a slower transaction can commit a lower position later. So
--- each transaction first takes an advisory lock, which shows that it may still commit positions above the last one
--- drawn so far. PostgreSQL releases the lock after the commit is visible.
+-- Inserts events. The first events of a history skip the positions that may be lost. Positions are drawn before the
+-- commit, so a slower transaction can commit a lower position later. So each transaction first takes an advisory lock,
+-- which shows that it may still commit positions above the last one drawn so far. PostgreSQL releases the lock after
+-- the commit is visible.
 create function till.append_events(new_events json) returns void
 language plpgsql security definer set search_path = '' as $$
 begin
@@ -117,20 +115,12 @@ begin
     perform till.skip_lost_positions();
   end if;
   perform pg_catalog.pg_advisory_xact_lock_shared(till.event_lock(last_value)) from till.event_positions;
-  with v as materialized (
-    select * from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid,
-      "customerId" uuid, data json, previous json, cause json, "changesAt" timestamptz)
-  ), appended as (
-    insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
-    select pg_catalog.nextval('till.event_positions'),
-      pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
-      v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
-    from v
-  )
-  insert into till.event_objects (object_id, object_type, data, changes_at)
-  select v."objectId", v."objectType", v.data, v."changesAt" from v
-  order by v."objectId"
-  on conflict (object_id) do update set data = excluded.data, changes_at = excluded.changes_at;
+  insert into till.events (position, created_at, type, object_type, object_id, customer_id, data, previous, cause)
+  select pg_catalog.nextval('till.event_positions'),
+    pg_catalog.date_trunc('milliseconds', pg_catalog.clock_timestamp()),
+    v.type, v."objectType", v."objectId", v."customerId", v.data, v.previous, v.cause
+  from pg_catalog.json_to_recordset(new_events) as v (type text, "objectType" text, "objectId" uuid,
+    "customerId" uuid, data json, previous json, cause json);
 end $$;
 
 -- The last position that was drawn. All committed events have this position or a lower one.

@@ -17,8 +17,8 @@ interface CustomerMirrorParts extends MirrorParts {
   readonly externalIds: ExternalIdStore;
   /** Called in the transaction that creates rows for lost customers. */
   readonly onRecovered: (tx: Transaction, customers: readonly Customer[]) => Promise<void>;
-  /** Called in a transaction that deletes customers, or that erases the data of their objects once more. */
-  readonly onErased: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
+  /** Erases the metadata of the objects of deleted customers. */
+  readonly eraseOwned: (tx: Transaction, customerIds: readonly string[]) => Promise<void>;
 }
 
 export class CustomerMirror implements Mirror<CustomerFacts> {
@@ -34,7 +34,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   }
 
   async apply(tx: Transaction, facts: readonly CustomerFacts[], source: Source): Promise<Applied> {
-    const { store, externalIds, onErased, clock } = this.#parts;
+    const { store, externalIds, eraseOwned, clock } = this.#parts;
     const { keyOf } = this;
     const rows = await lockRows(tx, store, facts, keyOf);
     const taken = await takeExternalIds(tx, externalIds, rows);
@@ -44,7 +44,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     await taken.freeUnused(written);
     const deleted = written.filter(isDeletion).map(({ after }) => after);
     if (deleted.length === 0) return applied;
-    await onErased(
+    await eraseOwned(
       tx,
       deleted.map(({ id }) => id),
     );
@@ -94,12 +94,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
 
   /** Removes the personal data. False if the row has none left. */
   async erase(key: string): Promise<boolean> {
-    const { database, store, onErased, clock } = this.#parts;
+    const { database, store, eraseOwned, clock } = this.#parts;
     const isErased = await database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
-      await onErased(tx, [customer.id]);
+      await store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
+      await eraseOwned(tx, [customer.id]);
       return true;
     });
     // Even if another process deleted the customer: it may not have reached this step yet.
@@ -118,18 +118,17 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    * locks later, it sees the deletion. So a search for personal data after this method is complete.
    */
   async eraseOwned(key: string): Promise<void> {
-    const { database, store, onErased } = this.#parts;
+    const { database, store, eraseOwned } = this.#parts;
     await store.awaitHolders(database, key);
-    await database.transaction(async (tx) => onErased(tx, await store.eraseOwned(tx, key)));
+    await database.transaction(async (tx) => eraseOwned(tx, await store.lockUnsearched(tx, key)));
   }
 
   /** Records a finished search for personal data. */
   async markErased(customer: DeletedCustomer): Promise<void> {
-    const { database, store, onErased } = this.#parts;
+    const { database, store, eraseOwned } = this.#parts;
     await database.transaction(async (tx) => {
-      // This also erases the data of the objects of the customer once more.
       await store.markErased(tx, customer);
-      await onErased(tx, [customer.id]);
+      await eraseOwned(tx, [customer.id]);
     });
   }
 

@@ -114,11 +114,8 @@ export class CustomerStore extends MirrorStore<Customer> {
     await database.query('select id from till.customers where processor_customer_id = $1 for update', [key]);
   }
 
-  /**
-   * Lets a trigger erase the metadata of the objects of the customer, unless a finished search has already done so.
-   * Returns the id of the customer, or nothing if there was nothing to do.
-   */
-  async eraseOwned(tx: Transaction, key: string): Promise<readonly string[]> {
+  /** Makes the next search for personal data due, unless one has ended. Returns the id of the customer, if so. */
+  async lockUnsearched(tx: Transaction, key: string): Promise<readonly string[]> {
     const rows = await tx.query<{ id: string }>(
       `update till.customers set erase_at = clock_timestamp()
        where processor_customer_id = $1 and deleted_at is not null and first_erased_at is null returning id`,

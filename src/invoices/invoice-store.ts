@@ -5,7 +5,7 @@ import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Invoice } from '../model/invoice.ts';
 import { beginsWith } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
+import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
 /** Null if the invoice bills no subscription that Till has a row for. */
 const subscriptionIdOf = `(select subscriptions.id from till.subscriptions
@@ -19,8 +19,7 @@ const invoiceTable = defineTable<Invoice>(
     customerId: mutable('uuid'),
     processorCustomerId: mutable('text'),
     processorSubscriptionId: mutable('text'),
-    // Looked up at every read, because either of the two rows may be written first.
-    subscriptionId: computed('uuid', subscriptionIdOf),
+    subscriptionId: linked('uuid', subscriptionIdOf),
     number: mutable('text'),
     amountDue: mutable('bigint'),
     amountPaid: mutable('bigint'),
@@ -44,7 +43,7 @@ const invoiceTable = defineTable<Invoice>(
   { insertOrder: 'processorInvoiceId' },
 );
 
-const { columns } = invoiceTable;
+const { columns, ownColumns } = invoiceTable;
 
 /** Invoices name their subscription by the processor's id, because it may have no row. */
 const subscriptionKey = (id: string) =>
@@ -60,6 +59,10 @@ export const invoiceList: List<Invoice> = {
   },
 };
 
+interface LinkedInvoice extends Pick<Invoice, 'id' | 'status'> {
+  readonly key: string;
+}
+
 /** All SQL for the invoices. */
 export class InvoiceStore extends MirrorStore<Invoice> {
   constructor() {
@@ -72,17 +75,17 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     customers: readonly { readonly id: string; readonly processorCustomerId: string }[],
     now: Date,
   ): Promise<void> {
-    const attached = await tx.query<Pick<Invoice, 'id' | 'processorSubscriptionId'>>(
-      `update till.invoices set customer_id = v.id, revision = revision + 1, updated_at = $3
-       from unnest($1::uuid[], $2::text[]) as v (id, processor_customer_id)
-       where invoices.customer_id is null and invoices.processor_customer_id = v.processor_customer_id
-       returning invoices.id, invoices.processor_subscription_id as "processorSubscriptionId"`,
-      [customers.map(({ id }) => id), customers.map(({ processorCustomerId }) => processorCustomerId), now],
+    const idOf = new Map(customers.map(({ id, processorCustomerId }) => [processorCustomerId, id]));
+    const unattached = await tx.query<Invoice>(
+      `select ${ownColumns} from till.invoices where customer_id is null and processor_customer_id = any($1)
+       order by id for no key update`,
+      [[...idOf.keys()]],
     );
-    tx.written.add(
-      invoiceTable.name,
-      attached.map((row) => ({ row })),
-    );
+    const attached = unattached.map((before) => {
+      const customerId = idOf.get(before.processorCustomerId ?? '') ?? null;
+      return { before, after: { ...before, customerId, updatedAt: now } };
+    });
+    await this.update(tx, attached);
   }
 
   /** The number of invoices whose customer has no row. */
@@ -104,8 +107,15 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     );
   }
 
+  /** The ids and statuses of these invoices, by the processor's ids. */
+  findIds(db: Queryable, keys: readonly string[]): Promise<readonly LinkedInvoice[]> {
+    const sql = `select processor_invoice_id as key, id, status from till.invoices
+      where processor_invoice_id = any($1)`;
+    return db.query(sql, [keys], 'find_invoice_ids');
+  }
+
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {
-    const sql = `select ${columns} from till.invoices where processor_subscription_id = any($1)`;
+    const sql = `select ${ownColumns} from till.invoices where processor_subscription_id = any($1)`;
     return db.query(sql, [keys], 'find_invoices_of_subscriptions');
   }
 

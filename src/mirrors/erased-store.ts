@@ -1,26 +1,32 @@
 import type { Transaction } from '../platform/postgres.ts';
 import type { Table } from '../platform/table.ts';
 
-interface ErasableRow {
+interface OwnedRow {
   readonly id: string;
-  readonly customerId: string | null;
-  readonly processorSubscriptionId: string | null;
   readonly metadata: unknown;
+  readonly updatedAt: Date;
 }
 
-/** Reports the rows of deleted customers whose metadata was erased. A trigger erases it with the customer. */
-export async function reportErased<Row extends ErasableRow>(
+/** Stands for metadata that is gone. It differs from no metadata, and no event shows it. */
+const erasedMetadata = { erased: '' };
+
+/** Erases the metadata of the rows that belong to deleted customers. No later facts set it again. */
+export async function eraseOwned<Row extends OwnedRow>(
   tx: Transaction,
-  { name }: Pick<Table<Row>, 'name'>,
+  { name, ownColumns }: Table<Row>,
   customerIds: readonly string[],
 ): Promise<void> {
-  const rows = await tx.query<Pick<ErasableRow, 'id' | 'processorSubscriptionId'>>(
-    `select id, processor_subscription_id as "processorSubscriptionId" from till.${name}
-     where customer_id = any($1) and metadata is null`,
+  const rows = await tx.query<Row & { readonly updatedBefore: Date }>(
+    `with owned as (
+       select one.id, one.updated_at, customers.updated_at as erased_at from till.${name} one
+       join till.customers on customers.id = one.customer_id
+       where customers.id = any($1) and customers.deleted_at is not null and one.metadata <> '{}'
+       order by one.id for no key update of one)
+     update till.${name} set metadata = null, revision = revision + 1,
+       updated_at = greatest(owned.updated_at, owned.erased_at)
+     from owned where ${name}.id = owned.id returning ${ownColumns}, owned.updated_at as "updatedBefore"`,
     [customerIds],
   );
-  tx.written.add(
-    name,
-    rows.map((row) => ({ row })),
-  );
+  const before = rows.map((row) => ({ ...row, metadata: erasedMetadata, updatedAt: row.updatedBefore }));
+  tx.written.addChanged(name, rows, before);
 }

@@ -37,17 +37,13 @@ export class MirrorStore<Row extends { readonly id: string }> {
    * another must not deadlock with a batch that does the reverse.
    */
   lockByKeys(tx: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
-    const { name, columns } = this.#table;
-    const sql = `select ${columns} from till.${name} where ${this.#key} = any($1) order by id for no key update`;
+    const { name, ownColumns } = this.#table;
+    const sql = `select ${ownColumns} from till.${name} where ${this.#key} = any($1) order by id for no key update`;
     return tx.query(sql, [keys], `lock_${name}`);
   }
 
-  /** Does not change existing rows. Returns the new rows. `isFirst`: no row ever had one of these ids. */
-  async insert(
-    tx: Transaction,
-    rows: readonly Row[],
-    { isFirst = false }: { readonly isFirst?: boolean } = {},
-  ): Promise<readonly Row[]> {
+  /** Does not change existing rows. Returns the new rows. */
+  async insert(tx: Transaction, rows: readonly Row[]): Promise<readonly Row[]> {
     const { name, columns, insert } = this.#table;
     if (rows.length === 0) return [];
     const created = await tx.query<Row>(
@@ -55,21 +51,20 @@ export class MirrorStore<Row extends { readonly id: string }> {
       [recordSet(rows)],
       `insert_${name}`,
     );
-    tx.written.add(
-      name,
-      created.map((row) => ({ row, isNew: true, isStored: true, isFirst })),
-    );
+    tx.written.addNew(name, created);
     return created;
   }
 
   /** The rows must be locked. */
-  update(tx: Transaction, changes: readonly RowChange<Row>[]): void {
-    const { name, update } = this.#table;
+  async update(tx: Transaction, changes: readonly RowChange<Row>[]): Promise<void> {
+    const { name, ownColumns, update } = this.#table;
     if (changes.length === 0) return;
-    tx.send(update, [recordSet(changes.map(({ after }) => after))], `update_${name}`);
-    tx.written.add(
-      name,
-      changes.map(({ before, after }) => ({ row: after, before })),
+    const rows = await tx.query<Row>(
+      `${update} returning ${ownColumns}`,
+      [recordSet(changes.map(({ after }) => after))],
+      `update_${name}`,
     );
+    const before = changes.map((change) => change.before);
+    tx.written.addChanged(name, rows, before);
   }
 }

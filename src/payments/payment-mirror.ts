@@ -109,7 +109,7 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
 
   /** Inserts payments that were just created. Returns those that had no row. */
   insertCreated(rows: readonly Payment[]): Promise<readonly Payment[]> {
-    return this.#parts.database.transaction((tx) => this.#insertRows(tx, rows, { isFirst: true }));
+    return this.#parts.database.transaction((tx) => this.#insertRows(tx, rows));
   }
 
   /**
@@ -279,16 +279,12 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     return { created: await this.#insertRows(tx, payments), lost: lost.map(this.keyOf) };
   }
 
-  #insertRows(
-    tx: Transaction,
-    rows: readonly Payment[],
-    options: { readonly isFirst?: boolean } = {},
-  ): Promise<readonly Payment[]> {
+  #insertRows(tx: Transaction, rows: readonly Payment[]): Promise<readonly Payment[]> {
     const { store, customers } = this.#parts;
     customers.hold(
       tx,
       rows.map((after) => ({ after })),
     );
-    return store.insert(tx, rows, options);
+    return store.insert(tx, rows);
   }
 }

@@ -1,11 +1,11 @@
-import { reportErased } from '../mirrors/erased-store.ts';
+import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Payment } from '../model/payment.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
+import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
 const paymentTable = defineTable<Payment>('payments', {
   id: immutable('uuid'),
@@ -13,13 +13,12 @@ const paymentTable = defineTable<Payment>('payments', {
   customerId: immutable('uuid'),
   processorInvoiceId: immutable('text'),
   processorSubscriptionId: immutable('text'),
-  // The rows may not exist yet, and a payment does not change when they are created.
-  invoiceId: computed(
+  invoiceId: linked(
     'uuid',
     `case when payments.processor_invoice_id is not null then
       (select invoices.id from till.invoices where invoices.processor_invoice_id = payments.processor_invoice_id) end`,
   ),
-  subscriptionId: computed(
+  subscriptionId: linked(
     'uuid',
     `case when payments.processor_subscription_id is not null then (select subscriptions.id from till.subscriptions
       where subscriptions.processor_subscription_id = payments.processor_subscription_id) end`,
@@ -47,7 +46,7 @@ const paymentTable = defineTable<Payment>('payments', {
   revision: computed('integer'),
 });
 
-const { columns } = paymentTable;
+const { columns, ownColumns } = paymentTable;
 
 /** The most selective first. A customer and a subscription have few payments, and few payments are disputed. */
 const ownerFilters = { customerId: byId('customer_id') };
@@ -106,7 +105,7 @@ export class PaymentStore extends MirrorStore<Payment> {
   }
 
   async lock(tx: Queryable, id: string): Promise<Payment | undefined> {
-    const sql = `select ${columns} from till.payments where id = $1 for no key update`;
+    const sql = `select ${ownColumns} from till.payments where id = $1 for no key update`;
     const [row] = await tx.query<Payment>(sql, [id]);
     return row;
   }
@@ -114,7 +113,7 @@ export class PaymentStore extends MirrorStore<Payment> {
   /** Recomputes the refunded and the reserved amount. The rows must be locked. */
   async addUpRefunds(tx: Transaction, payments: readonly Payment[], now: Date): Promise<void> {
     if (payments.length === 0) return;
-    const changed = await tx.query<{ id: string }>(
+    const changed = await tx.query<Payment>(
       `update till.payments set amount_refunded = sums.refunded, amount_reserved = sums.reserved,
          updated_at = case when amount_refunded = sums.refunded then updated_at else $2 end
        from (
@@ -128,17 +127,10 @@ export class PaymentStore extends MirrorStore<Payment> {
        ) sums
        where payments.id = sums.id
          and (payments.amount_refunded, payments.amount_reserved) <> (sums.refunded, sums.reserved)
-       returning payments.id`,
+       returning ${ownColumns}`,
       [payments.map(({ id }) => id), now],
     );
-    const locked = new Map(payments.map((payment) => [payment.id, payment]));
-    tx.written.add(
-      paymentTable.name,
-      changed.flatMap(({ id }) => {
-        const before = locked.get(id);
-        return before === undefined ? [] : [{ row: before, before }];
-      }),
-    );
+    tx.written.addChanged(paymentTable.name, changed, payments);
   }
 
   /** Open payments without recent events, rechecked with exponential backoff for seven days after their creation. */
@@ -159,8 +151,8 @@ export class PaymentStore extends MirrorStore<Payment> {
     await db.query(sql, [key]);
   }
 
-  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return reportErased(tx, paymentTable, customerIds);
+  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return eraseOwned(tx, paymentTable, customerIds);
   }
 
   /** The number of payments that were disputed. Slow for many millions of rows. */
@@ -178,7 +170,7 @@ export class PaymentStore extends MirrorStore<Payment> {
 
   /** The payments of these subscriptions, by the processor's ids. */
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
-    const sql = `select ${columns} from till.payments
+    const sql = `select ${ownColumns} from till.payments
       where processor_invoice_id is not null and processor_subscription_id = any($1)`;
     return db.query(sql, [keys], 'find_payments_of_subscriptions');
   }
@@ -189,7 +181,7 @@ export class PaymentStore extends MirrorStore<Payment> {
     subscriptionKeys: readonly string[],
     invoiceKeys: readonly string[],
   ): Promise<readonly Payment[]> {
-    const sql = `select ${columns} from till.payments
+    const sql = `select ${ownColumns} from till.payments
       where processor_subscription_id = any($1) and processor_invoice_id = any($2)`;
     return db.query(sql, [subscriptionKeys, invoiceKeys], 'find_payments_of_invoices');
   }

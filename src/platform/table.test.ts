@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { computed, defineTable, immutable, mutable } from './table.ts';
+import { computed, defineTable, immutable, linked, mutable } from './table.ts';
 
 interface Parcel {
   readonly id: string;
   readonly ownerId: string;
   readonly weight: number;
   readonly seenAt: Date;
+  readonly crateId: string | null;
   readonly revision: number;
 }
 
@@ -17,6 +18,7 @@ const parcels = defineTable<Parcel>(
     ownerId: immutable('uuid'),
     weight: mutable('bigint'),
     seenAt: mutable('timestamptz', 'greatest(seen_at, sent_at)'),
+    crateId: linked('uuid', '(select crates.id from till.crates where crates.key = parcels.crate)'),
     revision: computed('integer'),
   },
   { insertOrder: 'ownerId' },
@@ -25,10 +27,11 @@ const parcels = defineTable<Parcel>(
 const lines = (sql: string) => sql.replaceAll(/\s+/g, ' ');
 
 test('every field is selected by its own name', () => {
-  assert.equal(
-    parcels.columns,
-    'id as "id", owner_id as "ownerId", weight as "weight", greatest(seen_at, sent_at) as "seenAt", revision as "revision"',
-  );
+  const own =
+    'parcels.id as "id", parcels.owner_id as "ownerId", parcels.weight as "weight", greatest(seen_at, sent_at) as "seenAt"';
+  const crateId = '(select crates.id from till.crates where crates.key = parcels.crate) as "crateId"';
+  assert.equal(parcels.columns, `${own}, ${crateId}, parcels.revision as "revision"`);
+  assert.equal(parcels.ownColumns, `${own}, null::uuid as "crateId", parcels.revision as "revision"`);
 });
 
 test('an insert writes all fields except computed ones, in a fixed order of rows', () => {

@@ -7,6 +7,8 @@ export interface Table<Row extends object> {
   readonly name: string;
   /** The select list. Rows have the names of the fields. */
   readonly columns: string;
+  /** The same for rows that are locked or written: values of other rows are not looked up, and are null. */
+  readonly ownColumns: string;
   /** Inserts a record set (`$1`) in a fixed order, so that two inserts never deadlock. */
   readonly insert: string;
   /** Updates the rows of a record set (`$1`) by id, and increments `revision`. */
@@ -20,6 +22,7 @@ interface Column {
   readonly written: 'insert and update' | 'insert' | 'never';
   /** The expression that reads the field, if it is not just the column. */
   readonly select?: string;
+  readonly isLinked?: true;
 }
 
 /** A field that facts from the processor change. */
@@ -32,9 +35,14 @@ export function immutable(type: Column['type']): Column {
   return { type, written: 'insert' };
 }
 
-/** A field that PostgreSQL generates, that its own statement maintains, or that is read from another table. */
+/** A field that PostgreSQL generates, that its own statement maintains, or that never changes in another table. */
 export function computed(type: Column['type'], select?: string): Column {
   return { type, written: 'never', ...(select === undefined ? {} : { select }) };
+}
+
+/** A value of another row, which may be written later. It is looked up at every read. */
+export function linked(type: Column['type'], select: string): Column {
+  return { type, written: 'never', select, isLinked: true };
 }
 
 export function defineTable<Row extends { readonly id: string }>(
@@ -46,11 +54,16 @@ export function defineTable<Row extends { readonly id: string }>(
   const inserted = all.filter(([, { written }]) => written !== 'never');
   const updated = all.filter(([, { written }]) => written === 'insert and update');
   const namesOf = (entries: typeof all) => entries.map(([field]) => columnOf(field)).join(', ');
+  // Qualified, because an update also reads from a record set with fields of the same names.
+  const own = (field: string) => `${name}.${columnOf(field)}`;
+  const ownValue = (field: string, { type, select, isLinked }: Column) =>
+    isLinked ? `null::${type}` : (select ?? own(field));
   const recordSet = (entries: typeof all) =>
     `jsonb_to_recordset($1::jsonb) as v (${entries.map(([field, { type }]) => `"${field}" ${type}`).join(', ')})`;
   return {
     name,
-    columns: all.map(([field, { select }]) => `${select ?? columnOf(field)} as "${field}"`).join(', '),
+    columns: all.map(([field, column]) => `${column.select ?? own(field)} as "${field}"`).join(', '),
+    ownColumns: all.map(([field, column]) => `${ownValue(field, column)} as "${field}"`).join(', '),
     insert: `insert into till.${name} (${namesOf(inserted)})
       select ${inserted.map(([field]) => `"${field}"`).join(', ')} from ${recordSet(inserted)}
       order by "${insertOrder}" on conflict do nothing`,

@@ -1,18 +1,17 @@
-/** A row that a transaction wrote, as far as its statement returned it. */
-export interface WrittenRow {
-  readonly table: string;
-  /** The row after the write, or a part of it. */
-  readonly row: { readonly id: string };
-  /** The row before the write. Undefined if it is new, or not known. */
-  readonly before?: object;
-  readonly isNew: boolean;
-  /** The statement returned `row` as it is stored, in full. */
-  readonly isStored: boolean;
-  /** The id is new, so nothing is recorded under it yet. */
-  readonly isFirst: boolean;
+interface IdentifiedRow {
+  readonly id: string;
 }
 
-type RowWrite = Pick<WrittenRow, 'row'> & Partial<Omit<WrittenRow, 'table' | 'row'>>;
+/** A row that a transaction wrote, in full. */
+export interface WrittenRow {
+  readonly table: string;
+  /** The row after the write. */
+  readonly row: IdentifiedRow;
+  /** The row before the transaction. Undefined if it is new. */
+  readonly before: IdentifiedRow | undefined;
+  /** The row was only read, because a value that it shows changes with time. */
+  readonly isUnchanged: boolean;
+}
 
 /** Collects the rows that a transaction writes, so that none of them can be missed before the commit. */
 export class WrittenRows {
@@ -22,22 +21,33 @@ export class WrittenRows {
     return this.#rows.size;
   }
 
-  add(table: string, writes: readonly RowWrite[]): void {
-    for (const write of writes) {
-      const key = `${table} ${write.row.id}`;
-      const earlier = this.#rows.get(key);
-      const { isNew = false, isStored = false, isFirst = false } = write;
-      this.#rows.set(
-        key,
-        earlier === undefined
-          ? { ...write, table, isNew, isStored, isFirst }
-          : { ...earlier, row: { ...earlier.row, ...write.row }, isStored: false },
-      );
-    }
+  addNew(table: string, rows: readonly IdentifiedRow[]): void {
+    for (const row of rows) this.#add({ table, row, before: undefined, isUnchanged: false });
+  }
+
+  /** `before` has the same rows before the write, in any order. */
+  addChanged(table: string, rows: readonly IdentifiedRow[], before: readonly IdentifiedRow[]): void {
+    const beforeOf = new Map(before.map((row) => [row.id, row]));
+    for (const row of rows) this.#add({ table, row, before: beforeOf.get(row.id), isUnchanged: false });
+  }
+
+  addUnchanged(table: string, rows: readonly IdentifiedRow[]): void {
+    for (const row of rows) this.#add({ table, row, before: row, isUnchanged: true });
   }
 
   all(): readonly WrittenRow[] {
     return [...this.#rows.values()];
+  }
+
+  #add(written: WrittenRow): void {
+    const { id } = written.row;
+    const earlier = this.#rows.get(id);
+    const isUnchanged = written.isUnchanged && (earlier?.isUnchanged ?? true);
+    this.#rows.set(id, {
+      ...written,
+      before: earlier === undefined ? written.before : earlier.before,
+      isUnchanged,
+    });
   }
 }
 

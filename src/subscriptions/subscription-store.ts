@@ -1,11 +1,11 @@
-import { reportErased } from '../mirrors/erased-store.ts';
+import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
 import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
+import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
 /** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
 const latestInvoiceId = `(select invoices.id from till.invoices
@@ -43,12 +43,12 @@ const subscriptionTable = defineTable<Subscription>(
     canceledAt: mutable('timestamptz'),
     endedAt: mutable('timestamptz'),
     processorLatestInvoiceId: mutable('text'),
-    latestInvoiceId: computed('uuid', latestInvoiceId),
+    latestInvoiceId: linked('uuid', latestInvoiceId),
     defaultPaymentMethodId: mutable('text'),
     discount: mutable('jsonb', discount),
     pendingChange: mutable('jsonb'),
     isIncomplete: mutable('boolean'),
-    paidUntil: computed('timestamptz', paidUntil),
+    paidUntil: linked('timestamptz', paidUntil),
     metadata: mutable('jsonb'),
     processorAsOf: mutable('timestamptz'),
     processorAsOfLatest: mutable('timestamptz'),
@@ -59,7 +59,7 @@ const subscriptionTable = defineTable<Subscription>(
   { insertOrder: 'processorSubscriptionId' },
 );
 
-const { columns } = subscriptionTable;
+const { columns, ownColumns } = subscriptionTable;
 
 export const subscriptionList: List<Subscription> = {
   table: subscriptionTable,
@@ -82,10 +82,31 @@ interface SubscriptionWithMethod {
   readonly defaultPaymentMethodId: string;
 }
 
+type PaidSubscription = Pick<Subscription, 'id' | 'paidUntil'>;
+
 /** All SQL for the subscriptions. */
 export class SubscriptionStore extends MirrorStore<Subscription> {
   constructor() {
     super(subscriptionTable, 'processorSubscriptionId');
+  }
+
+  /** Rows by the processor's ids, without values of other rows. */
+  findOwn(db: Queryable, keys: readonly string[]): Promise<readonly Subscription[]> {
+    const sql = `select ${ownColumns} from till.subscriptions where processor_subscription_id = any($1)`;
+    return db.query(sql, [keys], 'find_own_subscriptions');
+  }
+
+  /** The ids of these subscriptions, by the processor's ids. */
+  findIds(db: Queryable, keys: readonly string[]): Promise<readonly { key: string; id: string }[]> {
+    const sql = `select processor_subscription_id as key, id from till.subscriptions
+      where processor_subscription_id = any($1)`;
+    return db.query(sql, [keys], 'find_subscription_ids');
+  }
+
+  /** Until when subscriptions that are `past_due` are paid. */
+  findPaidUntil(db: Queryable, ids: readonly string[]): Promise<readonly PaidSubscription[]> {
+    const sql = `select id, ${paidUntil} as "paidUntil" from till.subscriptions where id = any($1)`;
+    return db.query(sql, [ids], 'find_paid_until');
   }
 
   listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Subscription[]> {
@@ -139,8 +160,8 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     await db.query(sql, [key]);
   }
 
-  reportErased(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return reportErased(tx, subscriptionTable, customerIds);
+  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return eraseOwned(tx, subscriptionTable, customerIds);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {

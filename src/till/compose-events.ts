@@ -35,7 +35,7 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
   const store = new OutboxStore();
   const outbox = new Outbox({
     store,
-    objects: objectKinds({ ...stores, judge: (terms) => entitlements.judge(terms) }),
+    objects: objectKinds((terms) => entitlements.judge(terms)),
     links: new SubscriptionLinks(stores),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });

@@ -54,9 +54,9 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
     store: stores.customers,
     externalIds: stores.externalIds,
     onRecovered: (tx, recovered) => invoices.attach(tx, recovered),
-    onErased: async (tx, customerIds) => {
-      await stores.payments.reportErased(tx, customerIds);
-      await stores.subscriptions.reportErased(tx, customerIds);
+    eraseOwned: async (tx, customerIds) => {
+      await stores.payments.eraseOwned(tx, customerIds);
+      await stores.subscriptions.eraseOwned(tx, customerIds);
     },
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });

@@ -330,7 +330,12 @@ describe('causes', () => {
       await confirmPayment(till, one);
       await confirmPayment(till, two);
     });
-    await sql(`update till.payments set created_at = now() - interval '1 hour' where id = $1`, [one.id]);
+    const createdAt = new Date(Date.now() - 3_600_000).toISOString();
+    await sql('update till.payments set created_at = $2 where id = $1', [one.id, createdAt]);
+    await sql(
+      `update till.events set data = jsonb_set(data::jsonb, '{createdAt}', to_jsonb($2::text))::json where object_id = $1`,
+      [one.id, createdAt],
+    );
     await services.resync.ofCustomer(two.customerId);
     assert.deepEqual((await lastOf(two)).cause, { ...noCause, kind: 'resync' });
     // Their events never arrive: the row of the first is checked because it is open for so long.
@@ -435,8 +440,8 @@ describe('what rows show of each other', () => {
 
   test('both at once, by transactions that do not see each other', async () => {
     const events = await subscribeElsewhere();
-    // Stops each transaction when it records what its events show, just before its commit.
-    const lock = await holdRows(till, 'lock table till.event_objects in exclusive mode');
+    // Stops the first transaction when it inserts its events, just before its commit. The second waits for the first.
+    const lock = await holdRows(till, 'lock table till.events in exclusive mode');
     await till.send(events.invoice);
     const first = services.eventApplier.applyBatch();
     await lock.awaited(1);

@@ -15,7 +15,7 @@ const malformedAmount = { short: 40, long: 1_000 };
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** They say what the rows of the mirrors show. */
-const eventTables = ['events', 'event_objects'];
+const eventTables = ['events', 'grace_periods'];
 /** Far more looks than a queue of a few hundred needs; each is a round trip to the database. */
 const looksMax = 2_000;
 

@@ -75,7 +75,7 @@ test('what runs before the commit sees each written row once, is part of the tra
   await database.query('truncate numbers');
   const seen: (readonly unknown[])[] = [];
   database.setBeforeCommit(async (tx, rows) => {
-    seen.push(rows.map(({ table, row, before, isNew }) => [table, row, before, isNew]));
+    seen.push(rows.map(({ table, row, before }) => [table, row, before]));
     tx.send('insert into numbers values (2)');
     if (rows.length > 1) throw new Error('not like this');
   });
@@ -83,13 +83,15 @@ test('what runs before the commit sees each written row once, is part of the tra
   await database.transaction((tx) => tx.query('insert into numbers values (1)'));
   assert.deepEqual(seen, [], 'no row was reported');
   await database.transaction(async (tx) => {
-    tx.written.add('numbers', [{ row: { id: 'a' }, before: { n: 0 } }]);
-    tx.written.add('numbers', [{ row: { id: 'a' }, before: { n: 1 } }]);
+    const [first, second, third] = [0, 1, 2].map((n) => ({ id: 'a', n }));
+    assert.ok(first && second && third);
+    tx.written.addChanged('numbers', [second], [first]);
+    tx.written.addChanged('numbers', [third], [second]);
   });
-  assert.deepEqual(seen, [[['numbers', { id: 'a' }, { n: 0 }, false]]]);
+  assert.deepEqual(seen, [[['numbers', { id: 'a', n: 2 }, { id: 'a', n: 0 }]]]);
   const failed = database.transaction(async (tx) => {
     await tx.query('insert into numbers values (3)');
-    tx.written.add('numbers', [{ row: { id: 'a' } }, { row: { id: 'b' } }]);
+    tx.written.addNew('numbers', [{ id: 'a' }, { id: 'b' }]);
   });
   await assert.rejects(failed, /duplicate key|not like this/);
   assert.deepEqual(await database.query('select n from numbers order by n'), [{ n: 1 }, { n: 2 }]);

@@ -1,4 +1,3 @@
-import type { Queryable } from '../../platform/postgres.ts';
 import type { DescribedEvent, EventData, EventObjectType, EventType } from '../event.ts';
 
 /** What the API shows of an object. */
@@ -11,8 +10,8 @@ export interface Shown {
   readonly isVisible: boolean;
   /** Erased fields: events do not contain their old values. */
   readonly erased: readonly string[];
-  /** When it changes by time alone. */
-  readonly changesAt: Date | null;
+  /** When the grace period ends that entitles the customer of a subscription. Null if none does. */
+  readonly graceEndsAt: Date | null;
   /** Ids by which the cause of a change is found. Its own ids come first. */
   readonly ids: readonly string[];
 }
@@ -21,11 +20,15 @@ export interface Shown {
 export interface ObjectKind {
   readonly type: EventObjectType;
   readonly table: string;
-  find(db: Queryable, ids: readonly string[]): Promise<readonly Shown[]>;
-  /** The row must come from the table of this kind. */
-  show(row: object): Shown;
+  /**
+   * The row must come from the table of this kind. `isInGrace`: whether it was shown as entitled by a grace period, if
+   * that is not to be judged now.
+   */
+  show(row: object, shown?: { readonly isInGrace: boolean }): Shown;
+  /** Whether the row may show that a grace period entitles the customer. */
+  mayBeInGrace(row: object): boolean;
   /** The type of the event of a change. */
-  typeOf(before: EventData, after: Shown): EventType;
+  typeOf(before: Shown, after: Shown): EventType;
   /** The event that follows the creation, if the creation alone does not say enough. */
   afterCreation(created: Shown): DescribedEvent | undefined;
 }
@@ -33,11 +36,12 @@ export interface ObjectKind {
 interface Definition<Row, RowView> {
   readonly type: EventObjectType;
   readonly table: string;
-  readonly find: (db: Queryable, ids: readonly string[]) => Promise<readonly Row[]>;
   readonly show: (
     row: Row,
+    shown?: { readonly isInGrace: boolean },
   ) => Pick<Shown, 'id' | 'customerId' | 'ids'> &
-    Partial<Pick<Shown, 'isVisible' | 'erased' | 'changesAt'>> & { readonly view: RowView };
+    Partial<Pick<Shown, 'isVisible' | 'erased' | 'graceEndsAt'>> & { readonly view: RowView };
+  readonly mayBeInGrace?: (row: Row) => boolean;
   readonly typeOf: (before: RowView, after: RowView, isVisible: boolean) => EventType;
   readonly afterCreation?: (created: RowView) => DescribedEvent | undefined;
 }
@@ -47,17 +51,22 @@ export function objectKind<Row extends object, RowView extends EventData>(
   definition: Definition<Row, RowView>,
 ): ObjectKind {
   const { type, table } = definition;
-  const show = (row: object): Shown => {
-    const { view, isVisible = true, erased = [], changesAt = null, ...rest } = definition.show(row as Row);
-    return { ...rest, view: view as EventData, isVisible, erased, changesAt };
-  };
   return {
     type,
     table,
-    find: async (db, ids) => (await definition.find(db, ids)).map(show),
-    show,
+    show: (row, shown) => {
+      const {
+        view,
+        isVisible = true,
+        erased = [],
+        graceEndsAt = null,
+        ...rest
+      } = definition.show(row as Row, shown);
+      return { ...rest, view: view as EventData, isVisible, erased, graceEndsAt };
+    },
+    mayBeInGrace: (row) => definition.mayBeInGrace?.(row as Row) ?? false,
     typeOf: (before, after) =>
-      definition.typeOf(before as unknown as RowView, after.view as unknown as RowView, after.isVisible),
+      definition.typeOf(before.view as unknown as RowView, after.view as unknown as RowView, after.isVisible),
     afterCreation: ({ view }) => definition.afterCreation?.(view as unknown as RowView),
   };
 }

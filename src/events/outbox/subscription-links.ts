@@ -7,41 +7,55 @@ import type { WrittenRow } from '../../platform/written-rows.ts';
 /** Few enough that a large batch does not fill the server's lock table, and enough that batches rarely collide. */
 const locksMax = 256;
 
-/** A row that shows a value of another row of the same subscription, or whose values another row shows. */
-interface LinkedRow {
-  readonly id: string;
-  readonly processorSubscriptionId?: string | null;
-}
+type Keys = readonly string[];
 
 interface LinkReaders {
   readonly subscriptions: {
-    findByKeys(tx: Transaction, keys: readonly string[]): Promise<readonly Subscription[]>;
+    findOwn(tx: Transaction, keys: Keys): Promise<readonly Subscription[]>;
+    findIds(tx: Transaction, keys: Keys): Promise<readonly LinkedId[]>;
+    findPaidUntil(
+      tx: Transaction,
+      ids: readonly string[],
+    ): Promise<readonly Pick<Subscription, 'id' | 'paidUntil'>[]>;
   };
   readonly invoices: {
-    findOfSubscriptions(tx: Transaction, keys: readonly string[]): Promise<readonly Invoice[]>;
+    findIds(tx: Transaction, keys: Keys): Promise<readonly LinkedInvoice[]>;
+    findOfSubscriptions(tx: Transaction, keys: Keys): Promise<readonly Invoice[]>;
   };
   readonly payments: {
-    findOfSubscriptions(tx: Transaction, keys: readonly string[]): Promise<readonly Payment[]>;
-    findOfInvoices(
-      tx: Transaction,
-      subscriptionKeys: readonly string[],
-      invoiceKeys: readonly string[],
-    ): Promise<readonly Payment[]>;
+    findOfSubscriptions(tx: Transaction, keys: Keys): Promise<readonly Payment[]>;
+    findOfInvoices(tx: Transaction, subscriptionKeys: Keys, invoiceKeys: Keys): Promise<readonly Payment[]>;
   };
 }
 
-/** A row that shows different values because another row was written. */
-interface DependentRow {
-  readonly table: string;
-  readonly row: { readonly id: string };
+/** The processor's id of an object, and Till's. */
+interface LinkedId {
+  readonly key: string;
+  readonly id: string;
 }
 
-const linkedTables = ['subscriptions', 'invoices', 'payments'];
+interface LinkedInvoice extends LinkedId, Pick<Invoice, 'status'> {}
+
+/** The rows that other rows show values of, by the processor's ids. */
+interface Links {
+  readonly invoices: ReadonlyMap<string, Pick<Invoice, 'id' | 'status'>>;
+  readonly subscriptions: ReadonlyMap<string, string>;
+}
+
+type LinkedTable = 'subscriptions' | 'invoices' | 'payments';
+
+interface LinkedRows {
+  readonly subscriptions: Subscription;
+  readonly invoices: Invoice;
+  readonly payments: Payment;
+}
 
 /**
  * Subscriptions, their invoices and their payments show ids of each other, and a subscription also shows whether it is
  * paid. These values are looked up when a row is read, because any of them may be written first, by transactions that
- * do not see each other. So a transaction that writes one of these rows locks the subscription before it reads them.
+ * do not see each other. So a transaction that writes one of these rows locks the subscription before it commits. While
+ * it holds the lock, all that the others have committed is in their events. So what a row showed before is what it
+ * shows without this transaction.
  */
 export class SubscriptionLinks {
   readonly #readers: LinkReaders;
@@ -52,25 +66,44 @@ export class SubscriptionLinks {
 
   /** The numbers of the locks that these rows need, in ascending order. */
   locksOf(rows: readonly WrittenRow[]): readonly number[] {
-    const keys = new Set(rows.flatMap((written) => keyOf(written) ?? []));
-    const locks = new Set([...keys].map(lockOf));
+    const locks = new Set(keysOf(rows).map(lockOf));
     return [...locks].toSorted((a, b) => a - b);
   }
 
-  /** Rows that show different values because of these writes. */
-  async findDependents(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly DependentRow[]> {
+  /**
+   * Adds the rows that show different values because of these writes, and what each row showed of others before and
+   * shows now. The subscriptions must be locked.
+   */
+  async complete(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly WrittenRow[]> {
+    const written = rows.filter(({ isUnchanged }) => !isUnchanged);
+    const [dependents, links] = await Promise.all([
+      this.#findDependents(tx, rows),
+      this.#findLinks(tx, written),
+    ]);
+    const known = new Set(written.map(({ row }) => row.id));
+    const others = dependents.filter(({ row }) => !known.has(row.id));
+    const all = [...written, ...others];
+    const after = others.length === 0 ? links : merge(links, await this.#findLinks(tx, others));
+    const before = withoutWrites(after, written);
+    const paidUntilOf = await this.#findPaidUntil(tx, all);
+    return all.map((one) => {
+      const shownBefore = one.before && withLinks(one.table, one.before, before);
+      return { ...one, before: shownBefore, row: paidUntilOf(withLinks(one.table, one.row, after)) };
+    });
+  }
+
+  /** Rows that show different values because of these writes, or because of the time. */
+  async #findDependents(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly WrittenRow[]> {
     const { subscriptions, invoices, payments } = this.#readers;
-    const newSubscriptions = keysOf(rows.filter(({ table, isNew }) => table === 'subscriptions' && isNew));
-    const changedInvoices = rows.filter(
-      (written) => written.table === 'invoices' && isShownElsewhere(written),
-    );
-    const newInvoices = changedInvoices.filter(({ isNew }) => isNew);
-    const billed = keysOf(changedInvoices);
+    const newSubscriptions = keysOf(only('subscriptions', rows).filter(isNew));
+    const changedInvoices = only('invoices', rows).filter(isShownElsewhere);
+    const newInvoices = changedInvoices.filter(isNew);
+    const billed = keysOf([...changedInvoices, ...rows.filter(({ isUnchanged }) => isUnchanged)]);
     const paid = keysOf(newInvoices);
-    const reads: Promise<readonly DependentRow[]>[] = [];
-    const read = (table: string, found: Promise<readonly { readonly id: string }[]>) =>
-      reads.push(found.then((all) => all.map((row) => ({ table, row }))));
-    if (billed.length > 0) read('subscriptions', subscriptions.findByKeys(tx, billed));
+    const reads: Promise<readonly WrittenRow[]>[] = [];
+    const read = (table: LinkedTable, found: Promise<readonly { readonly id: string }[]>) =>
+      reads.push(found.then((all) => all.map((row) => ({ table, row, before: row, isUnchanged: true }))));
+    if (billed.length > 0) read('subscriptions', subscriptions.findOwn(tx, billed));
     if (paid.length > 0) read('payments', payments.findOfInvoices(tx, paid, newInvoices.map(invoiceKeyOf)));
     if (newSubscriptions.length > 0) {
       read('invoices', invoices.findOfSubscriptions(tx, newSubscriptions));
@@ -78,16 +111,131 @@ export class SubscriptionLinks {
     }
     return (await Promise.all(reads)).flat();
   }
+
+  async #findLinks(tx: Transaction, rows: readonly WrittenRow[]): Promise<Links> {
+    const invoiceKeys = new Set(versionsOf(rows).flatMap(linkedInvoices));
+    const subscriptionKeys = new Set(versionsOf(rows).flatMap(linkedSubscriptions));
+    const [invoices, subscriptions] = await Promise.all([
+      invoiceKeys.size === 0 ? [] : this.#readers.invoices.findIds(tx, [...invoiceKeys]),
+      subscriptionKeys.size === 0 ? [] : this.#readers.subscriptions.findIds(tx, [...subscriptionKeys]),
+    ]);
+    return {
+      invoices: new Map(invoices.map((invoice) => [invoice.key, invoice])),
+      subscriptions: new Map(subscriptions.map(({ key, id }) => [key, id])),
+    };
+  }
+
+  /** Sets until when the subscriptions that are `past_due` are paid. Others do not need it. */
+  async #findPaidUntil(tx: Transaction, rows: readonly WrittenRow[]) {
+    const ids = only('subscriptions', rows).flatMap(({ row }) =>
+      (row as Subscription).status === 'past_due' ? [row.id] : [],
+    );
+    const found = ids.length === 0 ? [] : await this.#readers.subscriptions.findPaidUntil(tx, ids);
+    const byId = new Map(found.map((one) => [one.id, one]));
+    return <Row extends { readonly id: string }>(row: Row): Row => ({ ...row, ...byId.get(row.id) });
+  }
 }
 
-/** The processor's id of the subscription that a row belongs to. */
-function keyOf({ table, row }: WrittenRow): string | undefined {
-  if (!linkedTables.includes(table)) return undefined;
-  return (row as LinkedRow).processorSubscriptionId ?? undefined;
+/** A row with the values that it shows of other rows. */
+function withLinks<Row extends { readonly id: string }>(
+  table: string,
+  row: Row,
+  { invoices, subscriptions }: Links,
+): Row {
+  const invoiceId = (key: string | null) => (key === null ? null : (invoices.get(key)?.id ?? null));
+  const subscriptionId = (key: string | null) => (key === null ? null : (subscriptions.get(key) ?? null));
+  // The table names the type of the row.
+  const linked = row as unknown as LinkedRows[LinkedTable];
+  if (table === 'subscriptions') {
+    const { processorLatestInvoiceId, discount } = linked as Subscription;
+    const usedBy = discount?.usedBy === undefined ? undefined : invoices.get(discount.usedBy);
+    const isOver = usedBy !== undefined && !isUnpaid(usedBy);
+    return {
+      ...row,
+      latestInvoiceId: invoiceId(processorLatestInvoiceId),
+      ...(isOver && { discount: null }),
+    };
+  }
+  if (table === 'invoices')
+    return { ...row, subscriptionId: subscriptionId((linked as Invoice).processorSubscriptionId) };
+  if (table !== 'payments') return row;
+  const { processorInvoiceId, processorSubscriptionId } = linked as Payment;
+  return {
+    ...row,
+    invoiceId: invoiceId(processorInvoiceId),
+    subscriptionId: subscriptionId(processorSubscriptionId),
+  };
 }
 
+function linkedInvoices({ table, row }: Version): readonly string[] {
+  if (table === 'payments') return present((row as Payment).processorInvoiceId);
+  if (table !== 'subscriptions') return [];
+  const { processorLatestInvoiceId, discount } = row as Subscription;
+  return present(processorLatestInvoiceId, discount?.usedBy);
+}
+
+function linkedSubscriptions({ table, row }: Version): readonly string[] {
+  if (table !== 'payments' && table !== 'invoices') return [];
+  return present((row as Payment | Invoice).processorSubscriptionId);
+}
+
+/** The links as they are without the writes of this transaction. */
+function withoutWrites({ invoices, subscriptions }: Links, rows: readonly WrittenRow[]): Links {
+  const written = new Map(
+    only('invoices', rows).map((one) => [invoiceKeyOf(one), one.before as Invoice | undefined]),
+  );
+  const created = new Set(keysOf(only('subscriptions', rows).filter(isNew)));
+  return {
+    invoices: new Map(
+      [...invoices].flatMap(([key, invoice]) => {
+        const before = written.has(key) ? written.get(key) : invoice;
+        return before === undefined ? [] : [[key, before]];
+      }),
+    ),
+    subscriptions: new Map([...subscriptions].filter(([key]) => !created.has(key))),
+  };
+}
+
+function merge(some: Links, others: Links): Links {
+  return {
+    invoices: new Map([...some.invoices, ...others.invoices]),
+    subscriptions: new Map([...some.subscriptions, ...others.subscriptions]),
+  };
+}
+
+/** A row before or after a write. */
+interface Version {
+  readonly table: string;
+  readonly row: object;
+}
+
+function versionsOf(rows: readonly WrittenRow[]): readonly Version[] {
+  return rows.flatMap(({ table, row, before }) =>
+    before === undefined || before === row
+      ? [{ table, row }]
+      : [
+          { table, row },
+          { table, row: before },
+        ],
+  );
+}
+
+/** The processor's ids of the subscriptions that rows belong to, or belonged to. */
 function keysOf(rows: readonly WrittenRow[]): readonly string[] {
-  return [...new Set(rows.flatMap((written) => keyOf(written) ?? []))];
+  const ofSubscription = (table: string) =>
+    table === 'subscriptions' || table === 'invoices' || table === 'payments';
+  const keys = versionsOf(rows).flatMap(({ table, row }) =>
+    ofSubscription(table) ? present((row as LinkedRows[LinkedTable]).processorSubscriptionId) : [],
+  );
+  return [...new Set(keys)];
+}
+
+function only(table: LinkedTable, rows: readonly WrittenRow[]): readonly WrittenRow[] {
+  return rows.filter((one) => one.table === table);
+}
+
+function isNew({ before }: WrittenRow): boolean {
+  return before === undefined;
 }
 
 function invoiceKeyOf({ row }: WrittenRow): string {
@@ -95,8 +243,8 @@ function invoiceKeyOf({ row }: WrittenRow): string {
 }
 
 /** A subscription shows its latest invoice, the discount that it has used, and until when its invoices are paid. */
-function isShownElsewhere({ row, before, isNew }: WrittenRow): boolean {
-  if (isNew || before === undefined) return true;
+function isShownElsewhere({ row, before }: WrittenRow): boolean {
+  if (before === undefined) return true;
   const [old, current] = [before as Invoice, row as Invoice];
   if (old.processorSubscriptionId !== current.processorSubscriptionId) return true;
   if (isUnpaid(old) !== isUnpaid(current)) return true;
@@ -106,8 +254,12 @@ function isShownElsewhere({ row, before, isNew }: WrittenRow): boolean {
   );
 }
 
-function isUnpaid({ status }: Invoice): boolean {
+function isUnpaid({ status }: Pick<Invoice, 'status'>): boolean {
   return status === 'draft' || status === 'open';
+}
+
+function present(...keys: readonly (string | null | undefined)[]): readonly string[] {
+  return keys.filter((key) => key !== null && key !== undefined);
 }
 
 function lockOf(key: string): number {

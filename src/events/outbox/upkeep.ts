@@ -22,10 +22,7 @@ interface UpkeepParts {
   };
 }
 
-/**
- * Passes subscriptions to the outbox that change by time alone, without a write. The outbox compares them with what is
- * recorded about them.
- */
+/** Passes subscriptions to the outbox that change by time alone, without a write. */
 export class EventUpkeep {
   readonly #parts: UpkeepParts;
   #isGraceChecked = false;
@@ -43,7 +40,7 @@ export class EventUpkeep {
     const { database, store, subscriptions, clock } = this.#parts;
     if (!this.#isGraceChecked) await this.#checkGrace(signal);
     for (let batch = 0; batch < dueBatchesMax && !signal?.aborted; batch += 1) {
-      const ids = await store.listDue(database, clock.now(), objectsPerBatch);
+      const ids = await store.listEndedGrace(database, clock.now(), objectsPerBatch);
       if (ids.length > 0)
         await database.transaction(async (tx) => passOn(tx, await subscriptions.find(tx, ids)));
       if (ids.length < objectsPerBatch) return;
@@ -67,9 +64,6 @@ export class EventUpkeep {
 }
 
 function passOn(tx: Transaction, rows: readonly SubscriptionRow[]): readonly SubscriptionRow[] {
-  tx.written.add(
-    'subscriptions',
-    rows.map((row) => ({ row })),
-  );
+  tx.written.addUnchanged('subscriptions', rows);
   return rows;
 }

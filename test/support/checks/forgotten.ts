@@ -13,10 +13,7 @@ const traces = `with deleted as (
     where personal_data = 'customer' or (personal_data = 'unchecked' and state <> 'pending')
   union all select 'event', position::text from till.events
     join deleted on customer_id = deleted.id
-    where (data::jsonb -> 'metadata') <> '{}' or previous::jsonb ? 'metadata' or data::jsonb ->> 'email' <> ''
-  union all select 'recorded ' || object_type, object_id::text from till.event_objects
-    join deleted on (data::jsonb ->> 'customerId') = deleted.id::text or object_id = deleted.id
-    where (data::jsonb -> 'metadata') <> '{}'`;
+    where (data::jsonb -> 'metadata') <> '{}' or previous::jsonb ? 'metadata' or data::jsonb ->> 'email' <> ''`;
 
 /** Nothing is left of deleted customers. Call it after the first search for personal data. */
 export async function assertForgotten(sql: Sql): Promise<void> {
