@@ -17,6 +17,7 @@ const tags = [
   { name: 'plans', description: 'The price and the billing interval of a subscription.' },
   { name: 'payments', description: 'One-time payments and their refunds.' },
   { name: 'subscriptions', description: 'Recurring payments.' },
+  { name: 'entitlements', description: 'What customers may use now.' },
   { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
   {
     name: 'api keys',
@@ -24,6 +25,7 @@ const tags = [
   },
   { name: 'events', description: 'What changed, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
+  { name: 'search', description: 'Finds objects by an id, an email address or an invoice number.' },
   { name: 'overview', description: 'Numbers about payments, refunds and subscriptions.' },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
   { name: 'resyncs', description: 'Comparisons with the processor. For operators.' },
