@@ -6,6 +6,8 @@
 -- revision: increases with every change, so that Till can tell whether the row has changed since a request was sent.
 -- metadata: the application's own values, without the metadata keys that Till reserves for itself.
 -- checked_at: when a row that is not final was last compared with the processor.
+--
+-- Pages have room for updates (fillfactor), so that an update that changes no indexed column writes no index entries.
 set local lock_timeout = '5s';
 
 create table till.customers (
@@ -129,7 +131,7 @@ create table till.payments (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   revision integer not null default 0
-);
+) with (fillfactor = 85);
 create index on till.payments (created_at) where intent_status not in ('succeeded', 'canceled');
 
 create table till.refunds (
@@ -182,7 +184,7 @@ create table till.subscriptions (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   revision integer not null default 0
-);
+) with (fillfactor = 85);
 create index on till.subscriptions (current_period_end) where status not in ('canceled', 'incomplete_expired');
 
 create table till.invoices (
@@ -214,7 +216,7 @@ create table till.invoices (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   revision integer not null default 0
-);
+) with (fillfactor = 85);
 -- Invoices that were stored before their customer. When the customer is recovered, this index finds them.
 create index invoices_without_customer on till.invoices (processor_customer_id) where customer_id is null;
 

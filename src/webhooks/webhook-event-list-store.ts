@@ -31,12 +31,12 @@ export async function listEvents(
   { page, limit }: PageRequest,
 ): Promise<CappedPage<WebhookEvent>> {
   const values = [filter.type, filter.objectId].filter((value) => value !== undefined);
-  const { counted, listed } = toConditions(filter);
+  const conditions = toConditions(filter);
   const [limitAt, offsetAt] = [`$${values.length + 1}::bigint`, `$${values.length + 2}::bigint`];
   // No order, so that PostgreSQL can use the smallest sufficient index alone.
-  const matches = union(counted, `limit ${totalMax + 1}`);
+  const matches = union(conditions, `limit ${totalMax + 1}`);
   const newestFirst = 'order by created_at desc, id desc';
-  const newest = union(listed, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
+  const newest = union(conditions, `${newestFirst} limit ${limitAt} + ${offsetAt}`);
   const [[count], data] = await Promise.all([
     db.query<{ total: number }>(
       `select count(*) as total from (select from (${matches}) as found limit ${totalMax + 1}) as matches`,
@@ -56,7 +56,7 @@ function union(conditions: readonly string[], end: string): string {
   return searches.join(' union all ');
 }
 
-/** The conditions for the count and for the list. A union combines the results of several conditions. */
+/** Conditions that have one index each. A union combines their results. */
 function toConditions({ state, type, objectId }: EventFilter) {
   const given = [
     ...(type === undefined ? [] : ['type = $1']),
@@ -65,12 +65,7 @@ function toConditions({ state, type, objectId }: EventFilter) {
   ];
   const where = (...conditions: readonly string[]) =>
     conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
-  const isByTypeAlone = type !== undefined && objectId === undefined && state === undefined;
-  if (!isByTypeAlone) return { counted: [where(...given)], listed: [where(...given)] };
-  // The index by type excludes pending events, so each condition names or excludes that state. The index is ordered by
-  // time only within a state.
-  return {
-    counted: [where(...given, `state <> 'pending'`), where(...given, `state = 'pending'`)],
-    listed: webhookEventStates.map((each) => where(...given, `state = '${each}'`)),
-  };
+  if (state !== undefined || objectId !== undefined) return [where(...given)];
+  // The indexes are ordered by time only within a state, and the index by type excludes pending events.
+  return webhookEventStates.map((each) => where(...given, `state = '${each}'`));
 }
