@@ -395,7 +395,7 @@ const mirrorWrite =
 
 /** They write only what the API does not show. */
 const unreportedWrites = [
-  'src/customers/customer-store.ts lockUnsearched',
+  'src/customers/customer-store.ts makeSearchDue',
   'src/customers/customer-store.ts markErased',
   'src/payments/payment-store.ts markChecked',
   'src/payments/refund-store.ts removeReservation',

@@ -44,13 +44,15 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     await taken.freeUnused(written);
     const deleted = written.filter(isDeletion).map(({ after }) => after);
     if (deleted.length === 0) return applied;
+    // A batch of events locks customers first, and must not lock their payments and subscriptions before it locks others.
+    // A refresh erases them after its commit.
+    if (source === 'events')
+      return { ...applied, unsettled: [...new Set([...applied.unsettled, ...deleted.map(keyOf)])] };
     await eraseOwned(
       tx,
       deleted.map(({ id }) => id),
     );
-    // After the commit, a refresh erases once more the data of the objects of a customer that was just deleted.
-    const again = source === 'events' ? deleted.map(keyOf) : [];
-    return { ...applied, unsettled: [...new Set([...applied.unsettled, ...again])] };
+    return applied;
   }
 
   /**
@@ -120,7 +122,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
   async eraseOwned(key: string): Promise<void> {
     const { database, store, eraseOwned } = this.#parts;
     await store.awaitHolders(database, key);
-    await database.transaction(async (tx) => eraseOwned(tx, await store.lockUnsearched(tx, key)));
+    await database.transaction(async (tx) => eraseOwned(tx, await store.makeSearchDue(tx, key)));
   }
 
   /** Records a finished search for personal data. */

@@ -115,7 +115,7 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /** Makes the next search for personal data due, unless one has ended. Returns the id of the customer, if so. */
-  async lockUnsearched(tx: Transaction, key: string): Promise<readonly string[]> {
+  async makeSearchDue(tx: Transaction, key: string): Promise<readonly string[]> {
     const rows = await tx.query<{ id: string }>(
       `update till.customers set erase_at = clock_timestamp()
        where processor_customer_id = $1 and deleted_at is not null and first_erased_at is null returning id`,

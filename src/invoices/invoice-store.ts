@@ -59,7 +59,7 @@ export const invoiceList: List<Invoice> = {
   },
 };
 
-interface LinkedInvoice extends Pick<Invoice, 'id' | 'status'> {
+interface LinkedInvoice extends Pick<Invoice, 'id' | 'status' | 'processorSubscriptionId'> {
   readonly key: string;
 }
 
@@ -107,10 +107,11 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     );
   }
 
-  /** The ids and statuses of these invoices, by the processor's ids. */
+  /** What other rows show of these invoices, by the processor's ids. */
   findIds(db: Queryable, keys: readonly string[]): Promise<readonly LinkedInvoice[]> {
-    const sql = `select processor_invoice_id as key, id, status from till.invoices
-      where processor_invoice_id = any($1)`;
+    const sql = `select processor_invoice_id as key, id, status,
+        processor_subscription_id as "processorSubscriptionId"
+      from till.invoices where processor_invoice_id = any($1)`;
     return db.query(sql, [keys], 'find_invoice_ids');
   }
 

@@ -7,7 +7,7 @@ interface OwnedRow {
   readonly updatedAt: Date;
 }
 
-/** Stands for metadata that is gone. It differs from no metadata, and no event shows it. */
+/** In place of metadata that is gone: it differs from no metadata, and no event shows it. */
 const erasedMetadata = { erased: '' };
 
 /** Erases the metadata of the rows that belong to deleted customers. No later facts set it again. */

@@ -16,7 +16,8 @@ const paymentTable = defineTable<Payment>('payments', {
   invoiceId: linked(
     'uuid',
     `case when payments.processor_invoice_id is not null then
-      (select invoices.id from till.invoices where invoices.processor_invoice_id = payments.processor_invoice_id) end`,
+      (select invoices.id from till.invoices where invoices.processor_invoice_id = payments.processor_invoice_id
+        and invoices.processor_subscription_id = payments.processor_subscription_id) end`,
   ),
   subscriptionId: linked(
     'uuid',

@@ -7,7 +7,7 @@ export interface Table<Row extends object> {
   readonly name: string;
   /** The select list. Rows have the names of the fields. */
   readonly columns: string;
-  /** The same for rows that are locked or written: values of other rows are not looked up, and are null. */
+  /** The same for rows that are locked or written: written fields as they are stored, and null for linked ones. */
   readonly ownColumns: string;
   /** Inserts a record set (`$1`) in a fixed order, so that two inserts never deadlock. */
   readonly insert: string;
@@ -56,8 +56,10 @@ export function defineTable<Row extends { readonly id: string }>(
   const namesOf = (entries: typeof all) => entries.map(([field]) => columnOf(field)).join(', ');
   // Qualified, because an update also reads from a record set with fields of the same names.
   const own = (field: string) => `${name}.${columnOf(field)}`;
-  const ownValue = (field: string, { type, select, isLinked }: Column) =>
-    isLinked ? `null::${type}` : (select ?? own(field));
+  const ownValue = (field: string, { type, written, select = own(field), isLinked }: Column) => {
+    if (isLinked) return `null::${type}`;
+    return written === 'never' ? select : own(field);
+  };
   const recordSet = (entries: typeof all) =>
     `jsonb_to_recordset($1::jsonb) as v (${entries.map(([field, { type }]) => `"${field}" ${type}`).join(', ')})`;
   return {

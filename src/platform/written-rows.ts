@@ -9,7 +9,7 @@ export interface WrittenRow {
   readonly row: IdentifiedRow;
   /** The row before the transaction. Undefined if it is new. */
   readonly before: IdentifiedRow | undefined;
-  /** The row was only read, because a value that it shows changes with time. */
+  /** The row was only read, because a value that it shows changes with time or with another row. */
   readonly isUnchanged: boolean;
 }
 
@@ -28,7 +28,11 @@ export class WrittenRows {
   /** `before` has the same rows before the write, in any order. */
   addChanged(table: string, rows: readonly IdentifiedRow[], before: readonly IdentifiedRow[]): void {
     const beforeOf = new Map(before.map((row) => [row.id, row]));
-    for (const row of rows) this.#add({ table, row, before: beforeOf.get(row.id), isUnchanged: false });
+    for (const row of rows) {
+      const old = beforeOf.get(row.id);
+      if (old === undefined) throw new Error(`a changed row of ${table} has no earlier version`);
+      this.#add({ table, row, before: old, isUnchanged: false });
+    }
   }
 
   addUnchanged(table: string, rows: readonly IdentifiedRow[]): void {
@@ -40,10 +44,10 @@ export class WrittenRows {
   }
 
   #add(written: WrittenRow): void {
-    const { id } = written.row;
-    const earlier = this.#rows.get(id);
+    const key = `${written.table} ${written.row.id}`;
+    const earlier = this.#rows.get(key);
     const isUnchanged = written.isUnchanged && (earlier?.isUnchanged ?? true);
-    this.#rows.set(id, {
+    this.#rows.set(key, {
       ...written,
       before: earlier === undefined ? written.before : earlier.before,
       isUnchanged,

@@ -9,7 +9,8 @@ import { computed, defineTable, immutable, linked, mutable } from '../platform/t
 
 /** The invoice may be recorded before or after the subscription, so it is looked up when the row is read. */
 const latestInvoiceId = `(select invoices.id from till.invoices
-  where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id)`;
+  where invoices.processor_invoice_id = subscriptions.processor_latest_invoice_id
+    and invoices.processor_subscription_id = subscriptions.processor_subscription_id)`;
 
 /**
  * The end of the period that the latest paid invoice pays. It is read from the invoices and not copied into the row, so
@@ -24,6 +25,7 @@ export const paidUntil = `case when subscriptions.status = 'past_due' then (
 /** A used discount is shown until its invoice is paid, or can no longer be paid. */
 const discount = `case when subscriptions.discount->>'usedBy' is null or not exists (select from till.invoices
   where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
+    and invoices.processor_subscription_id = subscriptions.processor_subscription_id
     and invoices.status not in ('draft', 'open')) then subscriptions.discount end`;
 
 const subscriptionTable = defineTable<Subscription>(

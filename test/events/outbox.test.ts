@@ -438,6 +438,32 @@ describe('what rows show of each other', () => {
     await assertEventsComplete(till, sql);
   });
 
+  test('the first facts of an invoice do not name its subscription: both show it once they do', async () => {
+    const events = await subscribeElsewhere();
+    await till.take(events.subscription);
+    const { id, data, ...rest } = JSON.parse(events.invoice);
+    const unlinked = { ...data, object: { ...data.object, parent: null } };
+    await till.take(JSON.stringify({ ...rest, id: `${id}_unlinked`, data: unlinked }));
+    await till.settle();
+    await till.take(events.invoice);
+    await till.settle();
+    await assertEventsComplete(till, sql);
+  });
+
+  test('a discount that an invoice has used ends with the invoice alone', async () => {
+    const code = 'USEDONCE';
+    const coupon = await stripe.coupons.create({ percent_off: 50, duration: 'once' });
+    await stripe.promotionCodes.create({ promotion: { type: 'coupon', coupon: coupon.id }, code });
+    const { subscription, clientSecret } = await createSubscription(till, { promotionCode: code });
+    await till.settle();
+    assert.notEqual((await lastOf(subscription)).data['discount'], null);
+    const paying = await eventsDuring(() => confirmSecret(till, clientSecret));
+    await till.take(JSON.stringify(paying.findLast(({ type }) => type === 'invoice.paid')));
+    assert.equal((await lastOf(subscription)).data['discount'], null);
+    await till.settle();
+    await assertEventsComplete(till, sql);
+  });
+
   test('both at once, by transactions that do not see each other', async () => {
     const events = await subscribeElsewhere();
     // Stops the first transaction when it inserts its events, just before its commit. The second waits for the first.

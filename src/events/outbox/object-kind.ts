@@ -21,10 +21,10 @@ export interface ObjectKind {
   readonly type: EventObjectType;
   readonly table: string;
   /**
-   * The row must come from the table of this kind. `isInGrace`: whether it was shown as entitled by a grace period, if
-   * that is not to be judged now.
+   * The row must come from the table of this kind. `before`: the row is of an earlier time, at which its newest event
+   * said whether a grace period entitled the customer.
    */
-  show(row: object, shown?: { readonly isInGrace: boolean }): Shown;
+  show(row: object, before?: { readonly isInGrace: boolean }): Shown;
   /** Whether the row may show that a grace period entitles the customer. */
   mayBeInGrace(row: object): boolean;
   /** The type of the event of a change. */
@@ -38,7 +38,7 @@ interface Definition<Row, RowView> {
   readonly table: string;
   readonly show: (
     row: Row,
-    shown?: { readonly isInGrace: boolean },
+    before?: { readonly isInGrace: boolean },
   ) => Pick<Shown, 'id' | 'customerId' | 'ids'> &
     Partial<Pick<Shown, 'isVisible' | 'erased' | 'graceEndsAt'>> & { readonly view: RowView };
   readonly mayBeInGrace?: (row: Row) => boolean;
@@ -54,14 +54,14 @@ export function objectKind<Row extends object, RowView extends EventData>(
   return {
     type,
     table,
-    show: (row, shown) => {
+    show: (row, before) => {
       const {
         view,
         isVisible = true,
         erased = [],
         graceEndsAt = null,
         ...rest
-      } = definition.show(row as Row, shown);
+      } = definition.show(row as Row, before);
       return { ...rest, view: view as EventData, isVisible, erased, graceEndsAt };
     },
     mayBeInGrace: (row) => definition.mayBeInGrace?.(row as Row) ?? false,

@@ -93,9 +93,9 @@ function subscriptionKind(judge: Judge): ObjectKind {
   return objectKind({
     type: 'subscription',
     table: 'subscriptions',
-    show: (row: Subscription, shown) => {
+    show: (row: Subscription, before) => {
       const { entitled, reason, until } = judge(row);
-      const wasEntitled = mayBeInGrace(row) ? shown?.isInGrace : undefined;
+      const wasEntitled = mayBeInGrace(row) ? before?.isInGrace : undefined;
       return {
         id: row.id,
         customerId: row.customerId,

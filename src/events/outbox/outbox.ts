@@ -43,7 +43,7 @@ export class Outbox {
     const written = locks.length > 0 ? await links.complete(tx, rows) : rows;
     const graceOf = await this.#findGrace(tx, written);
     const events: string[] = [];
-    const begun: GracePeriod[] = [];
+    const current: GracePeriod[] = [];
     const ended: string[] = [];
     for (const { table, row, before } of written) {
       const kind = this.#byTable.get(table);
@@ -55,9 +55,9 @@ export class Outbox {
       const { graceEndsAt } = shown;
       if (graceEndsAt === null && grace !== undefined) ended.push(row.id);
       if (graceEndsAt !== null && graceEndsAt.getTime() !== grace?.endsAt.getTime())
-        begun.push({ subscriptionId: row.id, endsAt: graceEndsAt });
+        current.push({ subscriptionId: row.id, endsAt: graceEndsAt });
     }
-    if (begun.length > 0) store.recordGrace(tx, begun);
+    if (current.length > 0) store.recordGrace(tx, current);
     if (ended.length > 0) store.removeGrace(tx, ended);
     if (events.length === 0) return;
     for (let start = 0; start < events.length; start += eventsPerStep)
@@ -69,8 +69,7 @@ export class Outbox {
   async #findGrace(tx: Transaction, rows: readonly WrittenRow[]): Promise<ReadonlyMap<string, GracePeriod>> {
     const ids = rows.flatMap(({ table, row, before }) => {
       const kind = this.#byTable.get(table);
-      const mayBeInGrace = kind?.mayBeInGrace(row) || (before !== undefined && kind?.mayBeInGrace(before));
-      return mayBeInGrace ? [row.id] : [];
+      return kind?.mayBeInGrace(row) || kind?.mayBeInGrace(before ?? row) ? [row.id] : [];
     });
     const found = ids.length === 0 ? [] : await this.#parts.store.findGrace(tx, ids);
     return new Map(found.map((one) => [one.subscriptionId, one]));

@@ -19,7 +19,7 @@ interface LinkReaders {
     ): Promise<readonly Pick<Subscription, 'id' | 'paidUntil'>[]>;
   };
   readonly invoices: {
-    findIds(tx: Transaction, keys: Keys): Promise<readonly LinkedInvoice[]>;
+    findIds(tx: Transaction, keys: Keys): Promise<readonly (LinkedId & LinkedInvoice)[]>;
     findOfSubscriptions(tx: Transaction, keys: Keys): Promise<readonly Invoice[]>;
   };
   readonly payments: {
@@ -34,11 +34,12 @@ interface LinkedId {
   readonly id: string;
 }
 
-interface LinkedInvoice extends LinkedId, Pick<Invoice, 'status'> {}
+/** What other rows show of an invoice. */
+type LinkedInvoice = Pick<Invoice, 'id' | 'status' | 'processorSubscriptionId'>;
 
 /** The rows that other rows show values of, by the processor's ids. */
 interface Links {
-  readonly invoices: ReadonlyMap<string, Pick<Invoice, 'id' | 'status'>>;
+  readonly invoices: ReadonlyMap<string, LinkedInvoice>;
   readonly subscriptions: ReadonlyMap<string, string>;
 }
 
@@ -54,8 +55,9 @@ interface LinkedRows {
  * Subscriptions, their invoices and their payments show ids of each other, and a subscription also shows whether it is
  * paid. These values are looked up when a row is read, because any of them may be written first, by transactions that
  * do not see each other. So a transaction that writes one of these rows locks the subscription before it commits. While
- * it holds the lock, all that the others have committed is in their events. So what a row showed before is what it
- * shows without this transaction.
+ * it holds the lock, other transactions have written events for everything that they committed. So what a row showed
+ * before is what it shows without this transaction. A row shows only an invoice of the same subscription, because the
+ * lock covers no others.
  */
 export class SubscriptionLinks {
   readonly #readers: LinkReaders;
@@ -81,7 +83,9 @@ export class SubscriptionLinks {
       this.#findLinks(tx, written),
     ]);
     const known = new Set(written.map(({ row }) => row.id));
-    const others = dependents.filter(({ row }) => !known.has(row.id));
+    const others = [...new Map(dependents.map((one) => [one.row.id, one])).values()].filter(
+      ({ row }) => !known.has(row.id),
+    );
     const all = [...written, ...others];
     const after = others.length === 0 ? links : merge(links, await this.#findLinks(tx, others));
     const before = withoutWrites(after, written);
@@ -97,7 +101,7 @@ export class SubscriptionLinks {
     const { subscriptions, invoices, payments } = this.#readers;
     const newSubscriptions = keysOf(only('subscriptions', rows).filter(isNew));
     const changedInvoices = only('invoices', rows).filter(isShownElsewhere);
-    const newInvoices = changedInvoices.filter(isNew);
+    const newInvoices = changedInvoices.filter((one) => isNew(one) || isOfOther(one));
     const billed = keysOf([...changedInvoices, ...rows.filter(({ isUnchanged }) => isUnchanged)]);
     const paid = keysOf(newInvoices);
     const reads: Promise<readonly WrittenRow[]>[] = [];
@@ -142,29 +146,24 @@ function withLinks<Row extends { readonly id: string }>(
   row: Row,
   { invoices, subscriptions }: Links,
 ): Row {
-  const invoiceId = (key: string | null) => (key === null ? null : (invoices.get(key)?.id ?? null));
-  const subscriptionId = (key: string | null) => (key === null ? null : (subscriptions.get(key) ?? null));
   // The table names the type of the row.
   const linked = row as unknown as LinkedRows[LinkedTable];
+  const invoiceOf = (key: string | null | undefined) => {
+    const invoice = invoices.get(key ?? '');
+    return invoice?.processorSubscriptionId === linked.processorSubscriptionId ? invoice : undefined;
+  };
+  const subscriptionId = subscriptions.get(linked.processorSubscriptionId ?? '') ?? null;
   if (table === 'subscriptions') {
     const { processorLatestInvoiceId, discount } = linked as Subscription;
-    const usedBy = discount?.usedBy === undefined ? undefined : invoices.get(discount.usedBy);
+    const usedBy = invoiceOf(discount?.usedBy);
     const isOver = usedBy !== undefined && !isUnpaid(usedBy);
-    return {
-      ...row,
-      latestInvoiceId: invoiceId(processorLatestInvoiceId),
-      ...(isOver && { discount: null }),
-    };
+    const latestInvoiceId = invoiceOf(processorLatestInvoiceId)?.id ?? null;
+    return { ...row, latestInvoiceId, ...(isOver && { discount: null }) };
   }
-  if (table === 'invoices')
-    return { ...row, subscriptionId: subscriptionId((linked as Invoice).processorSubscriptionId) };
+  if (table === 'invoices') return { ...row, subscriptionId };
   if (table !== 'payments') return row;
-  const { processorInvoiceId, processorSubscriptionId } = linked as Payment;
-  return {
-    ...row,
-    invoiceId: invoiceId(processorInvoiceId),
-    subscriptionId: subscriptionId(processorSubscriptionId),
-  };
+  const invoiceId = invoiceOf((linked as Payment).processorInvoiceId)?.id ?? null;
+  return { ...row, invoiceId, subscriptionId };
 }
 
 function linkedInvoices({ table, row }: Version): readonly string[] {
@@ -245,13 +244,19 @@ function invoiceKeyOf({ row }: WrittenRow): string {
 /** A subscription shows its latest invoice, the discount that it has used, and until when its invoices are paid. */
 function isShownElsewhere({ row, before }: WrittenRow): boolean {
   if (before === undefined) return true;
+  if (isOfOther({ row, before })) return true;
   const [old, current] = [before as Invoice, row as Invoice];
-  if (old.processorSubscriptionId !== current.processorSubscriptionId) return true;
   if (isUnpaid(old) !== isUnpaid(current)) return true;
   const isPaid = old.status === 'paid' || current.status === 'paid';
   return (
     isPaid && (old.status !== current.status || old.coversUntil?.getTime() !== current.coversUntil?.getTime())
   );
+}
+
+/** Whether an invoice belongs to another subscription than before. */
+function isOfOther({ row, before }: Pick<WrittenRow, 'row' | 'before'>): boolean {
+  const [old, current] = [before as Invoice | undefined, row as Invoice];
+  return old?.processorSubscriptionId !== current.processorSubscriptionId;
 }
 
 function isUnpaid({ status }: Pick<Invoice, 'status'>): boolean {

@@ -56,8 +56,15 @@ export async function assertEventsComplete(client: Pick<Client, 'get'>, sql: Sql
     if (!isDeleted && !isDeepStrictEqual(last?.data, shown.get(id)))
       wrong.push({ id, reason: 'the last event is not what the API shows', last, shown: shown.get(id) });
   }
-  for (const [id, body] of shown)
+  const inGrace = new Set(
+    (await sql<{ id: string }>('select subscription_id as id from till.grace_periods')).map(({ id }) => id),
+  );
+  for (const [id, body] of shown) {
     if (!byObject.has(id)) wrong.push({ id, reason: 'it has no event', shown: body });
+    const { status, entitled } = byObject.get(id)?.at(-1)?.data ?? {};
+    if (inGrace.has(id) !== (status === 'past_due' && entitled === true))
+      wrong.push({ id, reason: 'its grace period and its last event', shown: body });
+  }
   assert.deepEqual(
     wrong.slice(0, 3),
     [],
