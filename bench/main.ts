@@ -1,5 +1,9 @@
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { readArguments, usage } from './lab/arguments.ts';
 import { Lab } from './lab/lab.ts';
+import { describeProfiles } from './lab/profile.ts';
 import { publish } from './lab/publish.ts';
 import { type Result, table, toResult } from './lab/report.ts';
 import { scenarios } from './scenarios.ts';
@@ -17,8 +21,9 @@ if (parsed.help) {
   process.exit();
 }
 const { only, quick, rounds, isComplete } = parsed;
+const profileFolder = parsed.profile ? await mkdtemp(join(tmpdir(), 'till-profiles-')) : undefined;
 
-const opening = Lab.open({ quick, rounds });
+const opening = Lab.open({ quick, rounds, profileFolder });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     print(`\n${signal}: stopping all processes …`);
@@ -36,6 +41,7 @@ for (const scenario of scenarios) {
   print(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
 }
 print(`\n${table(results)}`);
+if (profileFolder !== undefined) print(`\n${await describeProfiles(profileFolder)}`);
 if (isComplete) await publish(results, quick ? 'quick' : 'full', new Date());
 
 function print(text: string): void {

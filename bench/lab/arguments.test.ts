@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { readArguments } from './arguments.ts';
 
 const known = ['reads', 'creates'];
-const plain = { quick: false, help: false, only: undefined, rounds: 3, isComplete: true };
+const plain = { quick: false, help: false, profile: false, only: undefined, rounds: 3, isComplete: true };
 
 test('without options, everything runs three times', () => {
   assert.deepEqual(readArguments([], known), plain);
@@ -12,6 +12,7 @@ test('without options, everything runs three times', () => {
   const some = { ...plain, only: known, isComplete: false };
   assert.deepEqual(readArguments(['--only', 'reads,creates'], known), some);
   assert.deepEqual(readArguments(['--rounds', '1'], known), { ...plain, rounds: 1, isComplete: false });
+  assert.deepEqual(readArguments(['--profile'], known), { ...plain, profile: true, isComplete: false });
 });
 
 test('an error names the invalid argument', () => {

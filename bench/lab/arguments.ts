@@ -8,16 +8,18 @@ export const usage = `npm run bench [-- options]
   --quick            500,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
+  --profile          profile the CPU of the service, and print the functions with the most time
   --help             show this help
 
-A run of everything, with the usual number of rounds, writes bench/results.json and the table in bench/README.md.
+A run of everything, with the usual number of rounds and without profiles, writes bench/results.json and the table in bench/README.md.
 `;
 
 export interface BenchArguments {
   readonly quick: boolean;
   readonly only: readonly string[] | undefined;
   readonly rounds: number;
-  /** Only a complete run with the default number of rounds is published. */
+  readonly profile: boolean;
+  /** Only a complete run with the default number of rounds is published. Profiling slows the service down. */
   readonly isComplete: boolean;
   readonly help: boolean;
 }
@@ -31,13 +33,14 @@ export function readArguments(args: readonly string[], known: readonly string[])
     // Node's message names the argument.
     return error instanceof Error ? error.message : String(error);
   }
-  const { quick, help } = values;
+  const { quick, help, profile } = values;
   const only = values.only?.split(',');
   const unknown = only?.filter((name) => !known.includes(name)) ?? [];
   if (unknown.length > 0) return `There is no ${unknown.join(', ')}; there are ${known.join(', ')}.`;
   const rounds = Number(values.rounds ?? roundsDefault);
   if (!Number.isInteger(rounds) || rounds < 1) return '--rounds takes a whole number from 1.';
-  return { quick, help, only, rounds, isComplete: only === undefined && values.rounds === undefined };
+  const isComplete = only === undefined && values.rounds === undefined && !profile;
+  return { quick, help, profile, only, rounds, isComplete };
 }
 
 function parse(args: readonly string[]) {
@@ -46,6 +49,7 @@ function parse(args: readonly string[]) {
     options: {
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
+      profile: { type: 'boolean', default: false },
       only: { type: 'string' },
       rounds: { type: 'string' },
     },

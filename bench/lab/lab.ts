@@ -27,6 +27,8 @@ export const poolSize = 10;
 export interface Scale {
   readonly quick: boolean;
   readonly rounds: number;
+  /** Where the service writes its CPU profiles. Undefined if it is not profiled. */
+  readonly profileFolder: string | undefined;
 }
 
 /** A speed, with the CPU time per 1,000 operations. */
@@ -99,7 +101,9 @@ export class Lab implements AsyncDisposable {
     database: BenchDatabase,
     environment: Readonly<Record<string, string>> = {},
   ): Promise<ServerProcess> {
-    return this.start(process.execPath, startArguments, {
+    const { profileFolder: folder } = this.scale;
+    const profiling = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
+    return this.start(process.execPath, [...profiling, ...startArguments], {
       ...this.#tillEnvironment(database.url),
       ...environment,
     });
