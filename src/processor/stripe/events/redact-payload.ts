@@ -99,22 +99,48 @@ function redactValue(value: unknown): unknown {
   if (kind === 'dispute') return onlyDispute(fields);
   if (kind === 'line_item') return onlyBilledPeriod(fields);
   if (typeof kind === 'string' && !keptKinds.has(kind)) return idAndKind(fields);
-  const changes: [string, unknown][] = [];
+  let copy: Record<string, unknown> | undefined;
   for (const name of Object.keys(fields)) {
     const before = fields[name];
     const after = before === null ? null : redactField(kind, name, before);
-    if (after !== before) changes.push([name, after]);
+    if (after === before) continue;
+    // It has every field as its own, so that the assignment changes no prototype, whatever the name.
+    copy ??= { ...fields };
+    copy[name] = after;
   }
-  return changes.length === 0 ? fields : { ...fields, ...Object.fromEntries(changes) };
+  return copy ?? fields;
 }
 
 function redactField(kind: unknown, name: string, field: unknown): unknown {
+  const content = contentOf(name);
+  if (content === 'other') return redactValue(field);
+  if (content === 'secret') return null;
   // Metadata may contain anything. Till reads its own id there; `redactPayload` puts back what a mirror stores.
-  if (name === 'metadata') return onlyLocalId(field);
-  if (secretName.test(name)) return null;
+  if (content === 'metadata') return onlyLocalId(field);
   if (kind === 'charge' && name === 'payment_method_details') return onlyShownDetails(field);
-  if (isPersonalName(name) && !isShown(kind, name)) return null;
-  return redactValue(field);
+  return isShown(kind, name) ? redactValue(field) : null;
+}
+
+type Content = 'metadata' | 'secret' | 'personal' | 'other';
+
+/** What fields of a name contain. Every event has the same few hundred names, so each is examined once. */
+const contents = new Map<string, Content>();
+/** The processor uses about a thousand short names. Names that a sender invents must not fill the memory. */
+const contentsMax = 10_000;
+const rememberedLengthMax = 64;
+
+function contentOf(name: string): Content {
+  const known = contents.get(name);
+  if (known !== undefined) return known;
+  const content = examine(name);
+  if (contents.size < contentsMax && name.length <= rememberedLengthMax) contents.set(name, content);
+  return content;
+}
+
+function examine(name: string): Content {
+  if (name === 'metadata') return 'metadata';
+  if (secretName.test(name)) return 'secret';
+  return isPersonalName(name) ? 'personal' : 'other';
 }
 
 /** The name of a product is not personal, and the plan uses it. The API shows the URL of an invoice's PDF. */
