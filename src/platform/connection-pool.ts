@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
 import type { PoolMode } from './pool-mode.ts';
 
@@ -72,6 +73,16 @@ function setLimits(client: pg.ClientBase): Promise<unknown> {
   return client.query(settingLimits('set'));
 }
 
-/** `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do. */
-const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') =>
-  id === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(id, format);
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') => {
+  // `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do.
+  if (id === pg.types.builtins.INT8) return Number;
+  if (id === pg.types.builtins.TIMESTAMPTZ) return parseTimestamp;
+  return pg.types.getTypeParser(id, format);
+};
+
+const parseAnyTimestamp = pg.types.getTypeParser(pg.types.builtins.TIMESTAMPTZ);
+
+/** Most rows have several times, and PostgreSQL usually writes them in UTC. The library parses any other time. */
+function parseTimestamp(text: string): unknown {
+  return parseUtcText(text) ?? parseAnyTimestamp(text);
+}

@@ -35,3 +35,31 @@ export function instantText(instant: Instant): string {
   const text = new Date(seconds * 1_000).toISOString().slice(0, -'.000Z'.length);
   return `${text}.${String(micros).padStart(fractionDigits, '0')}Z`;
 }
+
+const lengthMin = '2000-01-01 00:00:00+00'.length;
+const secondsLength = '2000-01-01 00:00:00'.length;
+
+/** Parses a time as PostgreSQL writes it in UTC, to the millisecond. Undefined if it is written in another way. */
+export function parseUtcText(text: string): Date | undefined {
+  if (text.length < lengthMin || text[10] !== ' ' || !text.endsWith('+00')) return undefined;
+  const year = twoDigits(text, 0) * 100 + twoDigits(text, 2);
+  // `Date.UTC` takes a year below 100 for one of the twentieth century.
+  if (year < 100) return undefined;
+  const seconds = Date.UTC(
+    year,
+    twoDigits(text, 5) - 1,
+    twoDigits(text, 8),
+    twoDigits(text, 11),
+    twoDigits(text, 14),
+    twoDigits(text, 17),
+  );
+  if (text.length === lengthMin) return new Date(seconds);
+  const micros = Math.round(Number(text.slice(secondsLength, -'+00'.length)) * 1_000_000);
+  return new Date(seconds + Math.floor(micros / 1_000));
+}
+
+function twoDigits(text: string, index: number): number {
+  return (text.charCodeAt(index) - zero) * 10 + text.charCodeAt(index + 1) - zero;
+}
+
+const zero = '0'.charCodeAt(0);
