@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import type { Stripe } from 'stripe';
@@ -46,49 +45,60 @@ export function createHttpClient(agent: http.Agent, sent: SentWrites): HttpClien
   return {
     getClientName: () => 'till',
     makeRequest: async (host, port, path, method, headers, body, protocol, timeoutMs) => {
-      const abort = new AbortController();
-      const timer = setTimeout(() => abort.abort(), timeoutMs);
       const connection = { open: false };
       try {
         // The package's type allows more than the texts and numbers that it passes.
         const options = { host, port, path, method, headers: headers as http.OutgoingHttpHeaders, agent };
-        const request = (protocol === 'http' ? http : https).request({ ...options, signal: abort.signal });
+        const request = (protocol === 'http' ? http : https).request(options);
         noteConnection(request, connection);
         const key = request.getHeader('idempotency-key');
         sent.note({ method, path, body, idempotencyKey: key === undefined ? undefined : String(key) });
-        // `once` below handles the first error. A later one, on an abandoned connection, must not end the process.
-        request.on('error', () => {});
         request.end(body);
-        const response = await receive(request);
-        return toPackageResponse(response, parseBody(await readBody(response), statusOf(response)));
+        const { response, text } = await exchange(request, timeoutMs);
+        return toPackageResponse(response, parseBody(text, statusOf(response)));
       } catch (error) {
-        throw explain(error, connection.open, abort.signal.aborted ? timeoutMs : null);
-      } finally {
-        clearTimeout(timer);
+        throw explain(error, connection.open);
       }
     },
   };
 }
 
-async function receive(request: http.ClientRequest): Promise<http.IncomingMessage> {
-  // Node's documented signature of this event; `once` does not know event types.
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  return response;
+interface Exchanged {
+  readonly response: http.IncomingMessage;
+  readonly text: string;
 }
 
-async function readBody(response: http.IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    bytes += chunk.length;
-    if (bytes > responseBytesMax) {
-      response.destroy();
+/** Resolves with the complete response. With plain listeners: every created payment passes here. */
+function exchange(request: http.ClientRequest, timeoutMs: number): Promise<Exchanged> {
+  const { promise, resolve, reject } = Promise.withResolvers<Exchanged>();
+  const fail = (error: unknown) => {
+    clearTimeout(timer);
+    reject(error);
+    request.destroy();
+  };
+  const timer = setTimeout(
+    () => fail(new HttpClientError('timeout', `no complete response within ${timeoutMs} ms`)),
+    timeoutMs,
+  );
+  // Also handles later errors, on an abandoned connection, which must not end the process.
+  request.on('error', fail);
+  request.once('response', (response) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes <= responseBytesMax) return;
       const detail = `the response is larger than ${responseBytesMax} bytes`;
-      throw new HttpClientError('invalidResponse', detail, { status: statusOf(response) });
-    }
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+      fail(new HttpClientError('invalidResponse', detail, { status: statusOf(response) }));
+    });
+    response.on('error', fail);
+    response.once('end', () => {
+      clearTimeout(timer);
+      resolve({ response, text: Buffer.concat(chunks).toString('utf8') });
+    });
+  });
+  return promise;
 }
 
 /** A response is a JSON object. It has an `error` if, and only if, its status is an error. */
@@ -135,11 +145,8 @@ function noteConnection(request: http.ClientRequest, connection: { open: boolean
   });
 }
 
-function explain(error: unknown, connected: boolean, timedOutAfterMs: number | null): HttpClientError {
+function explain(error: unknown, connected: boolean): HttpClientError {
   if (error instanceof HttpClientError) return error;
-  if (timedOutAfterMs !== null) {
-    return new HttpClientError('timeout', `no complete response within ${timedOutAfterMs} ms`);
-  }
   const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
   return connected
     ? new HttpClientError('lost', `the connection broke${code}`, { cause: error })
@@ -160,8 +167,9 @@ function toPackageResponse(
 }
 
 function flatten(headers: http.IncomingHttpHeaders): Record<string, string> {
-  const pairs = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-  return Object.fromEntries(pairs);
+  const flat: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers)) flat[name] = String(value);
+  return flat;
 }
 
 function statusOf(response: http.IncomingMessage): number {
