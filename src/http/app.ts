@@ -41,6 +41,13 @@ import { registerRequestLog } from './operations/request-log.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { compileSerializer } from './serializer.ts';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The framework creates `routeOptions` at each access, and every request needs it several times. */
+    route: FastifyRequest['routeOptions'];
+  }
+}
+
 export interface AppParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -103,8 +110,10 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     open,
     timeoutMs: parts.requestDeadlineMs ?? requestTimeoutMs,
   });
+  app.decorateRequest('route');
   // Hooks that every request passes use callbacks: a promise for each would cost more than the hooks themselves.
   app.addHook('onRequest', (request, reply, done) => {
+    request.route = request.routeOptions;
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
     done();
@@ -188,5 +197,6 @@ function causeOf({ id, caller }: FastifyRequest): Cause {
  * Checks the route's own pattern where there is one, so that no spelling of a URL bypasses the check of the API key.
  */
 function isApi(request: FastifyRequest): boolean {
-  return `${request.routeOptions.url ?? request.url}/`.startsWith('/api/v1/');
+  const path = request.route.url ?? request.url;
+  return path.startsWith('/api/v1/') || path === '/api/v1';
 }

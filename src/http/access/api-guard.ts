@@ -49,7 +49,7 @@ export class ApiGuard {
     if (rate.limit > 0) await this.#take(rate);
     // An unknown route is a 404 for every API key.
     if (request.is404) return;
-    const { scope = 'admin' } = request.routeOptions.config;
+    const { scope = 'admin' } = request.route.config;
     if (!grants(caller.scopes, scope)) throw forbidden(scope);
   }
 

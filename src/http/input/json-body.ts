@@ -40,8 +40,7 @@ export function registerJsonBody(app: FastifyInstance): void {
   });
   app.addHook('preValidation', (request, _reply, done) => {
     // A query that the route does not declare is either refused as a whole or ignored.
-    const isSuspect =
-      request.url.includes(encodedNul) && request.routeOptions.schema?.querystring !== undefined;
+    const isSuspect = request.url.includes(encodedNul) && request.route.schema?.querystring !== undefined;
     const mistakes = isSuspect ? findBadText(request.query, 'query') : [];
     done(mistakes.length > 0 ? badTextRefused(mistakes) : undefined);
   });

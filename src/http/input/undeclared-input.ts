@@ -9,7 +9,7 @@ import { mistakePath } from './mistake-path.ts';
  * charge. Where there is a schema, the schema decides.
  */
 export function undeclaredInput(request: FastifyRequest): Failure | undefined {
-  const { schema } = request.routeOptions;
+  const { schema } = request.route;
   const errors = [
     ...(schema?.querystring === undefined ? mistakesOf('query', request.query) : []),
     ...(schema?.body === undefined ? mistakesOf('body', request.body) : []),

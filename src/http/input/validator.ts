@@ -42,17 +42,16 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
   // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
   let check: ValidateFunction | undefined;
   const { integers, ids, amounts } = namesOf(schema);
+  const hasNumbers = integers.length + amounts.length > 0;
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
     if (httpPart !== 'body') parseIntegers(fields, integers);
     check ??= ajv.compile(schema);
-    check(data);
-    const errors = [
-      ...(check.errors ?? []),
-      ...negativeZeros(fields, integers),
-      ...unevenAmounts(fields, amounts),
-    ];
-    validate.errors = errors.length === 0 ? null : errors;
+    const isValid = check(data);
+    const mistakes = hasNumbers
+      ? [...negativeZeros(fields, integers), ...unevenAmounts(fields, amounts)]
+      : [];
+    validate.errors = isValid && mistakes.length === 0 ? null : [...(check.errors ?? []), ...mistakes];
     if (validate.errors !== null) return false;
     lowerCase(fields, ids);
     return true;

@@ -1,8 +1,13 @@
 import type { FastifyReply } from 'fastify';
 
-interface OpenRequest {
+export interface OpenRequest {
+  readonly reply: FastifyReply;
   readonly sinceMs: number;
   readonly isLocal: boolean;
+  /** True once its handler runs: by then the request has arrived as far as it is needed. */
+  hasStarted: boolean;
+  /** What the handler returned: a promise if it is asynchronous. */
+  outcome: unknown;
 }
 
 declare module 'fastify' {
@@ -37,13 +42,22 @@ export class OpenRequests {
    * run in all of these cases.
    */
   add(reply: FastifyReply, isLocal: boolean): void {
-    const request: OpenRequest = { sinceMs: performance.now(), isLocal };
+    const sinceMs = performance.now();
+    const request: OpenRequest = { reply, sinceMs, isLocal, hasStarted: false, outcome: undefined };
     this.#all.set(reply, request);
     if (isLocal) {
       this.#local += 1;
-      this.#localSinceSumMs += request.sinceMs;
+      this.#localSinceSumMs += sinceMs;
     }
     reply.raw.on('close', () => this.leave(reply));
+  }
+
+  /** Notes that the handler of a request runs. */
+  start(reply: FastifyReply, outcome: unknown): void {
+    const request = this.#all.get(reply);
+    if (request === undefined) return;
+    request.hasStarted = true;
+    request.outcome = outcome;
   }
 
   /**
@@ -60,11 +74,11 @@ export class OpenRequests {
   }
 
   /** Requests older than this. */
-  *olderThan(ageMs: number): Generator<FastifyReply> {
+  *olderThan(ageMs: number): Generator<OpenRequest> {
     const beforeMs = performance.now() - ageMs;
-    for (const [reply, { sinceMs }] of this.#all) {
-      if (sinceMs > beforeMs) return;
-      yield reply;
+    for (const request of this.#all.values()) {
+      if (request.sinceMs > beforeMs) return;
+      yield request;
     }
   }
 }

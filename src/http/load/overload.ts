@@ -91,7 +91,7 @@ const shed = new Failure(
 );
 
 function kindOf(request: FastifyRequest): keyof OverloadLimits | undefined {
-  const { url: route } = request.routeOptions;
+  const { url: route } = request.route;
   if (route === webhookRoute) return 'webhooks';
   return route !== undefined && neverShed.has(route) ? undefined : 'others';
 }

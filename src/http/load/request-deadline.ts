@@ -1,8 +1,8 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { requestTooSlow } from '../failures/respond-to-failure.ts';
-import type { OpenRequests } from './open-requests.ts';
+import type { OpenRequest, OpenRequests } from './open-requests.ts';
 
 /** One check per second, for a deadline of half a minute. */
 const checksPerDeadline = 30;
@@ -22,44 +22,31 @@ export function registerRequestDeadline(
   app: FastifyInstance,
   { logger, open, timeoutMs }: DeadlineParts,
 ): void {
-  /** Replies that the deadline has sent while their handlers still run. */
-  const late = new WeakSet<FastifyReply>();
-  /** Replies whose handlers have started: their requests have arrived as far as they are needed. */
-  const started = new WeakSet<FastifyReply>();
   const silent = logger.child({}, { level: 'silent' });
-  const end = (reply: FastifyReply) => {
+  const end = ({ reply, hasStarted, outcome }: OpenRequest) => {
     // The response has started, but the caller does not read it to its end.
     if (reply.raw.headersSent) return void reply.raw.destroy();
     if (reply.sent) return;
     // The rest of the body would follow on the connection, so it is closed.
-    if (!started.has(reply) && !reply.request.raw.complete)
+    if (!hasStarted && !reply.request.raw.complete)
       return void reply.header('connection', 'close').send(bodyTooSlow);
     reply.send(deadlinePassed);
-    late.add(reply);
+    if (outcome instanceof Promise) logOutcome(logger, reply.request.id, outcome);
     // The framework logs late outcomes too, but without the request id, and an expected failure as an error.
     reply.log = silent;
   };
   const checkIntervalMs = timeoutMs / checksPerDeadline;
   const timer = setInterval(() => {
     // Includes requests that would pass their deadline before the next check.
-    for (const reply of open.olderThan(timeoutMs - checkIntervalMs)) end(reply);
+    for (const request of open.olderThan(timeoutMs - checkIntervalMs)) end(request);
   }, checkIntervalMs);
   timer.unref();
   app.addHook('onClose', async () => clearInterval(timer));
   app.addHook('onRoute', (route) => {
     const { handler } = route;
     route.handler = function (request, reply) {
-      started.add(reply);
       const outcome: unknown = handler.call(this, request, reply);
-      // Deleted once it is logged: a HEAD route passes here twice.
-      if (outcome instanceof Promise) {
-        outcome.then(
-          () =>
-            late.delete(reply) &&
-            logger.info({ requestId: request.id }, 'request completed after its deadline'),
-          (error: unknown) => late.delete(reply) && logFailure(logger, request.id, error),
-        );
-      }
+      open.start(reply, outcome);
       return outcome;
     };
   });
@@ -73,8 +60,13 @@ const deadlinePassed = new Failure(
   { retryAfterSeconds: 1 },
 );
 
-function logFailure(logger: Logger, requestId: string, error: unknown): void {
-  const message = 'request failed after its deadline';
-  if (error instanceof Failure) logger.warn({ requestId, code: error.code, err: error }, message);
-  else logger.error({ requestId, err: error }, message);
+function logOutcome(logger: Logger, requestId: string, outcome: Promise<unknown>): void {
+  outcome.then(
+    () => logger.info({ requestId }, 'request completed after its deadline'),
+    (error: unknown) => {
+      const message = 'request failed after its deadline';
+      if (error instanceof Failure) logger.warn({ requestId, code: error.code, err: error }, message);
+      else logger.error({ requestId, err: error }, message);
+    },
+  );
 }
