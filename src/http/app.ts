@@ -42,6 +42,10 @@ import { setSecurityHeaders } from './security-headers.ts';
 import { compileSerializer } from './serializer.ts';
 
 declare module 'fastify' {
+  interface FastifyInstance {
+    /** Once true, each connection closes after its current response. */
+    isStopping(): boolean;
+  }
   interface FastifyRequest {
     /** The framework creates `routeOptions` at each access, and every request needs it several times. */
     route: FastifyRequest['routeOptions'];
@@ -101,6 +105,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
   const open = new OpenRequests();
   app.decorate('openRequests', open);
+  app.decorate('isStopping', parts.isStopping);
   app.decorate('largeResponses', new LargeResponses());
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
   app.decorate('csvExports', csvExports);

@@ -225,6 +225,29 @@ describe('signed, odd, but an event', () => {
     await readProblem(await till.send(fill(bodyBytesMax + 1)), 413, 'payload_too_large');
   });
 
+  test('a body without a declared length has the same limit, and gets the same response', async () => {
+    const sendInParts = (event: string) =>
+      fetch(`${till.url}/webhooks/processor`, {
+        method: 'POST',
+        headers: { 'stripe-signature': signWebhook(event) },
+        body: ReadableStream.from([Buffer.from(event.slice(0, 100)), Buffer.from(event.slice(100))]),
+        duplex: 'half',
+      });
+    const event = eventOf('invoice.paid.newer');
+    const response = await sendInParts(event);
+    await accepted(response);
+    const again = await till.send(event);
+    await accepted(again, true);
+    const names = (headers: Headers) => [...headers.keys()].toSorted();
+    assert.deepEqual(names(again.headers), names(response.headers));
+    const padding = 'x'.repeat(bodyBytesMax);
+    await readProblem(
+      await sendInParts(eventOf('invoice.paid.newer', { padding })),
+      413,
+      'payload_too_large',
+    );
+  });
+
   test('an event of a time without a partition is stored, once', async () => {
     for (const created of [0, 4_102_444_800]) {
       const event = eventOf('balance.available', {}, { created });
