@@ -1,6 +1,7 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { Settlement, WebhookBacklog, WebhookEvent, WebhookEventState } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
+import { textArray } from '../platform/text-array.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
 import {
   type CappedPage,
@@ -51,15 +52,15 @@ export class WebhookEventStore {
        on conflict do nothing
        returning id`,
       [
-        sorted.map(({ id }) => id),
-        sorted.map(({ type }) => type),
-        sorted.map(({ objectId }) => objectId),
-        sorted.map(({ customerKey }) => customerKey),
+        textArray(sorted.map(({ id }) => id)),
+        textArray(sorted.map(({ type }) => type)),
+        textArray(sorted.map(({ objectId }) => objectId)),
+        textArray(sorted.map(({ customerKey }) => customerKey)),
         sorted.map(({ createdAt }) => createdAt.toISOString()),
-        sorted.map(({ apiVersion }) => apiVersion),
-        sorted.map(({ payload }) => payload),
-        sorted.map(({ erasedPayload }) => erasedPayload),
-        sorted.map(({ state }) => state),
+        textArray(sorted.map(({ apiVersion }) => apiVersion)),
+        textArray(sorted.map(({ payload }) => payload)),
+        textArray(sorted.map(({ erasedPayload }) => erasedPayload)),
+        textArray(sorted.map(({ state }) => state)),
       ],
       'insert_webhook_events',
     );
@@ -108,11 +109,11 @@ export class WebhookEventStore {
        where webhook_events.id = v.id and webhook_events.created_at = v.created_at and webhook_events.state = 'pending'
        returning v.id, v.state = 'failed' or processed_at = now() as is_new`,
       [
-        settlements.map(({ id }) => id),
+        textArray(settlements.map(({ id }) => id)),
         settlements.map(({ createdAt }) => createdAt.toISOString()),
-        settlements.map(({ state }) => state),
+        textArray(settlements.map(({ state }) => state)),
         settlements.map(({ attempts }) => attempts),
-        settlements.map(({ lastError }) => lastError),
+        textArray(settlements.map(({ lastError }) => lastError)),
         settlements.map(({ delayMs }) => delayMs),
       ],
       'settle_webhook_events',
