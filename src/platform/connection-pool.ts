@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
@@ -8,10 +9,11 @@ const connectTimeoutMs = 5_000;
 /** No statement needs a second; ten leave room for a slow disk and stay below a request's 30 s. */
 const statementTimeoutMs = 10_000;
 /**
- * A server that hangs does not enforce its own timeout, so the client's comes a little later. It starts when the
- * statement is sent; statements sent together share it.
+ * A server that hangs does not enforce its own timeouts, so a connection without any traffic ends a little later. The pool
+ * closes idle connections earlier. The driver's own `query_timeout` costs a timer for each statement, and its closures keep
+ * the rows in memory until the next full garbage collection.
  */
-const queryTimeoutMs = 12_000;
+const silenceMsMax = 12_000;
 
 /** The limits that PostgreSQL enforces. */
 const limits = {
@@ -43,7 +45,6 @@ export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptio
     max: poolSize,
     application_name: 'till',
     connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
     ...sessionOptions(poolMode),
     keepAlive: true,
     // Within a transaction, a statement need not wait for the result of the previous one.
@@ -52,7 +53,12 @@ export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptio
   });
   // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
   // statement on a connection reports that it broke while in use or just after connecting.
-  pool.on('connect', (client) => client.on('error', () => {}));
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    // The driver connects by sockets; its types allow any stream.
+    const stream = client.connection.stream as Socket;
+    stream.setTimeout(silenceMsMax, () => stream.destroy());
+  });
   // The pool replaces an idle connection that breaks.
   pool.on('error', (error) => {
     // While the pool is ending, its connections are expected to end.
