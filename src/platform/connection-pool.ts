@@ -82,6 +82,8 @@ function setLimits(client: pg.ClientBase): Promise<unknown> {
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (id: number, format?: 'text' | 'binary') => {
   // `bigint` arrives as text because it may not fit a number; Till's values (amounts below 10^12, counts) always do.
   if (id === pg.types.builtins.INT8) return Number;
+  // `json` stays text: Till stores it to pass it on. What Till reads itself is `jsonb`.
+  if (id === pg.types.builtins.JSON) return String;
   if (id === pg.types.builtins.TIMESTAMPTZ) return parseTimestamp;
   return pg.types.getTypeParser(id, format);
 };

@@ -94,7 +94,7 @@ export class DeliveryStore {
          extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
          waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
          ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
-         waiting.customer_id as "customerId", type, object_type as "objectType", data::text, previous::text, cause::text
+         waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause
        from (select * from till.event_retries where endpoint_id = $1 and object_id <> all($2)
            order by next_attempt_at limit $3) as waiting
          left join till.events on events.position = waiting.position and events.created_at = event_created_at

@@ -210,8 +210,8 @@ async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise
 /** Builds the body from the stored JSON of the events. Parsing and serializing it again would take most of the time. */
 function sendPage(reply: FastifyReply, { events, last }: FeedPage): FastifyReply {
   const nextCursor = last === undefined ? null : eventId(last);
-  const data = events.map(({ json }) => json).join(',');
-  return reply
-    .type('application/json; charset=utf-8')
-    .send(`{"data":[${data}],"nextCursor":${JSON.stringify(nextCursor)}}`);
+  let data = '';
+  for (const { json } of events) data += data === '' ? json : `,${json}`;
+  const body = Buffer.from(`{"data":[${data}],"nextCursor":${JSON.stringify(nextCursor)}}`);
+  return reply.type('application/json; charset=utf-8').send(body);
 }

@@ -32,7 +32,7 @@ interface EventRows {
 export const scannedMax = 10_000;
 
 /** The time of an event, in the form that `EventPlace` uses. */
-export const millisOf = (column: string) => `(extract(epoch from ${column}) * 1000)::bigint`;
+export const millisOf = (column: string) => `(date_part('epoch', ${column}) * 1000)::bigint`;
 /** The checksum of an event's id, in the form that `EventPlace` uses. */
 export const checksumOf = (position: string, createdAt: string) =>
   `till.event_checksum((select seed from till.event_seed), ${position}, ${millisOf(createdAt)})`;
@@ -42,7 +42,7 @@ const checksum = checksumOf('position', 'created_at');
 export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs",
   ${checksumOf('events.position', 'events.created_at')} as checksum, type,
   object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
-  data::text as data, previous::text as previous, cause::text as cause`;
+  data, previous, cause`;
 
 export const eventWeeks: WeeklyTable = {
   name: 'events',
@@ -81,6 +81,7 @@ export class EventStore {
       `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
          exists (select from till.events where position = $1 and created_at = $2) as exists`,
       [place.position, new Date(place.createdAtMs).toISOString()],
+      'find_place',
     );
     return row?.checksum === place.checksum ? row : undefined;
   }
@@ -143,8 +144,8 @@ export class EventStore {
   ): Promise<readonly EventChange[]> {
     return db.query(
       `select position, ${millis} as "createdAtMs", type, object_type as "objectType",
-         case when object_type = any($4) then data::text end as data,
-         case when object_type = any($4) then previous::text end as previous
+         case when object_type = any($4) then data end as data,
+         case when object_type = any($4) then previous end as previous
        from till.events where position > $1 and position <= $2 order by position limit $3`,
       [after, upTo, limit, objectTypes],
     );

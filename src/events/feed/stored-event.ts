@@ -12,18 +12,18 @@ export interface StoredEvent extends EventPlace {
   readonly cause: string;
 }
 
-/** The event as the API shows it. The stored JSON goes into the body without being parsed. */
+/**
+ * The event as the API shows it. The stored JSON goes into the body without being parsed. The other values are ids, times
+ * and names of types, which need no escapes.
+ */
 export function bodyOf(event: StoredEvent): string {
   const { type, objectType, objectId, customerId, data, previous, cause } = event;
-  const head = JSON.stringify({
-    id: eventId(event),
-    type,
-    createdAt: new Date(event.createdAtMs).toISOString(),
-    objectType,
-    objectId,
-    customerId,
-  });
-  return `${head.slice(0, -1)},"data":${data},"previous":${previous},"cause":${cause}}`;
+  const customer = customerId === null ? 'null' : `"${customerId}"`;
+  return (
+    `{"id":"${eventId(event)}","type":"${type}","createdAt":"${new Date(event.createdAtMs).toISOString()}",` +
+    `"objectType":"${objectType}","objectId":"${objectId}","customerId":${customer},` +
+    `"data":${data},"previous":${previous},"cause":${cause}}`
+  );
 }
 
 /** What a delivery sends: the event, and the id by which a receiver recognizes a repetition. */
