@@ -29,9 +29,8 @@ export interface CountedEvent {
   readonly createdAtMs: number;
   readonly type: EventType;
   readonly objectType: string;
-  /** Null if the overview does not count the object's changes. */
-  readonly data: string | null;
-  readonly previous: string | null;
+  readonly data: string;
+  readonly previous: string;
 }
 
 /** A change of a counted object. `before` is null if the change created it. */
@@ -55,7 +54,7 @@ export function changeOf({
   data,
   previous,
 }: CountedEvent): Change | undefined {
-  if (data === null || previous === null || !isCountedType(objectType)) return undefined;
+  if (!isCountedType(objectType)) return undefined;
   if (type.endsWith('.created'))
     return { createdAtMs, before: null, after: { type: objectType, view: JSON.parse(data) } };
   const old: Readonly<Record<string, unknown>> = JSON.parse(previous);

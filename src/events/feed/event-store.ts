@@ -136,27 +136,41 @@ export class EventStore {
     return { rows, last, isComplete: (scanned?.scanned ?? 0) < scannedMax };
   }
 
-  /** Events in the order of the feed, without their causes. Contains the contents of some types of objects only. */
+  /** How many events there are in a range, up to its limit, and the last of them. Reads only an index. */
+  async measure(db: Queryable, { after, upTo, limit }: EventRange): Promise<EventBatch> {
+    const [row] = await db.query<EventBatch>(
+      `select count(*) as size, coalesce(max(position), 0) as position, max(created_at) as "createdAt"
+       from (select position, created_at from till.events where position > $1 and position <= $2
+         order by position limit $3) as batch`,
+      [after, upTo, limit],
+    );
+    return row ?? { size: 0, position: 0, createdAt: null };
+  }
+
+  /** The events of a range that are about some types of objects, in the order of the feed. */
   readChanges(
     db: Queryable,
-    { after, upTo, limit }: EventRange,
+    { after, upTo }: Omit<EventRange, 'limit'>,
     objectTypes: readonly string[],
   ): Promise<readonly EventChange[]> {
     return db.query(
-      `select position, ${millis} as "createdAtMs", type, object_type as "objectType",
-         case when object_type = any($4) then data end as data,
-         case when object_type = any($4) then previous end as previous
-       from till.events where position > $1 and position <= $2 order by position limit $3`,
-      [after, upTo, limit, objectTypes],
+      `select ${millis} as "createdAtMs", type, object_type as "objectType", data, previous
+       from till.events where position > $1 and position <= $2 and object_type = any($3) order by position`,
+      [after, upTo, objectTypes],
     );
   }
 }
 
-/** A stored event without its cause. The contents are null if they were not selected. */
-interface EventChange extends Pick<StoredEvent, 'position' | 'createdAtMs' | 'type' | 'objectType'> {
-  readonly data: string | null;
-  readonly previous: string | null;
+/** Some events in a row. */
+interface EventBatch {
+  readonly size: number;
+  /** The position of the last event. */
+  readonly position: number;
+  /** The time of the newest event. Null if there is none. */
+  readonly createdAt: Date | null;
 }
+
+type EventChange = Pick<StoredEvent, 'createdAtMs' | 'type' | 'objectType' | 'data' | 'previous'>;
 
 /** What the statement reports about the events that it checked. */
 type Scanned = { readonly scanned: number } & (
