@@ -64,7 +64,8 @@ export class Worker {
       this.#track(refreshed);
       if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);
       this.#failed = false;
-      return { size, delayMs: size > 0 ? 0 : pollDelayMs };
+      // A batch that is not full leaves nothing that is due. Events that arrived meanwhile have nudged the worker.
+      return { size, delayMs: size === batchMax ? 0 : pollDelayMs };
     } catch (error) {
       this.#report(error);
       this.#failed = true;
