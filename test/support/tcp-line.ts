@@ -6,8 +6,11 @@ import { setTimeout } from 'node:timers/promises';
 export type Target = number | string;
 
 export interface LineOptions {
-  /** Called for each connection. What it returns sees each piece that the client sends, and may change its bytes. */
-  readonly onSent?: () => (chunk: Buffer) => void;
+  /**
+   * Called for each connection, with its socket to the server. What it returns sees each piece that the client sends,
+   * and may change its bytes.
+   */
+  readonly onSent?: (server: Socket) => (chunk: Buffer) => void;
   /** What each piece of a response waits for before it arrives; undefined if it arrives at once. */
   readonly beforeResponse?: () => Promise<unknown> | undefined;
 }
@@ -129,7 +132,7 @@ export class TcpLine {
     const to = typeof target === 'string' ? { path: target } : { port: target, host: '127.0.0.1' };
     const server = connect({ ...to, noDelay: true, allowHalfOpen: true });
     const { onSent, beforeResponse } = this.#options;
-    if (onSent !== undefined) client.on('data', onSent());
+    if (onSent !== undefined) client.on('data', onSent(server));
     // A socket file cannot be reset, and a process that has reset the other end of such a pair may never exit.
     const canReset = typeof target === 'number';
     this.#pass(client, server, canReset, () => undefined);

@@ -1,0 +1,279 @@
+/**
+ * What each operation costs at the database, in numbers that do not depend on the machine. A change that makes an
+ * operation dearer or cheaper changes the table, and its commit says why. To print the table as it is measured:
+ *
+ *     COSTS=print npm test -- test/costs/costs.test.ts
+ */
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { type Costs, startCountedBackend } from '../support/database-costs.ts';
+import { until } from '../support/deliveries.ts';
+import { startEventSink } from '../support/event-sink.ts';
+import {
+  confirmPayment,
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPayment,
+  createPlan,
+  createSubscription,
+  type PaymentBody,
+} from '../support/objects.ts';
+import { appendForIds } from '../support/stored-events.ts';
+import { startTill } from '../support/till.ts';
+import { backendEnvironment } from '../support/till-in-child.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { signWebhook } from '../support/webhook-events.ts';
+import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
+import { stopClock } from './stopped-clock.ts';
+
+const table: Readonly<Record<string, Costs>> = {
+  'a minute without work': { statements: 506, roundTrips: 380, rows: 0, walRecords: 12 },
+  'a created customer': { statements: 7, roundTrips: 6, rows: 5, walRecords: 25 },
+  'a created plan': { statements: 7, roundTrips: 6, rows: 4, walRecords: 21 },
+  'a created payment': { statements: 7, roundTrips: 6, rows: 5, walRecords: 31 },
+  'a created subscription': { statements: 18, roundTrips: 13, rows: 5, walRecords: 31 },
+  'a created refund': { statements: 18, roundTrips: 17, rows: 8, walRecords: 47 },
+  'a webhook, payment_intent.succeeded': { statements: 8, roundTrips: 5, rows: 4, walRecords: 33 },
+  '20 webhooks, payment_intent.succeeded': { statements: 8, roundTrips: 5, rows: 80, walRecords: 625 },
+  'counting 23 paid payments for the overview': { statements: 10, roundTrips: 9, rows: 3, walRecords: 8 },
+  'a webhook, charge.succeeded': { statements: 8, roundTrips: 5, rows: 4, walRecords: 29 },
+  '20 webhooks, charge.succeeded': { statements: 8, roundTrips: 5, rows: 80, walRecords: 568 },
+  'a webhook, customer.subscription.updated': { statements: 11, roundTrips: 6, rows: 4, walRecords: 33 },
+  '20 webhooks, customer.subscription.updated': { statements: 11, roundTrips: 6, rows: 80, walRecords: 638 },
+  'a webhook, invoice.paid': { statements: 15, roundTrips: 8, rows: 6, walRecords: 35 },
+  '20 webhooks, invoice.paid': { statements: 15, roundTrips: 8, rows: 101, walRecords: 627 },
+  'a webhook, refund.created': { statements: 11, roundTrips: 8, rows: 6, walRecords: 43 },
+  '20 webhooks, refund.created': { statements: 11, roundTrips: 8, rows: 120, walRecords: 845 },
+  'a webhook that arrives again': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
+  'a read subscription': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
+  'the entitlements of a customer': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
+  'a page of a list': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
+  'a page of the feed': { statements: 2, roundTrips: 2, rows: 0, walRecords: 0 },
+  'a delivered event': { statements: 6, roundTrips: 5, rows: 2, walRecords: 6 },
+};
+
+/** Each operation runs this often. The least counts: a page that happens to be full only adds to the costs. */
+const runs = 3;
+/** Webhooks that are received and applied together. */
+const batchSize = 20;
+/** Some records depend on how full a page is. */
+const walTolerance = 0.05;
+/** Work whose period does not divide a minute runs once more or less in it. */
+const minuteTolerance = 0.01;
+const idleName = 'a minute without work';
+const minuteMs = 60_000;
+/** The background work pauses for multiples of this time. */
+const clockStepMs = 50;
+/** Longer than the dispatcher waits for further events, and shorter than its pauses. */
+const dispatchMs = 20;
+/** Later than every response that the rows come from, so that no event needs a read from the processor. */
+const laterSeconds = 60;
+
+const backend = await startCountedBackend({ after });
+const { sql, stripe } = backend;
+const till = await startTill({
+  in: 'process',
+  on: backend,
+  mustNotLogErrors: true,
+  events: { allowPrivate: true },
+});
+const { services } = till;
+const measured = new Map<string, Costs>();
+
+// A connection counts the rows of a list in a row of its own. All of these exist, as after a while in production.
+await sql(`insert into till.list_counts select resource, shard, 0
+  from unnest(array['customers', 'payments', 'subscriptions', 'invoices']) as resource, generate_series(0, 31) as shard`);
+
+after(() => {
+  if (process.env['COSTS'] !== 'print') return;
+  const lines = [...measured].map(([name, costs]) => {
+    const fields = Object.entries(costs).map(([field, value]) => `${field}: ${value}`);
+    return `  '${name}': { ${fields.join(', ')} },\n`;
+  });
+  process.stdout.write(`const table: Readonly<Record<string, Costs>> = {\n${lines.join('')}};\n`);
+});
+
+// First, because the database has no rows yet.
+test('a process without work costs what the table says', async () => {
+  const idle = await measureIdle();
+  await idle.stop();
+  compare();
+});
+
+test('creations cost what the table says', async () => {
+  const customer = await createCustomer(till);
+  const plan = await createPlan(till);
+  const order = { customerId: customer.id, planId: plan.id };
+  await measure('a created customer', () => createCustomer(till));
+  await measure('a created plan', () => createPlan(till));
+  await measure('a created payment', () => createPayment(till, { customerId: customer.id }));
+  await measure('a created subscription', () => createSubscription(till, order));
+  const payments: PaymentBody[] = [];
+  for (let run = 0; run < runs; run += 1) payments.push(await createPaidPayment(till));
+  await till.settle();
+  await measure('a created refund', (run) => till.post(`/payments/${payments[run]?.id}/refund`));
+  compare();
+});
+
+test('webhooks cost what the table says, one alone and several together', async () => {
+  const customer = await createCustomer(till);
+  const plan = await createPlan(till);
+  const each = Array.from({ length: runs + batchSize });
+  const payments = await Promise.all(each.map(() => createPayment(till, { customerId: customer.id })));
+  const order = { customerId: customer.id, planId: plan.id };
+  const subscriptions = await Promise.all(each.map(() => createSubscription(till, order)));
+  for (const { clientSecret } of subscriptions) await confirmSecret(till, clientSecret);
+  // Last: the newest events of payment intents and charges are about these.
+  for (const payment of payments) await confirmPayment(till, payment);
+  await services.overviewFollower.run();
+  await measureWebhooks('payment_intent.succeeded');
+  const counting = `counting ${runs + batchSize} paid payments for the overview`;
+  await measure(counting, () => services.overviewFollower.run(), { times: 1 });
+  await measureWebhooks('charge.succeeded');
+  await measureWebhooks('customer.subscription.updated');
+  await measureWebhooks('invoice.paid');
+  for (const { processorPaymentIntentId } of payments)
+    await stripe.refunds.create({ payment_intent: processorPaymentIntentId, amount: 50 });
+  await measureWebhooks('refund.created');
+  const [repeated = ''] = await newestEvents('refund.created');
+  await measure('a webhook that arrives again', () => till.send(repeated));
+  compare();
+});
+
+test('reads cost what the table says', async () => {
+  const customer = await createCustomer(till);
+  const { subscription } = await createSubscription(till, { customerId: customer.id });
+  await measure('a read subscription', () => till.get(`/subscriptions/${subscription.id}`));
+  await measure('the entitlements of a customer', () => till.get(`/customers/${customer.id}/entitlements`));
+  await measure('a page of a list', () => till.get('/payments?limit=20'));
+  await measure('a page of the feed', () => till.get('/events?limit=100'));
+  compare();
+});
+
+test('deliveries cost what the table says', async (t) => {
+  const sink = await startEventSink({ after: (end) => t.after(end) });
+  await till.post('/event-endpoints', { url: sink.url });
+  const sender = await measureDeliveries();
+  await sender.stop();
+  compare();
+});
+
+test('the table has no other operations', () => {
+  assert.deepEqual(Object.keys(table), [...measured.keys()]);
+});
+
+/** Returns the process, to stop once the clock runs again. */
+async function measureIdle(): Promise<WholeTill> {
+  using clock = stopClock();
+  const idle = await startWholeTill(backendEnvironment(backend));
+  const pass = async (ms: number) => {
+    for (let passedMs = 0; passedMs < ms; passedMs += clockStepMs) {
+      await clock.advance(clockStepMs);
+      await backend.idle();
+    }
+  };
+  // The recovery is the last work of a start.
+  await until(async () => {
+    await pass(clockStepMs);
+    return (await sql('select from till.recovery where read_until is not null')).length > 0;
+  });
+  await measure(idleName, () => pass(minuteMs), { times: 1 });
+  return idle;
+}
+
+async function measureDeliveries(): Promise<TillInProcess> {
+  using clock = stopClock();
+  const events = { allowPrivate: true };
+  const sender = await startTill({ in: 'process', on: backend, delivers: true, events });
+  const delivered = (count: number) =>
+    until(async () => (await sql('select from till.event_deliveries')).length === count);
+  // Its first look has found the endpoint, and its lane waits for events.
+  await until(async () => (await sql('select from till.event_endpoints where owner is not null')).length > 0);
+  await backend.idle();
+  const append = () => appendForIds(sql, [{}]);
+  const deliver = async (run: number) => {
+    sender.services.dispatcher.nudge();
+    await clock.advance(dispatchMs);
+    await delivered(run + 1);
+  };
+  await measure('a delivered event', deliver, { prepare: append });
+  return sender;
+}
+
+async function measureWebhooks(type: string): Promise<void> {
+  const events = await newestEvents(type);
+  await measure(`a webhook, ${type}`, async (run) => {
+    await till.send(events[run] ?? '');
+    assert.equal(await services.eventApplier.applyBatch(), 1);
+  });
+  const batch = events.slice(runs).map((body) => {
+    const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
+    assert.ok(verified.outcome === 'event');
+    return verified.event;
+  });
+  const receiveAll = async () => {
+    await Promise.all(batch.map((event) => services.inbox.receive(event)));
+    assert.equal(await services.eventApplier.applyBatch(), batchSize);
+  };
+  await measure(`${batchSize} webhooks, ${type}`, receiveAll, { times: 1 });
+}
+
+/** The sandbox's newest events of a type, one for each run and for each webhook of the batch. */
+async function newestEvents(type: string): Promise<readonly string[]> {
+  const { data } = await stripe.events.list({ type, limit: runs + batchSize });
+  return data.map((event) => JSON.stringify({ ...event, created: event.created + laterSeconds }));
+}
+
+interface Measurement {
+  readonly times?: number;
+  /** What is not measured, before each run. */
+  readonly prepare?: () => Promise<unknown>;
+}
+
+async function measure(
+  name: string,
+  work: (run: number) => Promise<unknown>,
+  { times = runs, prepare = async () => {} }: Measurement = {},
+): Promise<void> {
+  await ended();
+  for (let run = 0; run < times; run += 1) {
+    await prepare();
+    const costs = await backend.costsOf(async () => {
+      await work(run);
+      await ended();
+    });
+    measured.set(name, least(costs, measured.get(name) ?? costs));
+  }
+}
+
+/** Resolves when the work that goes on after a response has ended. */
+async function ended(): Promise<void> {
+  const open = 'select from till.idempotency_claims where completed_at is null limit 1';
+  await until(async () => (await sql(open)).length === 0);
+  await backend.idle();
+}
+
+function least(one: Costs, other: Costs): Costs {
+  const fields = Object.keys(one) as (keyof Costs)[];
+  return Object.fromEntries(
+    fields.map((field) => [field, Math.min(one[field], other[field])]),
+  ) as unknown as Costs;
+}
+
+/** Fails if an operation costs more or less than the table says. */
+function compare(): void {
+  const differences = [...measured].flatMap(([name, costs]) => {
+    const known = table[name];
+    if (known === undefined) return [`${name}: not in the table`];
+    return (Object.keys(costs) as (keyof Costs)[])
+      .filter((field) => Math.abs(costs[field] - known[field]) > allowed(name, field, known[field]))
+      .map((field) => `${name}: ${costs[field]} ${field}, the table says ${known[field]}`);
+  });
+  assert.deepEqual(differences, []);
+}
+
+function allowed(name: string, field: keyof Costs, value: number): number {
+  if (field === 'walRecords') return Math.ceil(value * walTolerance);
+  return name === idleName ? Math.ceil(value * minuteTolerance) : 0;
+}
