@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readArguments, usage } from './lab/arguments.ts';
 import { Lab } from './lab/lab.ts';
+import { describeDisturbance, describeTimes, type ScenarioTime, timeScenario } from './lab/machine.ts';
 import { describeProfiles } from './lab/profile.ts';
 import { publish } from './lab/publish.ts';
 import { type Result, table, toResult } from './lab/report.ts';
@@ -33,16 +34,22 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 await using lab = await opening;
 
 const results: Result[] = [];
+const times: ScenarioTime[] = [];
 for (const scenario of scenarios) {
   if (only !== undefined && !scenario.names.some((name) => only.includes(name))) continue;
-  const startedAtMs = performance.now();
+  const end = timeScenario(scenario.names);
   const found = (await scenario.run(lab)).map(toResult);
   results.push(...found);
-  print(`── ${((performance.now() - startedAtMs) / 1_000).toFixed(1)} s\n${table(found)}\n`);
+  const time = end();
+  times.push(time);
+  print(`── ${time.seconds.toFixed(1)} s\n${table(found)}\n`);
 }
-print(`\n${table(results)}`);
+print(`\n${table(results)}\n\n${describeTimes(times)}`);
 if (profileFolder !== undefined) print(`\n${await describeProfiles(profileFolder)}`);
-if (isComplete) await publish(results, quick ? 'quick' : 'full', new Date());
+const disturbance = describeDisturbance(times);
+if (disturbance !== undefined) print(`\n${isComplete ? 'not published' : 'warning'}: ${disturbance}`);
+if (isComplete && disturbance === undefined) await publish(results, quick ? 'quick' : 'full', new Date());
+else if (isComplete) process.exitCode = 1;
 
 function print(text: string): void {
   process.stdout.write(`${text}\n`);

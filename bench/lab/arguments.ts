@@ -5,13 +5,14 @@ const roundsDefault = 3;
 
 export const usage = `npm run bench [-- options]
 
-  --quick            500,000 rows instead of five million, and shorter runs
+  --quick            under ten minutes: 500,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
   --profile          profile the CPU of the service, and print the functions with the most time
   --help             show this help
 
-A run of everything, with the usual number of rounds and without profiles, writes bench/results.json and the table in bench/README.md.
+A run of everything, with the usual number of rounds and without profiles, writes bench/results.json and the table in
+bench/README.md, unless something else uses the machine.
 `;
 
 export interface BenchArguments {

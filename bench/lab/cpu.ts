@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Linux reports CPU time to user space in hundredths of a second, on every machine. */
-const msPerTick = 10;
+export const msPerTick = 10;
 
 interface ProcessTimes {
+  readonly pid: number;
   readonly parent: number;
   readonly ownMs: number;
   /** Of children that have ended and were waited for. */
@@ -15,15 +16,17 @@ export function cpuMsOf(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => sum + (readTimes(pid)?.ownMs ?? 0), 0);
 }
 
-/** The CPU time of a server and of all its children, including those that have ended. */
+/** The CPU time of a process and of everything below it, including what has ended. */
 export function cpuMsOfTree(pid: number): number {
   const root = readTimes(pid);
   if (root === undefined) throw new Error(`process ${pid} has ended`);
-  const children = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => readTimes(Number(name)))
-    .filter((times) => times?.parent === pid);
-  return root.ownMs + root.endedChildrenMs + children.reduce((sum, times) => sum + (times?.ownMs ?? 0), 0);
+  const all = readdirSync('/proc').flatMap((name) =>
+    /^\d+$/.test(name) ? (readTimes(Number(name)) ?? []) : [],
+  );
+  const byParent = Map.groupBy(all, ({ parent }) => parent);
+  const sumOf = ({ pid, ownMs, endedChildrenMs }: ProcessTimes): number =>
+    (byParent.get(pid) ?? []).reduce((sum, child) => sum + sumOf(child), ownMs + endedChildrenMs);
+  return sumOf(root);
 }
 
 export function residentMbOf(pid: number): number {
@@ -39,6 +42,7 @@ function readTimes(pid: number): ProcessTimes | undefined {
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = (index: number) => Number(fields[index]) * msPerTick;
     return {
+      pid,
       parent: Number(fields[1]),
       ownMs: ticks(11) + ticks(12),
       endedChildrenMs: ticks(13) + ticks(14),

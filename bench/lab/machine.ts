@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { cpuMsOfTree, msPerTick } from './cpu.ts';
+
+/**
+ * The largest share of the machine's CPU time that something else may use. Threads of the kernel that write the
+ * benchmark's own data use one or two percent of two cores, and an idle system less than one. A single busy process uses
+ * half of two cores.
+ */
+export const othersShareMax = 0.05;
+
+/** CPU times since the start of the machine, in milliseconds. */
+export interface MachineTimes {
+  readonly atMs: number;
+  /** Of all processes. */
+  readonly busyMs: number;
+  /** What the host gave to other machines. */
+  readonly stolenMs: number;
+  /** Of this process and of everything that it started. */
+  readonly ownMs: number;
+}
+
+export function readMachine(): MachineTimes {
+  return {
+    atMs: performance.now(),
+    ...parseStat(readFileSync('/proc/stat', 'latin1')),
+    ownMs: cpuMsOfTree(process.pid),
+  };
+}
+
+/** Without the time of interrupts: the benchmark itself causes most of it, and it belongs to no process. */
+export function parseStat(stat: string): Pick<MachineTimes, 'busyMs' | 'stolenMs'> {
+  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = (/^cpu +(.+)$/m.exec(stat)?.[1] ?? '')
+    .split(' ')
+    .map((ticks) => Number(ticks) * msPerTick);
+  return { busyMs: user + nice + system, stolenMs: steal };
+}
+
+/** The share of the machine's CPU time that other processes and other machines used in between. */
+export function othersShare(from: MachineTimes, to: MachineTimes, cores = availableParallelism()): number {
+  const othersMs = to.busyMs - from.busyMs - (to.ownMs - from.ownMs) + to.stolenMs - from.stolenMs;
+  return Math.max(0, othersMs) / ((to.atMs - from.atMs) * cores);
+}
+
+/** How a scenario took its time. */
+export interface ScenarioTime {
+  readonly names: readonly string[];
+  readonly seconds: number;
+  readonly othersShare: number;
+}
+
+/** Measures the time from now on, until the returned function is called. */
+export function timeScenario(names: readonly string[]): () => ScenarioTime {
+  const from = readMachine();
+  return () => {
+    const to = readMachine();
+    return { names, seconds: (to.atMs - from.atMs) / 1_000, othersShare: othersShare(from, to) };
+  };
+}
+
+export function describeTimes(times: readonly ScenarioTime[]): string {
+  const total = times.reduce((sum, { seconds }) => sum + seconds, 0);
+  const lines = times.map(
+    (time) =>
+      `${time.seconds.toFixed(1).padStart(8)} s  ${percent(time.othersShare).padStart(4)} by others  ${time.names.join(', ')}`,
+  );
+  return [...lines, `${total.toFixed(1).padStart(8)} s  in total`].join('\n');
+}
+
+/** Why the results say nothing, or undefined if the machine was quiet. */
+export function describeDisturbance(times: readonly ScenarioTime[]): string | undefined {
+  const disturbed = times.filter((time) => time.othersShare > othersShareMax);
+  if (disturbed.length === 0) return undefined;
+  const worst = Math.max(...disturbed.map((time) => time.othersShare));
+  const names = disturbed.map((time) => time.names[0]).join(', ');
+  return `something else used up to ${percent(worst)} of the CPU time; at most ${percent(othersShareMax)} is allowed: ${names}`;
+}
+
+function percent(share: number): string {
+  return `${Math.round(share * 100)} %`;
+}
