@@ -14,9 +14,15 @@ const migrationsFolder = fileURLToPath(new URL('../../migrations', import.meta.u
  */
 const settings = { max_connections: '150', shared_buffers: '512MB', max_wal_size: '4GB' };
 
-export interface BenchDatabase extends AsyncDisposable {
-  readonly url: string;
+/** Runs one statement at a time. */
+export interface BenchSession extends AsyncDisposable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+}
+
+export interface BenchDatabase extends BenchSession {
+  readonly url: string;
+  /** Another session, for statements that run at the same time. */
+  openSession(): Promise<BenchSession>;
 }
 
 export interface DatabaseServer extends AsyncDisposable {
@@ -43,13 +49,13 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
       await server.query(`create database ${name}`);
       const url = postgres.url.replace('/postgres?', `/${name}?`);
       if (kind === 'till') await migrate({ url, folder: migrationsFolder, logger });
-      const client = await connect(url);
+      const session = await openSession(url);
       return {
+        ...session,
         url,
-        query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
-          (await client.query<Row>(text, [...values])).rows,
+        openSession: () => openSession(url),
         [Symbol.asyncDispose]: async () => {
-          await client.end();
+          await session[Symbol.asyncDispose]();
           await server.query(`drop database ${name} with (force)`);
         },
       };
@@ -61,6 +67,15 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
       await server.end();
       await postgres.stop();
     },
+  };
+}
+
+async function openSession(url: string): Promise<BenchSession> {
+  const client = await connect(url);
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
+      (await client.query<Row>(text, [...values])).rows,
+    [Symbol.asyncDispose]: () => client.end(),
   };
 }
 

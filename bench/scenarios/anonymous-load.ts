@@ -11,7 +11,7 @@ const callers = 100;
 /** Far more than the callers can send while one measurement takes. */
 const requestsOfCallers = 1_000_000;
 const readsFull = 1_000;
-const readsQuick = 200;
+const readsQuick = 100;
 /** The time until every caller has its connection and the first documents are compressed. */
 const warmUpMs = 1_000;
 

@@ -1,26 +1,21 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { browser, closeBrowser, skipWithoutChromium } from '../../test/browser/support/chromium.ts';
 import type { BenchDatabase } from '../lab/database.ts';
 import type { Lab } from '../lab/lab.ts';
+import { listShops } from '../lab/list-shops.ts';
 import { median } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
-import { seedManySubscriptions } from '../lab/seed.ts';
-import { customerOf, seedPayments } from '../lab/seed-payments.ts';
+import { customerOf } from '../lab/seed-lists.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 import { createCustomer } from '../lab/shop.ts';
 import { apiKey } from '../load/requests.ts';
 
 const name = 'console_slowest_view';
-const payments = 1_000_000;
-const subscriptions = 100_000;
 /** A user's attention stays on the task if a page takes no longer than this. */
 const goalMs = 1_000;
-const looksPerRound = 5;
+const looksFull = 5;
+const looksQuick = 2;
 const dayMs = 86_400_000;
-const pollDelayMs = 200;
-/** The first count for the overview takes a few seconds. */
-const pollsMax = 600;
 
 /** The time from opening an address until its data is on the screen. */
 export const consoleViews: Scenario = {
@@ -28,11 +23,8 @@ export const consoleViews: Scenario = {
   async run(lab) {
     const missing = skipWithoutChromium();
     if (missing !== false) return [{ name, value: null, unit: 'ms p50', note: missing }];
-    await using database = await lab.database('till');
-    await seedManySubscriptions(database, subscriptions);
-    await seedPayments(database, payments);
+    const { database, rows } = (await listShops(lab)).many;
     await using till = await lab.startTill(database);
-    await overviewCounted(till);
     const times = await measure(lab, till, await viewsOf(database, (await createCustomer(till)).id));
     const medians = [...times].map(([view, ms]) => [view, Math.round(median(ms))] as const);
     return [
@@ -42,7 +34,7 @@ export const consoleViews: Scenario = {
         unit: 'ms p50',
         baseline: goalMs,
         goal: { atMost: 1 },
-        note: medians.map(([view, ms]) => `${view} ${ms}`).join(', '),
+        note: `${rows.toLocaleString('en-US')} rows: ${medians.map(([view, ms]) => `${view} ${ms}`).join(', ')}`,
       },
     ];
   },
@@ -92,7 +84,7 @@ async function measure(
     await signIn(page);
     const times = new Map<string, number[]>(Object.keys(views).map((view) => [view, []]));
     for (const path of Object.values(views)) await show(page, path);
-    for (let look = 0; look < looksPerRound * lab.scale.rounds; look += 1)
+    for (let look = 0; look < lab.amount(looksFull, looksQuick) * lab.scale.rounds; look += 1)
       for (const [view, path] of Object.entries(views)) times.get(view)?.push(await show(page, path));
     return times;
   } finally {
@@ -120,13 +112,4 @@ async function show(page: Page, path: string): Promise<number> {
   const failures = await page.getByRole('alert').allInnerTexts();
   if (failures.length > 0) throw new Error(`/console${path} failed: ${failures.join(', ')}`);
   return tookMs;
-}
-
-async function overviewCounted(till: ServerProcess): Promise<void> {
-  for (let poll = 0; poll < pollsMax; poll += 1) {
-    const { ok } = await fetch(`${till.url}/api/v1/overview`, { headers: { 'x-api-key': apiKey } });
-    if (ok) return;
-    await delay(pollDelayMs);
-  }
-  throw new Error('the overview was not counted');
 }

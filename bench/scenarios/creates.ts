@@ -9,7 +9,7 @@ import { createCustomer, slowDown } from '../lab/shop.ts';
 /** Enough to keep the sandbox busy, few enough that no request waits for long. */
 const connections = 16;
 const createsFull = 3_000;
-const createsQuick = 1_500;
+const createsQuick = 1_000;
 const createsAtOnce = 200;
 const processorLatencyMs = 300;
 

@@ -10,16 +10,16 @@ import { EventStream, eventMark } from '../load/event-stream.ts';
 import { createRequest, getRequest } from '../load/requests.ts';
 
 const eventsFull = 200_000;
-const eventsQuick = 50_000;
+const eventsQuick = 30_000;
 /** The largest page. */
 const pageLimit = 1_000;
 const streamCount = 100;
 const appendedFull = 5_000;
-const appendedQuick = 2_000;
+const appendedQuick = 1_000;
 /** As many as one batch of webhook events writes. */
 const appendedTogether = 50;
 const lagsFull = 500;
-const lagsQuick = 150;
+const lagsQuick = 50;
 /** Commits are spread evenly over the time between two looks at the table. */
 const lagPauseMsMax = 200;
 const lagPauseStepMs = 61;

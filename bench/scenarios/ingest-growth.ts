@@ -8,7 +8,7 @@ const rowsFull = 5_000_000;
 const rowsQuick = 500_000;
 const rowsPerStatement = 500_000;
 const eventsFull = 30_000;
-const eventsQuick = 6_000;
+const eventsQuick = 4_000;
 /** The default of WEBHOOK_RETENTION_DAYS: older events are deleted. */
 const retentionDays = 90;
 

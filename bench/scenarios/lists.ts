@@ -1,13 +1,10 @@
-import type { BenchDatabase } from '../lab/database.ts';
 import type { Lab } from '../lab/lab.ts';
+import { listShops } from '../lab/list-shops.ts';
 import { takeTurns } from '../lab/rounds.ts';
 import type { Scenario } from '../lab/scenario.ts';
-import { customerOf, paymentsPerCustomer, seedPayments } from '../lab/seed-payments.ts';
+import { customerOf, paymentsPerCustomer } from '../lab/seed-lists.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 
-const rowsFew = 10_000;
-const rowsFull = 5_000_000;
-const rowsQuick = 500_000;
 const limit = 20;
 /** One request at a time, so that the time is that of the query, without queueing. */
 const listsPerRound = 100;
@@ -23,15 +20,11 @@ interface Shop {
 export const lists: Scenario = {
   names: ['list_page1_growth', 'list_last_page_growth', 'list_middle_page_growth', 'list_customer_growth'],
   async run(lab) {
-    const rowsMany = lab.amount(rowsFull, rowsQuick);
-    await using fewDatabase = await lab.database('till');
-    await using manyDatabase = await lab.database('till');
-    await seed(fewDatabase, rowsFew);
-    await seed(manyDatabase, rowsMany);
-    await using fewTill = await lab.startTill(fewDatabase);
-    await using manyTill = await lab.startTill(manyDatabase);
-    const few = { till: fewTill, rows: rowsFew };
-    const many = { till: manyTill, rows: rowsMany };
+    const shops = await listShops(lab);
+    await using fewTill = await lab.startTill(shops.few.database);
+    await using manyTill = await lab.startTill(shops.many.database);
+    const few = { till: fewTill, rows: shops.few.rows };
+    const many = { till: manyTill, rows: shops.many.rows };
     const compare = async (name: string, atMost: number, count: number, path: (rows: number) => string) => {
       const list = ({ till, rows }: Shop) => readList(lab, till, path(rows), count);
       for (const shop of [few, many]) await list(shop);
@@ -44,7 +37,7 @@ export const lists: Scenario = {
         cpu: runs.many,
         baselineCpu: runs.few,
         goal: { atMost },
-        note: `${rowsMany.toLocaleString('en-US')} rows against ${rowsFew.toLocaleString('en-US')}`,
+        note: `${many.rows.toLocaleString('en-US')} rows against ${few.rows.toLocaleString('en-US')}`,
       };
     };
     const page = (number: number) => `/api/v1/payments?limit=${limit}&page=${number}`;
@@ -66,13 +59,4 @@ export const lists: Scenario = {
 function readList(lab: Lab, till: ServerProcess, path: string, count: number) {
   const target = { url: till.url, connections: 1, requests: { kind: 'same' as const, path, count } };
   return lab.load({ targets: [target], expected: [200] }, [till.pid]);
-}
-
-/** Seeds the rows, and checks that the counter behind `total` was updated. */
-async function seed(database: BenchDatabase, rows: number): Promise<void> {
-  await seedPayments(database, rows);
-  const [counted] = await database.query<{ total: number }>(
-    `select sum(count)::int as total from till.list_counts where resource = 'payments'`,
-  );
-  if (counted?.total !== rows) throw new Error(`${counted?.total} of ${rows} payments are counted`);
 }

@@ -6,7 +6,7 @@ import { eventKinds, objectCount } from '../load/events.ts';
 import { drain, WebhookLane } from './webhook-lane.ts';
 
 const operationsFull = 200_000;
-const operationsQuick = 30_000;
+const operationsQuick = 20_000;
 /** Events and reads alternate in this many steps. */
 const steps = 20;
 const connections = 64;

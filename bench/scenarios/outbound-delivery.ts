@@ -10,7 +10,7 @@ import { installPeers } from '../peers/install.ts';
 
 /** A few seconds each. */
 const eventsFull = 20_000;
-const eventsQuick = 5_000;
+const eventsQuick = 3_000;
 /** Events of one statement or request, each about another object. */
 const eventsPerBatch = 500;
 const objects = Array.from({ length: eventsPerBatch }, () => randomUUID());

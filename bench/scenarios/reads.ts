@@ -4,12 +4,13 @@ import type { Scenario } from '../lab/scenario.ts';
 import { seedManySubscriptions } from '../lab/seed.ts';
 import type { ServerProcess } from '../lab/server-process.ts';
 
-const idCount = 100_000;
+const idsFull = 100_000;
+const idsQuick = 20_000;
 const path = '/api/v1/subscriptions';
 const connections = 64;
 /** A few seconds at full speed. */
 const readsFull = 60_000;
-const readsQuick = 20_000;
+const readsQuick = 15_000;
 const readsOneByOne = 2_000;
 
 /** How fast a row is read by its id, under load and one at a time, and how fast entitlements are read. */
@@ -17,7 +18,7 @@ export const reads: Scenario = {
   names: ['read_subscription', 'read_entitlements', 'read_latency_idle', 'load_generator'],
   async run(lab) {
     await using database = await lab.database('till');
-    await seedManySubscriptions(database, idCount);
+    await seedManySubscriptions(database, lab.amount(idsFull, idsQuick));
     await using till = await lab.startTill(database);
     await using fixed = await lab.startBaseline('baselines/static-subscription.ts');
     await using lookup = await lab.startBaseline('baselines/pg-subscription.ts', database);
@@ -87,7 +88,12 @@ function read(
   count: number,
   route: { readonly path: string; readonly suffix?: string } = { path },
 ) {
-  const requests = { kind: 'reads' as const, ...route, count, ids: { count: idCount, step: 1 } };
+  const requests = {
+    kind: 'reads' as const,
+    ...route,
+    count,
+    ids: { count: lab.amount(idsFull, idsQuick), step: 1 },
+  };
   const target = { url: server.url, connections: lanes, requests };
   return lab.load({ targets: [target], expected: [200] }, [server.pid]);
 }

@@ -12,7 +12,7 @@ import { expectApplied, untilApplied } from './webhook-lane.ts';
 const processCount = 4;
 const connections = 64;
 const eventsFull = 10_000;
-const eventsQuick = 2_500;
+const eventsQuick = 2_000;
 /** Low enough to be exceeded within a second, high enough that four separate limits would let more requests pass. */
 const sharedLimit = 400;
 const limitedReads = 600;

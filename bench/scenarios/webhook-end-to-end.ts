@@ -7,7 +7,7 @@ import { WebhookLane } from './webhook-lane.ts';
 
 /** A few seconds each. The peers are slower, so they get fewer of the same events. */
 const eventsFull = { till: 30_000, peers: 8_000 };
-const eventsQuick = { till: 8_000, peers: 2_500 };
+const eventsQuick = { till: 6_000, peers: 2_000 };
 
 /** From the request to the mirror, compared with the alternatives for a user. */
 export const webhookEndToEnd: Scenario = {

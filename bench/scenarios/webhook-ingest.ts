@@ -5,7 +5,7 @@ import { drain, WebhookLane } from './webhook-lane.ts';
 
 /** A few seconds at full speed. */
 const eventsFull = 30_000;
-const eventsQuick = 8_000;
+const eventsQuick = 5_000;
 
 /** How fast events are received durably, compared with a route that only verifies them. */
 export const webhookIngest: Scenario = {

@@ -1,0 +1,110 @@
+import type { BenchDatabase, BenchSession } from './database.ts';
+import { seedOwner } from './seed.ts';
+
+/** Independent of the number of customers: a larger table has more customers, not more payments per customer. */
+export const paymentsPerCustomer = 50;
+const invoicesPerSubscription = 20;
+/** A statement keeps every row in memory for its triggers. The rows of three statements fit easily. */
+const rowsPerStatement = 500_000;
+const owner = `(select id from till.customers where processor_customer_id = 'cus_bench')`;
+
+/** The id of the customer with this number. */
+export function customerOf(number: number): string {
+  return `00000000-0000-7000-9000-${Math.floor(number).toString(16).padStart(12, '0')}`;
+}
+
+/** The id of the plan with this number: 0 is an older plan, 1 is the current one. */
+export const planOf = (number: number) => `00000000-0000-7000-9100-00000000000${number}`;
+
+/** The id of the one subscription whose invoices are listed. */
+export const billedSubscription = '00000000-0000-7000-9100-000000000003';
+
+/** So many rows in each table that is listed. Three tables are filled at the same time. */
+export async function seedLists(database: BenchDatabase, rows: number): Promise<void> {
+  await seedPlans(database);
+  await seedCustomers(database, rows);
+  await Promise.all(
+    [seedPayments, seedSubscriptions, seedInvoices].map(async (seed) => {
+      await using session = await database.openSession();
+      await seed(session, rows);
+    }),
+  );
+  await database.query('vacuum analyze');
+}
+
+async function seedPlans(database: BenchDatabase): Promise<void> {
+  await seedOwner(database);
+  for (const number of [0, 1])
+    await database.query(`
+      insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
+        product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
+        created_at, updated_at)
+      values ('${planOf(number)}', 'prod_${number}', 'price_${number}', 'Gold', 900, 'eur', 'month', true, true,
+        now(), now(), now(), now(), now(), now())`);
+}
+
+/** Customers, each with its own email. */
+async function seedCustomers(session: BenchSession, count: number): Promise<void> {
+  await seedRows(session, count, {
+    into: `till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest, created_at,
+      updated_at)`,
+    values: `${customerId('n')}, 'cus_' || n, n || '@example.com', created, created, created, created`,
+  });
+}
+
+/** Payments of many customers, created one after the other over the last two years. One in ten was canceled. */
+async function seedPayments(session: BenchSession, count: number): Promise<void> {
+  await seedRows(session, count, {
+    into: `till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
+      intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
+    values: `uuidv7(), 'pi_' || n, ${customerId(`n % ${Math.ceil(count / paymentsPerCustomer)}`)}, 2000, 2000, 'eur',
+      case n % 10 when 0 then 'canceled' else 'succeeded' end, created, created, created, created`,
+  });
+}
+
+/** Nine in ten have the current plan. The first tenth has an older plan. */
+async function seedSubscriptions(session: BenchSession, count: number): Promise<void> {
+  await seedRows(session, count, {
+    into: `till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, current_period_end,
+      processor_as_of, processor_as_of_latest, created_at, updated_at)`,
+    values: `case when n = ${middleSubscription(count)} then '${billedSubscription}' else uuidv7() end,
+      'sub_' || n, ${owner}, case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
+      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', created, created, created, created`,
+  });
+}
+
+/** Every subscription that is billed has the same number of invoices. */
+async function seedInvoices(session: BenchSession, count: number): Promise<void> {
+  await seedRows(session, count, {
+    into: `till.invoices (id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id,
+      amount_due, amount_paid, amount_remaining, currency, status, attempt_count, processor_as_of,
+      processor_as_of_latest, created_at, updated_at)`,
+    values: `uuidv7(), 'in_' || n, ${owner}, 'cus_bench', 'sub_' || n % ${count / invoicesPerSubscription}, 800, 800,
+      0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, created, created, created, created`,
+  });
+}
+
+/** The number of the subscription in the middle of those that are billed. */
+function middleSubscription(count: number): number {
+  return Math.floor(count / invoicesPerSubscription / 2);
+}
+
+/** The SQL for the id of the customer with this number. */
+function customerId(number: string): string {
+  return `('00000000-0000-7000-9000-' || lpad(to_hex(${number}), 12, '0'))::uuid`;
+}
+
+/** Rows for the numbers `n` from 0. Each is `created` after the one before, over the last two years. */
+async function seedRows(
+  session: BenchSession,
+  count: number,
+  { into, values }: { readonly into: string; readonly values: string },
+): Promise<void> {
+  for (let from = 0; from < count; from += rowsPerStatement) {
+    const to = Math.min(from + rowsPerStatement, count) - 1;
+    await session.query(`
+      insert into ${into} select ${values}
+      from generate_series(${from}, ${to}) as n,
+        lateral (select now() - interval '730 days' * (1 - n::float8 / ${count}) as created) as times`);
+  }
+}
