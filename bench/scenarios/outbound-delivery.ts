@@ -8,9 +8,9 @@ import type { ServerProcess } from '../lab/server-process.ts';
 import { apiKey } from '../load/requests.ts';
 import { installPeers } from '../peers/install.ts';
 
-/** A few seconds each. */
-const eventsFull = 20_000;
-const eventsQuick = 3_000;
+/** A few seconds each. The peer is slower, so it gets fewer events. */
+const eventsFull = { till: 20_000, peer: 8_000 };
+const eventsQuick = { till: 3_000, peer: 1_500 };
 /** Events of one statement or request, each about another object. */
 const eventsPerBatch = 500;
 const objects = Array.from({ length: eventsPerBatch }, () => randomUUID());
@@ -42,11 +42,11 @@ export const outboundDelivery: Scenario = {
       till: new Contestant(lab, till, tillSink, () => append(database, events)),
       peer: new Contestant(lab, peer, peerSink, () => enqueue(peer, { url: peerSink.url, events })),
     };
-    for (const contestant of Object.values(contestants)) await contestant.deliver(eventsPerBatch * 4);
-    const count = lab.amount(eventsFull, eventsQuick);
+    for (const contestant of Object.values(contestants)) await contestant.deliver(eventsPerBatch * 2);
+    const count = lab.scale.quick ? eventsQuick : eventsFull;
     const runs = await takeTurns(lab.scale.rounds, {
-      till: () => contestants.till.deliver(count),
-      peer: () => contestants.peer.deliver(count),
+      till: () => contestants.till.deliver(count.till),
+      peer: () => contestants.peer.deliver(count.peer),
     });
     return [
       {

@@ -16,7 +16,7 @@ const readers = 4;
 const idCount = 10_000;
 /** How long the processor delays the first request: less than the 6 s after which an attempt is retried. */
 const holdMsFull = 5_000;
-const holdMsQuick = 2_000;
+const holdMsQuick = 3_000;
 /** How long reads are measured. This ends well before the processor responds. */
 const measuredShare = 0.6;
 const pollDelayMs = 10;
