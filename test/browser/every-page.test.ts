@@ -5,8 +5,8 @@ import { browserTest, sharedWorld } from './support/browser-test.ts';
 import { type ConsolePage, pages, waitForPage } from './support/pages.ts';
 
 /** The narrowest screen that pages must fit: 1280 pixels at a zoom of 400 %. */
-const phoneWidth = 320;
-const phone = { viewport: { width: phoneWidth, height: 800 } };
+const phone = { width: 320, height: 800 };
+const desktop = { width: 1_280, height: 900 };
 
 /** Follows a link to the page, as a person does, and waits until everything on it is loaded. */
 async function goTo(page: Page, target: ConsolePage): Promise<void> {
@@ -22,47 +22,51 @@ async function goTo(page: Page, target: ConsolePage): Promise<void> {
   await waitForPage(page, target);
 }
 
-async function eachPage(page: Page, check: (target: ConsolePage) => Promise<void>): Promise<void> {
-  for (const target of pages) {
-    await goTo(page, target);
-    await check(target);
-  }
+browserTest(
+  'every page is accessible in light, dark and forced colours and on a phone, which it fits, and a navigation moves the focus to its heading',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/start');
+    for (const target of pages) {
+      await goTo(page, target);
+      await expectHeading(page, target);
+      await expectAccessible(page, `${target.name}, light`);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await expectAccessible(page, `${target.name}, dark`, 'colours');
+      await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active' });
+      await expectForcedColours(page, target);
+      await page.emulateMedia({ forcedColors: 'none' });
+      await page.setViewportSize(phone);
+      await expectPhone(page, target);
+      await page.setViewportSize(desktop);
+    }
+  },
+);
+
+async function expectHeading(page: Page, { name, heading }: ConsolePage): Promise<void> {
+  assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, name);
+  assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1', name);
+  const title = await page.title();
+  assert.ok(
+    typeof heading === 'string' ? title.startsWith(heading) : heading.test(title),
+    `${name}: ${title}`,
+  );
 }
 
-browserTest(
-  'every page is accessible in light and dark, and a navigation moves the focus to its heading',
-  async ({ page, open }) => {
-    await sharedWorld();
-    await open('/console/start');
-    await eachPage(page, async ({ name, heading }) => {
-      assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, name);
-      assert.equal(await page.evaluate('document.activeElement.tagName'), 'H1', name);
-      const title = await page.title();
-      assert.ok(
-        typeof heading === 'string' ? title.startsWith(heading) : heading.test(title),
-        `${name}: ${title}`,
-      );
-      await page.emulateMedia({ colorScheme: 'light' });
-      await expectAccessible(page, `${name}, light`);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await expectAccessible(page, `${name}, dark`, 'colours');
-    });
-  },
-);
+/** What colours and backgrounds say, other signs say too. */
+async function expectForcedColours(page: Page, { name }: ConsolePage): Promise<void> {
+  await expectAccessible(page, `${name} with forced colours`, 'colours');
+  assert.deepEqual(await withoutEdge(page), [], name);
+  await page.keyboard.press('Tab');
+  assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid', name);
+}
 
-browserTest(
-  'every page fits a phone without scrolling sideways',
-  async ({ page, open }) => {
-    await sharedWorld();
-    await open('/console/start');
-    await eachPage(page, async ({ name }) => {
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-      assert.ok(width <= phoneWidth, `${name} is ${width} pixels wide: ${await widest(page)}`);
-      await expectAccessible(page, `${name} on a phone`);
-    });
-  },
-  phone,
-);
+/** No page scrolls sideways. */
+async function expectPhone(page: Page, { name }: ConsolePage): Promise<void> {
+  const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+  assert.ok(width <= phone.width, `${name} is ${width} pixels wide: ${await widest(page)}`);
+  await expectAccessible(page, `${name} on a phone`);
+}
 
 /** What reaches beyond the screen and does not scroll in a region of its own. */
 function widest(page: Page): Promise<string> {
@@ -72,25 +76,6 @@ function widest(page: Page): Promise<string> {
       .map((element) => element.tagName + '.' + element.className).slice(0, 5).join(', ')`,
   );
 }
-
-browserTest(
-  'with forced colours every page keeps what colours and backgrounds say',
-  async ({ page, open }) => {
-    await sharedWorld();
-    await open('/console/start');
-    await eachPage(page, async ({ name }) => {
-      await expectAccessible(page, `${name} with forced colours`, 'colours');
-      assert.deepEqual(await withoutEdge(page), [], name);
-      await page.keyboard.press('Tab');
-      assert.equal(
-        await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'),
-        'solid',
-        name,
-      );
-    });
-  },
-  { forcedColors: 'active' },
-);
 
 /** Statuses, and the current page in the navigation, that only a background would show. */
 function withoutEdge(page: Page): Promise<readonly string[]> {

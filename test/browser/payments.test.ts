@@ -129,8 +129,10 @@ browserTest(
 
 browserTest(
   'without a connection the page says so, keeps what it has, and continues by itself',
-  async ({ page, till, open, problems }) => {
+  async ({ page, till, open, problems }, t) => {
     problems.expect(/ERR_INTERNET_DISCONNECTED/);
+    // All tabs share the connection.
+    t.after(() => page.context().setOffline(false));
     await sharedWorld();
     await open('/console/payments?status=succeeded');
     await rows(page).filter({ hasText: 'Order 1001' }).waitFor();

@@ -27,7 +27,7 @@ browserTest(
     );
     await expectAccessible(page, 'the results of a search');
     await page.emulateMedia({ colorScheme: 'dark' });
-    await expectAccessible(page, 'the results of a search, dark');
+    await expectAccessible(page, 'the results of a search, dark', 'colours');
     await page.keyboard.press('ArrowDown');
     assert.notEqual(await chosen(page).textContent(), first);
     await page.keyboard.press('ArrowDown');

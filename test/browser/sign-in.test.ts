@@ -12,9 +12,9 @@ async function lastingValues(page: Page): Promise<string> {
   return storage + JSON.stringify(await page.context().cookies()) + page.url();
 }
 
-browserTest('a wrong key is refused with a reason, and nothing is kept', async ({ page, problems }) => {
+browserTest('a wrong key is refused with a reason, and nothing is kept', async ({ page, till, problems }) => {
   problems.expect(/401 .*\/api-keys\/current/);
-  await page.goto('/console/payments');
+  await page.goto(`${till.url}/console/payments`);
   await heading(page, 'Sign in to Till').waitFor();
   await expectAccessible(page);
   await page.getByLabel('API key').fill('wrong');
@@ -32,10 +32,11 @@ browserTest('a wrong key is refused with a reason, and nothing is kept', async (
 
 browserTest(
   'the key is kept for the tab only: not in addresses, cookies or storage that lasts',
-  async ({ page, till, open }) => {
+  async ({ page, till }) => {
     const addresses: string[] = [];
     page.on('request', (request) => addresses.push(request.url()));
-    await open('/console/payments');
+    await page.goto(`${till.url}/console/payments`);
+    await signIn(page, testKey);
     await heading(page, 'Payments').waitFor();
     await page.reload();
     await heading(page, 'Payments').waitFor();
@@ -46,6 +47,7 @@ browserTest(
     const other = await page.context().newPage();
     await other.goto(`${till.url}/console/payments`);
     await heading(other, 'Sign in to Till').waitFor();
+    await other.close();
   },
 );
 
@@ -61,7 +63,7 @@ browserTest('signing out forgets the key', async ({ page, open }) => {
 browserTest('a revoked key ends the session and says why', async ({ page, till, problems }) => {
   problems.expect(/401 /);
   const { id, key } = await createKey(till, ['read']);
-  await page.goto('/console/payments');
+  await page.goto(`${till.url}/console/payments`);
   await signIn(page, key);
   await page.getByLabel('Status').selectOption('succeeded');
   await page.waitForURL(/status=succeeded/);
@@ -81,7 +83,7 @@ browserTest(
     // The stream of events may be refused before the question about the key.
     problems.expect(/401 .*\/api\/v1\//);
     const { id, key } = await createKey(till, ['read']);
-    await page.goto('/console/payments');
+    await page.goto(`${till.url}/console/payments`);
     await signIn(page, key);
     await till.call('DELETE', `/api-keys/${id}`);
     await page.reload();

@@ -1,10 +1,10 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { createLifetime } from '../support/backend.ts';
 import { globalSetup, globalTeardown } from '../support/global-setup.ts';
 import { projectFolder } from '../support/till-in-child.ts';
-import { openConsole, startConsole } from './support/browser-test.ts';
+import { openConsole, startConsole, type TabOptions } from './support/browser-test.ts';
 import { closeBrowser } from './support/chromium.ts';
 import { createDemo } from './support/demo.ts';
 import { pages, waitForPage } from './support/pages.ts';
@@ -12,7 +12,7 @@ import { reduceColours } from './support/reduce-colours.ts';
 import type { World } from './support/world.ts';
 
 /** What a reader sees without scrolling. Taller pictures would be larger files and show nothing new. */
-const variants: Readonly<Record<string, BrowserContextOptions>> = {
+const variants: Readonly<Record<string, TabOptions>> = {
   light: { viewport: { width: 1_200, height: 800 }, colorScheme: 'light' },
   dark: { viewport: { width: 1_200, height: 800 }, colorScheme: 'dark' },
   phone: { viewport: { width: 390, height: 780 }, colorScheme: 'light' },
@@ -41,7 +41,7 @@ try {
 
 async function writePictures(page: Page, world: World, variant: string): Promise<void> {
   for (const target of pages) {
-    await page.goto(target.path(world));
+    await page.goto(new URL(target.path(world), page.url()).href);
     await waitForPage(page, target);
     await page.getByText('Live', { exact: true }).waitFor();
     const picture = reduceColours(await page.screenshot({ animations: 'disabled', caret: 'hide' }));

@@ -1,5 +1,5 @@
 import { type TestContext, test } from 'node:test';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContext, Page } from 'playwright-core';
 import type { Scope } from '../../../src/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
@@ -13,24 +13,26 @@ import { createWorld, type World } from './world.ts';
 /** Far more than any step needs on a busy machine. A signal that never comes must end the test. */
 const stepTimeoutMs = 20_000;
 
-/** The clock, the language and the size of every tab, unless a test says otherwise. */
-const tabDefaults: BrowserContextOptions = {
-  locale: 'en-US',
-  timezoneId: 'Europe/Berlin',
-  viewport: { width: 1_280, height: 900 },
-  reducedMotion: 'reduce',
-};
+/** All tabs share a process, which compiles the console and axe-core once. Optimised code would not repay its compilation. */
+const chromiumArgs = ['--process-per-site', '--js-flags=--single-threaded,--no-opt'];
+
+/** How a test sees the console, if not on a desktop. */
+export interface TabOptions {
+  readonly viewport?: { readonly width: number; readonly height: number };
+  readonly colorScheme?: 'light' | 'dark';
+}
 
 export interface Tab {
   readonly page: Page;
   readonly till: TillInProcess;
   readonly problems: Problems;
-  /** Opens an address of the console and signs in there. Without scopes, the key may do everything. */
+  /** Opens an address of the console in a tab that is signed in. Without scopes, the API key may do everything. */
   open(path: string, options?: { readonly scopes?: readonly Scope[] }): Promise<void>;
 }
 
 let till: Promise<TillInProcess> | undefined;
 let world: Promise<World> | undefined;
+let profile: Promise<BrowserContext> | undefined;
 
 const life = createLifetime();
 atProcessEnd(closeBrowser);
@@ -53,14 +55,14 @@ export function startConsole(life: Lifetime): Promise<TillInProcess> {
   return startTill({ in: 'process', for: life, hasConsole: true });
 }
 
-interface BrowserTestOptions extends BrowserContextOptions {
+interface BrowserTestOptions extends TabOptions {
   /** Another Till than the shared one. */
   readonly on?: (t: TestContext) => Promise<TillInProcess>;
 }
 
 /**
- * A test in a tab of its own, which knows nothing of the tabs of other tests. It fails if anything goes wrong in the page
- * that the test does not expect.
+ * A test in a tab of its own, which is signed in only if the test does so. It fails if anything goes wrong in the page that
+ * the test does not expect.
  */
 export function browserTest(
   name: string,
@@ -78,22 +80,40 @@ export function browserTest(
   });
 }
 
-/** A tab in a browser profile of its own. */
+/** A new tab, which is not signed in. */
 export async function openConsole(
   till: TillInProcess,
-  options: BrowserContextOptions = {},
+  { viewport, colorScheme }: TabOptions = {},
 ): Promise<Tab & { close(): Promise<void> }> {
-  const context = await (await browser()).newContext({ ...tabDefaults, ...options, baseURL: till.url });
-  context.setDefaultTimeout(stepTimeoutMs);
-  const page = await context.newPage();
+  profile ??= openProfile(till);
+  const page = await (await profile).newPage();
+  if (viewport !== undefined) await page.setViewportSize(viewport);
+  if (colorScheme !== undefined) await page.emulateMedia({ colorScheme });
   const problems = watchProblems(page, till.url);
-  return { page, till, problems, open: openIn(page, till), close: () => context.close() };
+  return { page, till, problems, open: openIn(page, till), close: () => page.close() };
+}
+
+/** The browser profile of all tabs. The first tab stays open, because the process of the tabs ends with the last one. */
+async function openProfile(till: TillInProcess): Promise<BrowserContext> {
+  const context = await (await browser(chromiumArgs)).newContext({
+    locale: 'en-US',
+    timezoneId: 'Europe/Berlin',
+    viewport: { width: 1_280, height: 900 },
+    reducedMotion: 'reduce',
+  });
+  context.setDefaultTimeout(stepTimeoutMs);
+  await (await context.newPage()).goto(`${till.url}/console`);
+  return context;
 }
 
 function openIn(page: Page, till: TillInProcess): Tab['open'] {
   return async (path, { scopes } = {}) => {
-    await page.goto(path);
-    await signIn(page, scopes === undefined ? testKey : (await createKey(till, scopes)).key);
+    const key = scopes === undefined ? testKey : (await createKey(till, scopes)).key;
+    // As a reload does, the page finds the API key of the tab. sign-in.test.ts uses the form.
+    const stored = await page.addInitScript(`sessionStorage.setItem('till-api-key', '${key}')`);
+    await page.goto(`${till.url}${path}`);
+    await stored.dispose();
+    await signedIn(page);
   };
 }
 
@@ -101,7 +121,11 @@ function openIn(page: Page, till: TillInProcess): Tab['open'] {
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Main', includeHidden: true }).waitFor({ state: 'attached' });
+  await signedIn(page);
+}
+
+function signedIn(page: Page): Promise<void> {
+  return page.getByRole('navigation', { name: 'Main', includeHidden: true }).waitFor({ state: 'attached' });
 }
 
 export function createKey(

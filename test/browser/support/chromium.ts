@@ -46,9 +46,12 @@ const args = [
 
 let launched: Promise<Browser> | undefined;
 
-/** The Chromium of this process. Starting one takes longer than most tests. */
-export function browser(): Promise<Browser> {
-  launched ??= chromium.launch({ executablePath: findProgram(...programs) ?? programs[0], args });
+/** The Chromium of this process. Starting one takes longer than most tests. The first call chooses more arguments. */
+export function browser(moreArgs: readonly string[] = []): Promise<Browser> {
+  launched ??= chromium.launch({
+    executablePath: findProgram(...programs) ?? programs[0],
+    args: [...args, ...moreArgs],
+  });
   return launched;
 }
 
