@@ -17,7 +17,7 @@ import { freePort } from '../support/redis-server.ts';
 import { runTill } from '../support/run-till.ts';
 import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
-import { projectFolder, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
+import { projectFolder, quickCommand, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
 import { startWholeTill } from '../support/whole-till.ts';
 
 /** Between two looks whether a process listens: looks without a pause take the time that the process needs to start. */
@@ -146,6 +146,7 @@ test('a closed terminal ends the service', async (t) => {
   const till = await startTill({
     in: 'child',
     environment: { DATABASE_URL: database.url, DATA_DIR: await temporaryFolder(t) },
+    command: quickCommand,
   });
   assert.equal(await till.stop('SIGHUP'), 0);
 });
@@ -158,7 +159,8 @@ async function serveAndStop(
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const port = await freePort();
-  const child = spawn(process.execPath, ['src/main.ts'], {
+  const [program, ...args] = quickCommand;
+  const child = spawn(program, args, {
     cwd: projectFolder,
     env: {
       PATH: process.env['PATH'],
@@ -232,6 +234,7 @@ test('API keys in a file are read again on SIGHUP; a broken file changes nothing
   const till = await startTill({
     in: 'child',
     environment: { DATABASE_URL: database.url, API_KEYS_FILE: file, DATA_DIR: folder },
+    command: quickCommand,
   });
   t.after(() => till.stop());
   const status = async (key: string) =>
@@ -257,7 +260,7 @@ async function startOnOwnDatabase(
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const own = { DATABASE_URL: database.url, API_KEY: testKey, DATA_DIR: await temporaryFolder(t) };
-  return startTill({ in: 'child', environment: { ...own, ...environment } });
+  return startTill({ in: 'child', environment: { ...own, ...environment }, command: quickCommand });
 }
 
 /** A request of which the service has everything but the body, as its "100 Continue" shows. */
