@@ -1,17 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import fc from 'fast-check';
 import { newestInvoice, type PreviewBody, subscribed } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
 import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { assertProperty } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe } = till;
+beforeEach(() => endSubscriptions(till));
 
 const daySeconds = 86_400;
 /** A renewal is a draft for an hour before it is charged. */

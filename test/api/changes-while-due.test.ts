@@ -1,16 +1,25 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { newestInvoice, useCard } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { createPlan, readSubscription } from '../support/objects.ts';
-import { createActive, createPastDue, createUnpaid, type PastDue, paid, pay } from '../support/past-due.ts';
+import {
+  createActive,
+  createPastDue,
+  createUnpaid,
+  endSubscriptions,
+  type PastDue,
+  paid,
+  pay,
+} from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { changed, patch } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
+beforeEach(() => endSubscriptions(till));
 
 const [dearer, cheaper, free, yearly] = [
   await createPlan(till, { name: 'Platinum', amount: 5_000 }),

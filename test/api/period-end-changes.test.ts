@@ -10,6 +10,7 @@ import {
   type SubscriptionBody,
   saveCard,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { changed, daySeconds, patch, subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
@@ -17,7 +18,10 @@ import { startTill } from '../support/till.ts';
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe } = till;
 
-beforeEach(() => till.clearFaults());
+beforeEach(async () => {
+  await till.clearFaults();
+  await endSubscriptions(till);
+});
 
 const daily = (values: { readonly amount?: number; readonly group?: string } = {}) =>
   createPlan(till, { interval: 'day', amount: 4_000, ...values });

@@ -5,7 +5,7 @@ import { newestInvoice, type PreviewBody, useCard } from '../support/changes.ts'
 import { readJson } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import { createCustomer, createPlan, createSubscription, type SubscriptionBody } from '../support/objects.ts';
-import { createActive, createPastDue, createUnpaid } from '../support/past-due.ts';
+import { createActive, createPastDue, createUnpaid, endSubscriptions } from '../support/past-due.ts';
 import { assertProperty } from '../support/seeds.ts';
 import { changed, patch } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
@@ -149,8 +149,7 @@ for (const [state, create] of Object.entries(states))
           if (endedAt === null) await useCard(till, subscription, 'pm_card_visa');
           await till.settle();
           for (const change of changes) await assertAgree(subscription, change);
-          // The clock of the next case would renew it.
-          await call('DELETE', `/subscriptions/${subscription.id}`);
+          await endSubscriptions(till);
         },
       ),
       2,

@@ -15,6 +15,7 @@ import {
   readSubscription,
   saveCard,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { createPromotionCode } from '../support/promotion-codes.ts';
 import { patch } from '../support/subscribed.ts';
@@ -23,7 +24,10 @@ import { startTill } from '../support/till.ts';
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
 
-beforeEach(() => till.clearFaults());
+beforeEach(async () => {
+  await till.clearFaults();
+  await endSubscriptions(till);
+});
 
 /** A customer with a saved card that is not the default. */
 async function withCard(card = 'pm_card_visa'): Promise<{ customer: CustomerBody; paymentMethodId: string }> {

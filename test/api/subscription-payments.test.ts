@@ -12,13 +12,14 @@ import {
   readSubscription,
   type SubscriptionBody,
 } from '../support/objects.ts';
-import { chargesOf, createActive, createPastDue, paid, pay } from '../support/past-due.ts';
+import { chargesOf, createActive, createPastDue, endSubscriptions, paid, pay } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 import { triesPerCall } from '../support/till-in-process.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
+beforeEach(() => endSubscriptions(till));
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const daySeconds = 86_400;

@@ -8,6 +8,7 @@ import {
   type SubscriptionBody,
   saveCard,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { changed, daySeconds, patch, subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
@@ -16,7 +17,10 @@ import { triesPerCall } from '../support/till-in-process.ts';
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { stripe } = till;
 
-beforeEach(() => till.clearFaults());
+beforeEach(async () => {
+  await till.clearFaults();
+  await endSubscriptions(till);
+});
 
 const daily = () => createPlan(till, { interval: 'day', amount: 4_000 });
 

@@ -1,14 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
 import { confirmSecret, intentOf, readInvoice, readSubscription } from '../support/objects.ts';
-import { chargesOf, createActive, createPastDue, createUnpaid, paid, pay } from '../support/past-due.ts';
+import {
+  chargesOf,
+  createActive,
+  createPastDue,
+  createUnpaid,
+  endSubscriptions,
+  paid,
+  pay,
+} from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, control } = till;
+beforeEach(() => endSubscriptions(till));
 
 const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 

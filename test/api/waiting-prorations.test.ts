@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { newestInvoice, type Subscribed, subscribed, useCard, waitingItems } from '../support/changes.ts';
 import { createPlan } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { stripe } = till;
+beforeEach(() => endSubscriptions(till));
 
 const good = 'pm_card_mastercard';
 const declining = 'pm_card_chargeCustomerFail';

@@ -117,3 +117,13 @@ export async function chargesOf(
   const all = charges.flat();
   return { attempts: all.length, successes: all.filter(({ status }) => status === 'succeeded').length };
 }
+
+/**
+ * Ends every subscription at the processor, before a test that moves the clock. The subscriptions of earlier tests would
+ * be renewed too, and each renewal sends about ten webhooks.
+ */
+export async function endSubscriptions({ stripe }: Pick<TestProcessor, 'stripe'>): Promise<void> {
+  // Canceled ones are not in the list.
+  for await (const { id, status } of stripe.subscriptions.list({ limit: 100 }))
+    if (status !== 'incomplete_expired') await stripe.subscriptions.cancel(id);
+}

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, describe, test } from 'node:test';
+import { after, beforeEach, describe, test } from 'node:test';
 import { newId } from '../../src/platform/id.ts';
 import {
   type CustomerBody,
@@ -17,10 +17,12 @@ import {
   readRefunds,
   readSubscription,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 
 const till = await startTill({ in: 'process', for: { after } });
+beforeEach(() => endSubscriptions(till));
 
 /** Later than anything that the sandbox has done, so that no second is shared; each call a second later still. */
 let seconds = 60;

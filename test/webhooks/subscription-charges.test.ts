@@ -1,7 +1,7 @@
 /** What subscriptions charge is a payment: recorded once, in whatever order the events arrive, and refunded like any other. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { after, describe, test } from 'node:test';
+import { after, beforeEach, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { listAll } from '../support/checks/mirrors.ts';
 import { readJson } from '../support/client.ts';
@@ -18,11 +18,13 @@ import {
   readRefunds,
   type SubscriptionBody,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+beforeEach(() => endSubscriptions(till));
 const { stripe } = till;
 
 /** A subscription whose first invoice is not paid yet. */

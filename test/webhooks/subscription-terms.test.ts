@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { after, beforeEach, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import {
   confirmSecret,
@@ -10,11 +10,13 @@ import {
   readSubscription,
   type SubscriptionBody,
 } from '../support/objects.ts';
+import { endSubscriptions } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { stripe } = till;
+beforeEach(() => endSubscriptions(till));
 
 /** An active subscription of a day, with its card. */
 async function subscribe(): Promise<{ readonly subscription: SubscriptionBody; readonly plan: PlanBody }> {
