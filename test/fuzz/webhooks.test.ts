@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { effort } from '../support/effort.ts';
 import { type Documented, loadOpenapi } from '../support/openapi-document.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
@@ -10,8 +11,10 @@ import { createSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const amount = { short: 120, long: 4_000 };
-const malformedAmount = { short: 40, long: 1_000 };
+const amount = { short: 60, long: 4_000 };
+const malformedAmount = { short: 20, long: 1_000 };
+/** Arrive at once. */
+const crowd = effort({ short: 120, long: 300 });
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** They say what the rows of the mirrors show. */
@@ -70,7 +73,7 @@ test('among hostile events that arrive all at once, the worker settles every one
   t.diagnostic(`FUZZ_SEED=${seed}`);
   subjects = await createSubjects(till);
   const hostile = fc
-    .sample(hostileEvents, { seed, numRuns: 300 })
+    .sample(hostileEvents, { seed, numRuns: crowd })
     .map((event, index) => toBody(event, subjects, 1_900_000_000 + index));
   const good = Array.from({ length: 30 }, (_, index) =>
     eventOf('invoice.paid.newer', { id: `in_crowd_${index}` }),
