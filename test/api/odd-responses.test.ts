@@ -8,7 +8,7 @@ import { type Backend, startBackend } from '../support/backend.ts';
 import type { Method } from '../support/client.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
 import { effort } from '../support/effort.ts';
-import { saveCard } from '../support/objects.ts';
+import { createPaidPayment, saveCard } from '../support/objects.ts';
 import {
   type PassingResponse,
   type ProcessorProxy,
@@ -289,13 +289,18 @@ function odd(value: unknown): unknown {
 }
 
 /**
- * Which fields are missing together, beside all of them at once. In the short form one half of them and then the other,
- * cut in another way for each case. In the long form each is missing alone.
+ * Which fields are missing together, beside all of them at once. In the short form one half of them, cut in another way for
+ * each case. In the long form each is missing alone.
  */
 function missingSets(fields: readonly string[], caseNumber: number): readonly (readonly string[])[] {
   const digit = 2 ** (caseNumber % Math.ceil(Math.log2(fields.length)));
-  const halves = [0, digit].map((half) => fields.filter((_, place) => (place & digit) === half));
-  return effort({ short: halves, long: fields.map((field) => [field]) });
+  const half = fields.filter((_, place) => (place & digit) === 0);
+  return effort({ short: [half], long: fields.map((field) => [field]) });
+}
+
+/** In the short form every second one: two cases next to each other, mostly about the same kind of object, share them. */
+function essentialsOf(essential: readonly string[], caseNumber: number): readonly string[] {
+  return essential.filter((_, place) => effort({ short: (place + caseNumber) % 2 === 0, long: true }));
 }
 
 test('a response with only what it must say is enough', async (t) => {
@@ -318,7 +323,6 @@ test('a response with only what it must say is enough', async (t) => {
           scene.proxy.passUnaltered();
           assert.equal(altered, 1);
         };
-        await request((body) => body);
         const changed = (body: Body, put: (value: unknown) => unknown): Body => ({
           ...body,
           ...Object.fromEntries(fields.map((field) => [field, put(body[field])])),
@@ -355,9 +359,9 @@ test('a response with only what it must say is enough', async (t) => {
 
 test('a response without its amount or its object is not treated as a success', async (t) => {
   const scene = await setScene(t);
-  for (const { name, response, essential, prepare } of cases) {
+  for (const [number, { name, response, essential, prepare }] of cases.entries()) {
     await t.test(`${name} is a 502`, async () => {
-      for (const field of essential) {
+      for (const field of essentialsOf(essential, number)) {
         const send = await prepare(scene);
         // An invalid response keeps the turn of its subscription for a while.
         await expireTurns(scene.backend);
@@ -376,7 +380,16 @@ test('a refund whose status is null or unknown is recorded and blocks nothing', 
   /** With a payment of its own. */
   const nextScene = async (): Promise<Scene> => {
     shared.proxy.passUnaltered();
-    return { ...shared, prerequisites: await createPrerequisites(shared.backend, shared.till) };
+    const { id, processorPaymentIntentId } = await createPaidPayment(
+      { ...shared.till, ...shared.backend },
+      { amount: 2_000 },
+    );
+    // No webhook says that it is paid. Asked to cancel it, Till reads it from the processor.
+    assert.equal((await shared.till.tryPost(`/payments/${id}/cancel`, {})).status, 409);
+    return {
+      ...shared,
+      prerequisites: { ...shared.prerequisites, paymentId: id, processorPaymentIntentId },
+    };
   };
   const refundsOf = async ({ call, prerequisites }: Scene) => {
     const { data } = await call('GET', `/payments/${prerequisites.paymentId}/refunds`);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
 import { subscribed } from '../support/changes.ts';
-import type { Client, Method } from '../support/client.ts';
+import type { Method } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import {
   createCustomer,
@@ -43,7 +43,7 @@ async function planned(change: object, before?: object): ReturnType<Operation['p
   return ['PATCH', path, { ...change, idempotencyKey: randomUUID() }];
 }
 
-/** Every operation that calls the processor. Two of them share a call, and there are faults enough for both. */
+/** Every operation that calls the processor. */
 const operations: readonly Operation[] = [
   {
     name: 'create a customer',
@@ -256,75 +256,47 @@ const operations: readonly Operation[] = [
 /** More than the attempts of any call. */
 const everyAttempt = 10;
 
-type Fault = Readonly<Record<string, unknown>>;
-
-/**
- * Lets every operation meet faults that get the same response: in the short form one of them, which differs from operation
- * to operation, and in the long form each. How faults map to responses is tested in `test/processor/failures.test.ts`.
- */
-async function meetEach(
-  faults: readonly Fault[],
-  check: (response: Response) => Promise<void>,
-  client: Pick<Client, 'call'> = till,
-): Promise<void> {
-  for (const round of effort({ short: [0], long: [...faults.keys()] }))
-    await meet((place) => faults[(place + round) % faults.length] ?? {}, check, client);
+interface Fault {
+  readonly fault: Readonly<Record<string, unknown>>;
+  readonly status: 502 | 503 | 504;
+  readonly code: string;
 }
 
 /**
- * Lets every operation meet its fault at once, then clears it: the same request must then succeed, because
- * nothing that the fault left behind may block it.
+ * What the processor can do, and the response to it. After every second one the effect of the call is unknown. How faults
+ * map to responses is tested in `test/processor/failures.test.ts`.
  */
-async function meet(
-  faultAt: (place: number) => Fault,
-  check: (response: Response) => Promise<void>,
-  { call: callAmid }: Pick<Client, 'call'>,
-): Promise<void> {
-  const requests = await Promise.all(
-    operations.map(async (operation) => ({ operation, request: await operation.prepare() })),
-  );
-  for (const [place, { there }] of operations.entries()) {
-    await control('faults', { operation: there, times: everyAttempt, ...faultAt(place) });
+const faults: readonly Fault[] = [
+  { fault: { kind: 'error', status: 401 }, status: 502, code: 'processor_misconfigured' },
+  { fault: { kind: 'error', status: 500 }, status: 503, code: 'processor_unavailable' },
+  { fault: { kind: 'error', status: 418 }, status: 502, code: 'processor_bad_answer' },
+  { fault: { kind: 'hang' }, status: 504, code: 'processor_timeout' },
+  { fault: { kind: 'error', status: 403 }, status: 502, code: 'processor_misconfigured' },
+  { fault: { kind: 'error', status: 503 }, status: 503, code: 'processor_unavailable' },
+  { fault: { kind: 'error', status: 429 }, status: 503, code: 'processor_unavailable' },
+  { fault: { kind: 'reset_before' }, status: 503, code: 'processor_unavailable' },
+];
+
+/**
+ * In the short form each operation meets two of the faults, one of each kind, which differ from operation to operation. In
+ * the long form each operation meets every fault.
+ */
+const rounds = effort({ short: [0, 1], long: [...faults.keys()] });
+
+for (const [place, { name, there, prepare, success }] of operations.entries())
+  for (const round of rounds) {
+    const { fault, status, code } = faults[(place + round) % faults.length] ?? assert.fail();
+    test(`${status}: ${name}, ${JSON.stringify(fault)}: nothing of it blocks the same request afterwards`, async () => {
+      const request = await prepare();
+      await control('faults', { operation: there, times: everyAttempt, ...fault });
+      const response = await (status === 504 ? impatient : till).call(...request);
+      await till.clearFaults();
+      await readProblem(response, status, code);
+      const retryAfter = response.headers.get('retry-after');
+      if (status === 502) assert.equal(retryAfter, null);
+      else assert.match(retryAfter ?? '', /^[1-9]\d*$/);
+      // A call whose effect is unknown keeps the turn of its subscription for a while.
+      await expireTurns(till);
+      assert.equal((await call(...request)).status, success);
+    });
   }
-  await Promise.all(requests.map(async ({ request }) => check(await callAmid(...request))));
-  await till.clearFaults();
-  // A call whose effect is unknown keeps the turn of its subscription for a while.
-  await expireTurns(till);
-  for (const { operation, request } of requests) {
-    assert.equal((await call(...request)).status, operation.success, `${operation.name}, afterwards`);
-  }
-}
-
-test('502: the processor does not accept the processor key', async () => {
-  const faults = [401, 403].map((status) => ({ kind: 'error', status }));
-  await meetEach(faults, async (response) => {
-    await readProblem(response, 502, 'processor_misconfigured');
-  });
-});
-
-test('502: the processor sends an invalid response', async () => {
-  await meetEach([{ kind: 'error', status: 418 }], async (response) => {
-    await readProblem(response, 502, 'processor_bad_answer');
-  });
-});
-
-test('503: the processor is down, limits requests or cuts the connection, and the response says when to retry', async () => {
-  const faults = [
-    { kind: 'error', status: 500 },
-    { kind: 'error', status: 503 },
-    { kind: 'error', status: 429 },
-    { kind: 'reset_before' },
-  ];
-  await meetEach(faults, async (response) => {
-    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    await readProblem(response, 503, 'processor_unavailable');
-  });
-});
-
-test('504: the processor does not respond in time', async () => {
-  const check = async (response: Response) => {
-    assert.match(response.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    await readProblem(response, 504, 'processor_timeout');
-  };
-  await meetEach([{ kind: 'hang' }], check, impatient);
-});
