@@ -3,25 +3,34 @@ import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
-import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { createSubscription } from '../support/objects.ts';
 import { chargesOf } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-interface Scene extends Prerequisites {
+interface Scene {
   readonly backend: Backend;
+  readonly unpaidSubscriptionId: string;
+  readonly unpaidInvoiceId: string;
+  readonly cardId: string;
   readonly badCardId: string;
 }
 
 /** An unpaid subscription whose customer has a card that is declined, and one that is not. */
 async function setScene(backend: Backend, till: TillInProcess): Promise<Scene> {
-  const prerequisites = await createPrerequisites(backend, till);
-  const { customer } = await backend.stripe.paymentMethods.retrieve(prerequisites.cardId);
-  const { id: badCardId } = await backend.stripe.paymentMethods.attach('pm_card_chargeCustomerFail', {
-    customer: String(customer),
-  });
-  return { ...prerequisites, backend, badCardId };
+  const { subscriptions, paymentMethods } = backend.stripe;
+  const { subscription } = await createSubscription(till);
+  const there = await subscriptions.retrieve(subscription.processorSubscriptionId);
+  const attach = async (card: string) =>
+    (await paymentMethods.attach(card, { customer: String(there.customer) })).id;
+  return {
+    backend,
+    unpaidSubscriptionId: subscription.id,
+    unpaidInvoiceId: String(there.latest_invoice),
+    cardId: await attach('pm_card_visa'),
+    badCardId: await attach('pm_card_chargeCustomerFail'),
+  };
 }
 
 function pay(

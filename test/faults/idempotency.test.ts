@@ -14,6 +14,7 @@ import {
   type Prerequisites,
 } from '../support/creation-cases.ts';
 import { effort } from '../support/effort.ts';
+import { inTurn } from '../support/in-turn.ts';
 import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import { type TillInProcess, triesPerCall } from '../support/till-in-process.ts';
@@ -207,10 +208,13 @@ const impatient = await startTill({
   limits: { deadlineMs: 350, attemptTimeoutMs: 300, retriesMax: 0 },
 });
 
+/** One for each fault. The creations share them, because each uses something else of them. */
+const scenes = await inTurn(faultsFor(0), () => createPrerequisites(backend, till));
+
 for (const [place, creation] of creationCases.entries()) {
   test(`${creation.operation}: however the processor fails, the claim stays, and the next request creates it once`, async () => {
-    for (const fault of faultsFor(place)) {
-      const prerequisites = await createPrerequisites(backend, till);
+    for (const [index, fault] of faultsFor(place).entries()) {
+      const prerequisites = scenes[index] ?? assert.fail();
       const key = JSON.stringify(fault);
       await backend.setFault({ operation: creation.processorOperation, ...fault });
       const isSilent = fault.kind === 'hang' || fault.kind === 'latency';
@@ -259,8 +263,8 @@ for (const { kind, wasCreated } of [
     const proxy = await startProcessorProxy(backend);
     const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
     const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
+    const prerequisites = await createPrerequisites(backend, till);
     for (const creation of creationCases) {
-      const prerequisites = await createPrerequisites(backend, till);
       await backend.setFault({ operation: creation.processorOperation, kind });
       const lost = await hasty.tryPost(
         creation.path(prerequisites),

@@ -29,15 +29,18 @@ async function createScene(till: Client, group: string): Promise<Scene> {
   return { customerId, processorCustomerId, planIds: [one.id, two.id] };
 }
 
-/** Three processes, with webhooks that are delivered and applied all the while. */
-async function startThree(t: TestContext): Promise<{ backend: Backend; tills: readonly TillInProcess[] }> {
+/** Processes with webhooks that are delivered and applied all the while. */
+async function startTills(
+  t: TestContext,
+  count: number,
+): Promise<{ backend: Backend; tills: readonly TillInProcess[] }> {
   const backend = await startBackend(t, { delivery: 'running' });
   const start = () => startTill({ in: 'process', on: backend, workers: 1 });
-  return { backend, tills: [await start(), await start(), await start()] };
+  return { backend, tills: await inTurn(Array.from({ length: count }), start) };
 }
 
 test('fifty requests at three processes create one subscription; the others get a 409 with its id', async (t) => {
-  const { backend, tills } = await startThree(t);
+  const { backend, tills } = await startTills(t, 3);
   for (const group of effort({ short: ['one'], long: ['one', 'two', 'three'] })) {
     const scene = await createScene(tills[0] as Client, group);
     const storm = () => tills.flatMap((till, index) => requests(till, scene, `${group}-${index}`));
@@ -57,7 +60,7 @@ test('fifty requests at three processes create one subscription; the others get 
 
 test('requests finish what a killed process began, wherever it died, and create one subscription', async (t) => {
   const walks = await inTurn(crashPoints, async (crashPoint) => {
-    const { backend, tills } = await startThree(t);
+    const { backend, tills } = await startTills(t, 2);
     const [first] = tills as [TillInProcess];
     const scene = await createScene(first, crashPoint);
     const order = { customerId: scene.customerId, planId: scene.planIds[0] };
@@ -141,7 +144,7 @@ const rounds = effort({ short: 6, long: 60 });
 const requestsPerRound = 12;
 
 test('whatever is created and canceled at once, no two subscriptions of a group are ever live together', async (t) => {
-  const { backend, tills } = await startThree(t);
+  const { backend, tills } = await startTills(t, 3);
   const [first] = tills as [TillInProcess];
   const scene = await createScene(first, 'random');
   const seed = seedOf('FAULT');
