@@ -6,7 +6,7 @@ import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 20 });
 /** So much is done while a fault lasts, by workers that come back to what failed. */
-const faultsTimes = effort({ short: 25, long: 100 });
+const faultsTimes = effort({ short: 15, long: 100 });
 /** What a processor that fails may lead to: 502 invalid responses, 503 down or limiting, 504 too slow. */
 const failures = [502, 503, 504];
 /** So many requests in a row meet a processor that is out of reach. */
@@ -112,7 +112,7 @@ test('webhooks that stop for an hour and then come all at once are applied, each
   const load = rig.startLoad();
   for (let round = 0; round < rounds; round += 1) {
     await rig.control('delivery', { mode: 'paused' });
-    await load.progressed(effort({ short: 60, long: 500 }));
+    await load.progressed(effort({ short: 25, long: 500 }));
     await rig.control('clock', { advanceSeconds: 3_600 });
     await rig.control('delivery', { mode: 'normal' });
     await load.progressed(20);

@@ -10,14 +10,16 @@ import { seedOf } from '../support/seeds.ts';
 import { startRig } from './rig/rig.ts';
 
 const killMinutes = effort({ short: 0, long: 10 });
-const killsMin = 3;
+const killsMin = effort({ short: 2, long: 3 });
+/** Each kill comes after another part of this. */
+const roundsBetweenKillsMax = effort({ short: 12, long: 30 });
 /** Longer than a lease, in the long form: what the process is at work on is taken over meanwhile. */
 const blockMs = effort({ short: 2_000, long: 12_000 });
 const blocks = effort({ short: 1, long: 10 });
 const hourMs = 3_600_000;
 /** A third of what the service has without a limit, and half as much again as it needs at rest. */
 const heapMegabytes = 96;
-const floods = effort({ short: 2, long: 100 });
+const floods = effort({ short: 1, long: 100 });
 /** More at once, parsed, than the heap would hold. */
 const floodSize = 60;
 const bodyBytes = 1_000_000;
@@ -33,7 +35,7 @@ test('a process that is killed at any time loses nothing that it acknowledged an
   let kills = 0;
   let slowestMs = 0;
   while (kills < killsMin || performance.now() < untilMs) {
-    await load.progressed(5 + Math.floor(random() * 30));
+    await load.progressed(5 + Math.floor(random() * roundsBetweenKillsMax));
     const till = rig.tills[kills % rig.tills.length];
     const killedAtMs = performance.now();
     till?.kill();
@@ -61,7 +63,7 @@ test('a clock that jumps by an hour, ahead and back, costs no request and no eve
   for (const offsetMs of [hourMs, 0, -hourMs, 1]) {
     await writeFile(clockFile, String(offsetMs));
     await till?.signal('SIGUSR2', `the clock is off by ${offsetMs} ms`);
-    await load.progressed(effort({ short: 30, long: 500 }));
+    await load.progressed(effort({ short: 12, long: 500 }));
   }
   await rig.check(load, { failures: [] });
 });

@@ -49,7 +49,7 @@ const recoveryMsMax = 5_000;
 
 test('under mixed load memory, handles and connections stay flat; four times what it can do is shed, webhooks first', async (t) => {
   const rig = await startRig(t);
-  const load = rig.startLoad({ paceMs });
+  const load = rig.startLoad({ workers: 8, paceMs });
   await assertFlat(t, rig, load);
   await assertSheds(t, rig, load);
   await rig.check(load);

@@ -5,13 +5,16 @@ import { effort } from '../../support/effort.ts';
 import { LoadClient } from './load-client.ts';
 import { Shopper } from './shopper.ts';
 
-/** Enough to have every kind of request in progress at any time, few enough for a machine with two cores. */
-const workersDefault = 8;
+/**
+ * In the long form enough to have every kind of request in progress at any time, and few enough for a machine with two
+ * cores. In the short form enough to have some of them in progress: the load runs for as long as the fault lasts.
+ */
+const workersDefault = effort({ short: 3, long: 8 });
 /**
  * Between two things that a worker does. Without it the load takes all of a small machine, and what is measured is how
  * the machine is shared.
  */
-const paceMsDefault = effort({ short: 100, long: 30 });
+const paceMsDefault = effort({ short: 150, long: 30 });
 
 export interface LoadOptions {
   readonly workers?: number;
