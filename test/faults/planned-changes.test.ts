@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Backend, startBackend } from '../support/backend.ts';
+import { type Backend, cutsOf, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
@@ -236,7 +236,7 @@ test('the same request finishes what a call that breaks, before or after its eff
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   for (const one of cases)
     for (const operation of ['subscriptions.retrieve', ...one.calls])
-      for (const kind of ['reset_before', 'reset_after'] as const)
+      for (const kind of cutsOf(operation))
         await t.test(`${one.name}: ${operation} ${kind}`, async () => {
           const scene = await setScene(hasty, one, `${operation}-${kind}`);
           await backend.setFault({ operation, kind });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Backend, startBackend } from '../support/backend.ts';
+import { type Backend, cutsOf, startBackend } from '../support/backend.ts';
 import { newestInvoice, subscribed, useCard, waitingItems } from '../support/changes.ts';
 import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
@@ -129,7 +129,7 @@ test('the same request finishes what a call that breaks, before or after its eff
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   for (const operation of calls) {
-    for (const kind of ['reset_before', 'reset_after'] as const) {
+    for (const kind of cutsOf(operation)) {
       for (const outcome of outcomes) {
         if (operation.startsWith('invoices.') && outcome.status === 200 && !outcome.waits) continue;
         if (isOfDecline(operation) && outcome.status !== 402) continue;

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { readSuccess } from './client.ts';
+import { effort } from './effort.ts';
 import { createTestDatabase, openPool } from './test-database.ts';
 
 /** The sandbox signs with the first. The second is being rotated out. */
@@ -23,6 +24,15 @@ export interface SandboxFault {
   readonly times?: number;
   readonly status?: number;
   readonly latencyMs?: number;
+}
+
+/** A call can break before or after its effect. A read has no effect, so that the short form breaks it once. */
+export function cutsOf(operation: string): readonly ('reset_before' | 'reset_after')[] {
+  const isRead = /\.(retrieve|list)$/.test(operation);
+  return effort({
+    short: isRead ? ['reset_before'] : ['reset_before', 'reset_after'],
+    long: ['reset_before', 'reset_after'],
+  });
 }
 
 /** Runs SQL and returns the rows. The test names the columns that it asks for. */
