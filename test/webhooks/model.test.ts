@@ -41,9 +41,9 @@ import {
 } from './model/model-run.ts';
 import { type World, worldOf } from './model/world.ts';
 
-const historiesPerWorld = effort({ short: 25, long: 100 });
-const seeded = seededRuns('MODEL', { short: 50, long: 2_000 });
-const historiesPerDeadlyWorld = 15;
+const historiesPerWorld = effort({ short: 18, long: 100 });
+const seeded = seededRuns('MODEL', { short: 36, long: 2_000 });
+const historiesPerDeadlyWorld = effort({ short: 8, long: 15 });
 /** Killing and starting a process takes as long as many histories. */
 const historiesPerDeadlyOne = 34;
 const killsPerWorld = effort({ short: 2, long: 4 });
