@@ -20,12 +20,12 @@ import { seedOf } from '../support/seeds.ts';
 import { type ApiClient, createApiClient } from './model/api-client.ts';
 import { inLanes } from './model/event-delivery.ts';
 
-const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 1_000, long: 20_000 }));
+const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 600, long: 20_000 }));
 const customersCount = 20;
 /** The processor sends about so many at a time. */
 const sendersCount = 16;
 /** Each time first the service and then its database. */
-const killsCount = effort({ short: 4, long: 20 });
+const killsCount = effort({ short: 2, long: 20 });
 const webhookSecret = 'whsec_kills';
 /** Between two looks at a queue that empties by itself. */
 const lookDelayMs = 50;
