@@ -6,7 +6,8 @@ import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 
-const goodEvents = 1_000;
+/** More than a batch. */
+const goodEvents = batchMax + 100;
 
 interface EventRow extends Record<string, unknown> {
   readonly state: string;
@@ -44,7 +45,7 @@ async function receive(till: TillInProcess, events: readonly string[]): Promise<
   assert.deepEqual(new Set(await Promise.all(receipts)), new Set(['stored']));
 }
 
-test('an event that cannot be applied delays none of a thousand, ends failed, and is applied by a replay once it can be', async (t) => {
+test('an event that cannot be applied delays none of the others, ends failed, and is applied by a replay once it can be', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await poison(till, 'in_poison');
   const events = Array.from({ length: goodEvents }, (_, index) =>
