@@ -21,7 +21,7 @@ const timeoutMs = 300_000;
 
 const eventOf = (objectId: string) => ({
   ...{ type: 'subscription.updated', objectType: 'subscription', objectId, customerId: objectId },
-  ...{ data: { id: objectId, filler }, previous: { filler: '' }, changesAt: null },
+  ...{ data: { id: objectId, filler }, previous: { filler: '' } },
   cause: { kind: 'webhook', keyName: null, requestId: null, processorEventId: 'evt_bench' },
 });
 

@@ -55,8 +55,6 @@ export interface NewEvent extends DescribedEvent {
   /** The object after the change. */
   readonly data: EventData;
   readonly cause: Cause;
-  /** When the object will change by time alone, without a write. */
-  readonly changesAt: string | null;
 }
 
 /** Which events a reader wants. An undefined field selects all. */

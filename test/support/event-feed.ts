@@ -31,7 +31,6 @@ export function newEvent(values: Partial<NewEvent> = {}): NewEvent {
     data: { id: objectId },
     previous: {},
     cause: { kind: 'api', keyName: 'tests', requestId: randomUUID(), processorEventId: null },
-    changesAt: null,
     ...values,
   };
 }

@@ -1,6 +1,6 @@
 import { isSameValue } from '../../model/transition.ts';
 import type { Cause } from '../../platform/cause.ts';
-import type { DescribedEvent, EventData } from '../event.ts';
+import type { DescribedEvent, EventData, NewEvent } from '../event.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 
 /**
@@ -35,7 +35,7 @@ function changedFields(before: EventData, after: EventData): EventData | undefin
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, before[name]]));
 }
 
-/** An event as `till.append_events` takes it. `data` is JSON already. */
+/** A `NewEvent` as JSON. `data` is JSON already. */
 export function eventText(
   { type: objectType }: ObjectKind,
   { id, customerId }: Shown,
@@ -43,6 +43,6 @@ export function eventText(
   data: string,
   cause: Cause,
 ): string {
-  const rest = JSON.stringify({ type, objectType, objectId: id, customerId, previous, cause });
-  return `${rest.slice(0, -1)},"data":${data}}`;
+  const rest: Omit<NewEvent, 'data'> = { type, objectType, objectId: id, customerId, previous, cause };
+  return `${JSON.stringify(rest).slice(0, -1)},"data":${data}}`;
 }

@@ -60,9 +60,11 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.import_skips (import_id, kind, object_id, reason)
       select id, 'payment', 'pi_seed', 'It has no customer.' from till.imports;`,
   '0007': `
-    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null, "changesAt": null,
+    select till.append_events('[{"type": "plan.created", "objectType": "plan", "customerId": null,
       "objectId": "018f0000-0000-7000-8000-000000000002", "data": {"name": "Seed"}, "previous": {},
-      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');`,
+      "cause": {"kind": "api", "keyName": "seed", "requestId": null, "processorEventId": null}}]');
+    insert into till.grace_periods (subscription_id, ends_at)
+      values ('018f0000-0000-7000-8000-000000000005', now() + interval '1 year');`,
   '0008': `
     insert into till.event_endpoints (id, url, enabled, disabled_at, disabled_reason, secret, position, created_at, updated_at)
       values ('018f0000-0000-7000-8000-000000000008', 'https://shop.example.com/', false, now(), 'request', 'plain:whsec_c2VlZA==',
