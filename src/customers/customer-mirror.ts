@@ -100,7 +100,7 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const isErased = await database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
-      await store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
+      store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
       await eraseOwned(tx, [customer.id]);
       return true;
     });

@@ -85,7 +85,7 @@ export class InvoiceStore extends MirrorStore<Invoice> {
       const customerId = idOf.get(before.processorCustomerId ?? '') ?? null;
       return { before, after: { ...before, customerId, updatedAt: now } };
     });
-    await this.update(tx, attached);
+    this.update(tx, attached);
   }
 
   /** The number of invoices whose customer has no row. */

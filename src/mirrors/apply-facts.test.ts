@@ -24,7 +24,7 @@ async function apply(table: Map<string, Row>, facts: readonly Facts[], creatable
   const written: Row[] = [];
   const store: RowStore<Row> = {
     lockByKeys: async (_, keys) => keys.flatMap((key) => table.get(key) ?? []),
-    update: async (_, changes) => void written.push(...changes.map(({ after }) => after)),
+    update: (_, changes) => void written.push(...changes.map(({ after }) => after)),
   };
   const rows = await lockRows(tx, store, facts, keyOf);
   const created = rows.unknown

@@ -15,7 +15,7 @@ import type { Transaction } from '../platform/postgres.ts';
 /** The statements that applying facts needs. A `MirrorStore` has them. */
 export interface RowStore<Row> {
   lockByKeys(tx: Transaction, keys: readonly string[]): Promise<readonly Row[]>;
-  update(tx: Transaction, changes: readonly RowChange<Row>[]): Promise<void>;
+  update(tx: Transaction, changes: readonly RowChange<Row>[]): void;
 }
 
 /** The locked rows that facts are about. */
@@ -69,7 +69,7 @@ export async function applyToRows<Row extends MirrorRow, Facts>(
   const rows = inserted === undefined ? known : await store.lockByKeys(tx, [...groups.keys()]);
   const { written, applied } = foldFacts({ rows, groups, source, keyOf, take, view, now });
   beforeWrite?.(written);
-  await store.update(tx, written);
+  store.update(tx, written);
   const created = inserted?.created.map(keyOf) ?? [];
   if (source !== 'events')
     for (const row of inserted?.created ?? [])

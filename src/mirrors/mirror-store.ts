@@ -56,15 +56,13 @@ export class MirrorStore<Row extends { readonly id: string }> {
   }
 
   /** The rows must be locked. */
-  async update(tx: Transaction, changes: readonly RowChange<Row>[]): Promise<void> {
+  update(tx: Transaction, changes: readonly RowChange<Row>[]): void {
     const { name, ownColumns, update } = this.#table;
     if (changes.length === 0) return;
-    const rows = await tx.query<Row>(
-      `${update} returning ${ownColumns}`,
-      [recordSet(changes.map(({ after }) => after))],
-      `update_${name}`,
-    );
+    const rows = changes.map(({ after }) => after);
     const before = changes.map((change) => change.before);
-    tx.written.addChanged(name, rows, before);
+    const sql = `${update} returning ${ownColumns}`;
+    const stored = tx.query<Row>(sql, [recordSet(rows)], `update_${name}`);
+    tx.written.addChanged(name, rows, before, stored);
   }
 }

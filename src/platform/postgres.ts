@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 import { beginWithLimits, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
 import { codeOf, diskFullCode, isUnavailable, sessionEndedCodes } from './unavailable.ts';
-import { type LateRow, type WrittenRow, WrittenRows } from './written-rows.ts';
+import { type LateRow, WrittenRows } from './written-rows.ts';
 
 /**
  * How many callers may wait per connection. A statement takes about a millisecond, so this is a tenth of a second of
@@ -43,7 +43,7 @@ export interface Transaction extends Queryable {
 }
 
 /** Runs at the end of a transaction that wrote rows. It can still fail the transaction. */
-type BeforeCommit = (tx: Transaction, rows: readonly WrittenRow[]) => Promise<void>;
+type BeforeCommit = (tx: Transaction) => Promise<void>;
 
 /** Runs after the commit of a transaction that created rows from responses. If it fails, `transaction` fails. */
 type AfterLateRows = (rows: readonly LateRow[]) => Promise<void>;
@@ -138,7 +138,7 @@ export class Database implements Queryable {
       if (!startsWithRead) await begun;
       const result = await work(tx);
       // Last, after all row locks, so that its own locks cannot cause a deadlock with them.
-      if (tx.written.size > 0) await this.#beforeCommit(tx, tx.written.all());
+      if (tx.written.size > 0) await this.#beforeCommit(tx);
       const { command } = await run({ text: 'commit' });
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)

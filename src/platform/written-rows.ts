@@ -2,7 +2,7 @@ interface IdentifiedRow {
   readonly id: string;
 }
 
-/** A row that a transaction wrote, in full. */
+/** A row that a transaction writes, in full. */
 export interface WrittenRow {
   readonly table: string;
   /** The row after the write. */
@@ -16,6 +16,7 @@ export interface WrittenRow {
 /** Collects the rows that a transaction writes, so that none of them can be missed before the commit. */
 export class WrittenRows {
   readonly #rows = new Map<string, WrittenRow>();
+  readonly #writing: (() => Promise<void>)[] = [];
 
   get size(): number {
     return this.#rows.size;
@@ -25,22 +26,42 @@ export class WrittenRows {
     for (const row of rows) this.#add({ table, row, before: undefined, isUnchanged: false });
   }
 
-  /** `before` has the same rows before the write, in any order. */
-  addChanged(table: string, rows: readonly IdentifiedRow[], before: readonly IdentifiedRow[]): void {
+  /**
+   * `before` has the same rows before the write, in any order. `stored` are the rows once they are written, if that is
+   * still in progress: they differ in what PostgreSQL computes.
+   */
+  addChanged(
+    table: string,
+    rows: readonly IdentifiedRow[],
+    before: readonly IdentifiedRow[],
+    stored: Promise<readonly IdentifiedRow[]> = Promise.resolve(rows),
+  ): void {
     const beforeOf = new Map(before.map((row) => [row.id, row]));
-    for (const row of rows) {
+    const add = (row: IdentifiedRow) => {
       const old = beforeOf.get(row.id);
       if (old === undefined) throw new Error(`a changed row of ${table} has no earlier version`);
       this.#add({ table, row, before: old, isUnchanged: false });
-    }
+    };
+    rows.forEach(add);
+    // If the write fails, every later statement of the transaction fails too, and that error is thrown.
+    stored.catch(() => {});
+    this.#writing.push(async () => (await stored).forEach(add));
   }
 
   addUnchanged(table: string, rows: readonly IdentifiedRow[]): void {
     for (const row of rows) this.#add({ table, row, before: row, isUnchanged: true });
   }
 
+  /** The rows, even if their writes are still in progress. */
   all(): readonly WrittenRow[] {
     return [...this.#rows.values()];
+  }
+
+  /** The rows as they are stored, once all writes have ended. */
+  async stored(): Promise<readonly WrittenRow[]> {
+    // In the order of the writes: the last one of a row counts.
+    for (const written of this.#writing.splice(0)) await written();
+    return this.all();
   }
 
   #add(written: WrittenRow): void {

@@ -39,7 +39,7 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
     links: new SubscriptionLinks(stores),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
-  database.setBeforeCommit((tx, rows) => outbox.write(tx, rows));
+  database.setBeforeCommit((tx) => outbox.write(tx));
   const eventUpkeep = new EventUpkeep({ database, store, clock, subscriptions: stores.subscriptions });
   return { outbox, eventUpkeep, eventFeed };
 }

@@ -74,7 +74,8 @@ test('a failed statement that is not awaited fails its transaction, and says why
 test('what runs before the commit sees each written row once, is part of the transaction, and can fail it', async (t) => {
   await database.query('truncate numbers');
   const seen: (readonly unknown[])[] = [];
-  database.setBeforeCommit(async (tx, rows) => {
+  database.setBeforeCommit(async (tx) => {
+    const rows = await tx.written.stored();
     seen.push(rows.map(({ table, row, before }) => [table, row, before]));
     tx.send('insert into numbers values (2)');
     if (rows.length > 1) throw new Error('not like this');
@@ -85,7 +86,7 @@ test('what runs before the commit sees each written row once, is part of the tra
   await database.transaction(async (tx) => {
     const [first, second, third] = [0, 1, 2].map((n) => ({ id: 'a', n }));
     assert.ok(first && second && third);
-    tx.written.addChanged('numbers', [second], [first]);
+    tx.written.addChanged('numbers', [second], [first], Promise.resolve([second]));
     tx.written.addChanged('numbers', [third], [second]);
   });
   assert.deepEqual(seen, [[['numbers', { id: 'a', n: 2 }, { id: 'a', n: 0 }]]]);

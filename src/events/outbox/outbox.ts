@@ -4,7 +4,7 @@ import type { WrittenRow } from '../../platform/written-rows.ts';
 import { describeChange, eventText } from './describe-change.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 import type { GracePeriod, OutboxStore } from './outbox-store.ts';
-import type { SubscriptionLinks } from './subscription-links.ts';
+import { isChanged, type SubscriptionLinks } from './subscription-links.ts';
 
 /** Events that are inserted together: enough for any batch, and their JSON is a few megabytes at most. */
 const eventsPerStep = 1_000;
@@ -35,13 +35,26 @@ export class Outbox {
   }
 
   /** Runs right before the commit of a transaction that wrote rows. */
-  async write(tx: Transaction, rows: readonly WrittenRow[]): Promise<void> {
+  async write(tx: Transaction): Promise<void> {
     const { store, links } = this.#parts;
+    const rows = tx.written.all();
     const locks = links.locksOf(rows);
+    if (locks.length === 0) return this.#append(tx, await tx.written.stored(), new Map());
     // From here on, no other transaction changes what these rows show of each other.
-    if (locks.length > 0) store.lockLinks(tx, locks);
-    const written = locks.length > 0 ? await links.complete(tx, rows) : rows;
-    const graceOf = await this.#findGrace(tx, written);
+    store.lockLinks(tx, locks);
+    const [written, grace] = await Promise.all([
+      links.complete(tx),
+      this.#findGrace(tx, rows.filter(isChanged)),
+    ]);
+    const others = await this.#findGrace(
+      tx,
+      written.filter((one) => !isChanged(one)),
+    );
+    this.#append(tx, written, new Map([...grace, ...others]));
+  }
+
+  #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
+    const { store } = this.#parts;
     const events: string[] = [];
     const current: GracePeriod[] = [];
     const ended: string[] = [];

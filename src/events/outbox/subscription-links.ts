@@ -41,6 +41,8 @@ type LinkedInvoice = Pick<Invoice, 'id' | 'status' | 'processorSubscriptionId'>;
 interface Links {
   readonly invoices: ReadonlyMap<string, LinkedInvoice>;
   readonly subscriptions: ReadonlyMap<string, string>;
+  /** Until when subscriptions that are `past_due` are paid, by their ids. Others do not need it. */
+  readonly paidUntil: ReadonlyMap<string, Date | null>;
 }
 
 type LinkedTable = 'subscriptions' | 'invoices' | 'payments';
@@ -73,11 +75,13 @@ export class SubscriptionLinks {
   }
 
   /**
-   * Adds the rows that show different values because of these writes, and what each row showed of others before and
-   * shows now. The subscriptions must be locked.
+   * The written rows and those that show different values because of them, with what each showed of others before and
+   * shows now. The subscriptions must be locked. Looks everything up before it waits for the writes, so that all of it
+   * takes one round trip.
    */
-  async complete(tx: Transaction, rows: readonly WrittenRow[]): Promise<readonly WrittenRow[]> {
-    const written = rows.filter(({ isUnchanged }) => !isUnchanged);
+  async complete(tx: Transaction): Promise<readonly WrittenRow[]> {
+    const rows = tx.written.all();
+    const written = rows.filter(isChanged);
     const [dependents, links] = await Promise.all([
       this.#findDependents(tx, rows),
       this.#findLinks(tx, written),
@@ -86,14 +90,14 @@ export class SubscriptionLinks {
     const others = [...new Map(dependents.map((one) => [one.row.id, one])).values()].filter(
       ({ row }) => !known.has(row.id),
     );
-    const all = [...written, ...others];
     const after = others.length === 0 ? links : merge(links, await this.#findLinks(tx, others));
     const before = withoutWrites(after, written);
-    const paidUntilOf = await this.#findPaidUntil(tx, all);
-    return all.map((one) => {
-      const shownBefore = one.before && withLinks(one.table, one.before, before);
-      return { ...one, before: shownBefore, row: paidUntilOf(withLinks(one.table, one.row, after)) };
-    });
+    const stored = (await tx.written.stored()).filter(isChanged);
+    return [...stored, ...others].map((one) => ({
+      ...one,
+      before: one.before && withLinks(one.table, one.before, before),
+      row: withLinks(one.table, one.row, after),
+    }));
   }
 
   /** Rows that show different values because of these writes, or because of the time. */
@@ -102,7 +106,7 @@ export class SubscriptionLinks {
     const newSubscriptions = keysOf(only('subscriptions', rows).filter(isNew));
     const changedInvoices = only('invoices', rows).filter(isShownElsewhere);
     const newInvoices = changedInvoices.filter((one) => isNew(one) || isOfOther(one));
-    const billed = keysOf([...changedInvoices, ...rows.filter(({ isUnchanged }) => isUnchanged)]);
+    const billed = keysOf([...changedInvoices, ...rows.filter((one) => !isChanged(one))]);
     const paid = keysOf(newInvoices);
     const reads: Promise<readonly WrittenRow[]>[] = [];
     const read = (table: LinkedTable, found: Promise<readonly { readonly id: string }[]>) =>
@@ -119,24 +123,19 @@ export class SubscriptionLinks {
   async #findLinks(tx: Transaction, rows: readonly WrittenRow[]): Promise<Links> {
     const invoiceKeys = new Set(versionsOf(rows).flatMap(linkedInvoices));
     const subscriptionKeys = new Set(versionsOf(rows).flatMap(linkedSubscriptions));
-    const [invoices, subscriptions] = await Promise.all([
+    const pastDue = only('subscriptions', rows).flatMap(({ row }) =>
+      (row as Subscription).status === 'past_due' ? [row.id] : [],
+    );
+    const [invoices, subscriptions, paid] = await Promise.all([
       invoiceKeys.size === 0 ? [] : this.#readers.invoices.findIds(tx, [...invoiceKeys]),
       subscriptionKeys.size === 0 ? [] : this.#readers.subscriptions.findIds(tx, [...subscriptionKeys]),
+      pastDue.length === 0 ? [] : this.#readers.subscriptions.findPaidUntil(tx, pastDue),
     ]);
     return {
       invoices: new Map(invoices.map((invoice) => [invoice.key, invoice])),
       subscriptions: new Map(subscriptions.map(({ key, id }) => [key, id])),
+      paidUntil: new Map(paid.map(({ id, paidUntil }) => [id, paidUntil])),
     };
-  }
-
-  /** Sets until when the subscriptions that are `past_due` are paid. Others do not need it. */
-  async #findPaidUntil(tx: Transaction, rows: readonly WrittenRow[]) {
-    const ids = only('subscriptions', rows).flatMap(({ row }) =>
-      (row as Subscription).status === 'past_due' ? [row.id] : [],
-    );
-    const found = ids.length === 0 ? [] : await this.#readers.subscriptions.findPaidUntil(tx, ids);
-    const byId = new Map(found.map((one) => [one.id, one]));
-    return <Row extends { readonly id: string }>(row: Row): Row => ({ ...row, ...byId.get(row.id) });
   }
 }
 
@@ -144,7 +143,7 @@ export class SubscriptionLinks {
 function withLinks<Row extends { readonly id: string }>(
   table: string,
   row: Row,
-  { invoices, subscriptions }: Links,
+  { invoices, subscriptions, paidUntil }: Links,
 ): Row {
   // The table names the type of the row.
   const linked = row as unknown as LinkedRows[LinkedTable];
@@ -158,7 +157,8 @@ function withLinks<Row extends { readonly id: string }>(
     const usedBy = invoiceOf(discount?.usedBy);
     const isOver = usedBy !== undefined && !isUnpaid(usedBy);
     const latestInvoiceId = invoiceOf(processorLatestInvoiceId)?.id ?? null;
-    return { ...row, latestInvoiceId, ...(isOver && { discount: null }) };
+    const terms = { latestInvoiceId, paidUntil: paidUntil.get(row.id) ?? null };
+    return { ...row, ...terms, ...(isOver && { discount: null }) };
   }
   if (table === 'invoices') return { ...row, subscriptionId };
   if (table !== 'payments') return row;
@@ -179,7 +179,7 @@ function linkedSubscriptions({ table, row }: Version): readonly string[] {
 }
 
 /** The links as they are without the writes of this transaction. */
-function withoutWrites({ invoices, subscriptions }: Links, rows: readonly WrittenRow[]): Links {
+function withoutWrites({ invoices, subscriptions, paidUntil }: Links, rows: readonly WrittenRow[]): Links {
   const written = new Map(
     only('invoices', rows).map((one) => [invoiceKeyOf(one), one.before as Invoice | undefined]),
   );
@@ -192,6 +192,7 @@ function withoutWrites({ invoices, subscriptions }: Links, rows: readonly Writte
       }),
     ),
     subscriptions: new Map([...subscriptions].filter(([key]) => !created.has(key))),
+    paidUntil,
   };
 }
 
@@ -199,6 +200,7 @@ function merge(some: Links, others: Links): Links {
   return {
     invoices: new Map([...some.invoices, ...others.invoices]),
     subscriptions: new Map([...some.subscriptions, ...others.subscriptions]),
+    paidUntil: new Map([...some.paidUntil, ...others.paidUntil]),
   };
 }
 
@@ -231,6 +233,10 @@ function keysOf(rows: readonly WrittenRow[]): readonly string[] {
 
 function only(table: LinkedTable, rows: readonly WrittenRow[]): readonly WrittenRow[] {
   return rows.filter((one) => one.table === table);
+}
+
+export function isChanged({ isUnchanged }: WrittenRow): boolean {
+  return !isUnchanged;
 }
 
 function isNew({ before }: WrittenRow): boolean {
