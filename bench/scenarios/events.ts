@@ -51,6 +51,7 @@ export const events: Scenario = {
         baseline: read.plain.ratePerSecond,
         cpu: read.feed,
         baselineCpu: read.plain,
+        goal: { atLeast: 0.7 },
       },
       {
         name: 'events_stream_fanout',

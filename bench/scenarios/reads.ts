@@ -44,7 +44,7 @@ export const reads: Scenario = {
         baseline: busy.fixed.ratePerSecond,
         cpu: busy.till,
         baselineCpu: busy.fixed,
-        goal: { atLeast: 0.5 },
+        goal: { atLeast: 0.6 },
       },
       {
         name: 'read_entitlements',
@@ -53,7 +53,7 @@ export const reads: Scenario = {
         baseline: busy.till.ratePerSecond,
         cpu: busy.entitlements,
         baselineCpu: busy.till,
-        goal: { atLeast: 0.7 },
+        goal: { atLeast: 1 },
       },
       {
         name: 'read_latency_idle',

@@ -20,8 +20,8 @@ export const starts: Scenario = {
     }
     const unit = 's';
     return [
-      { name: 'cold_start', value: median(coldMs) / 1_000, unit, goal: { atMost: 5 } },
-      { name: 'warm_start', value: median(warmMs) / 1_000, unit, goal: { atMost: 2 } },
+      { name: 'cold_start', value: median(coldMs) / 1_000, unit, goal: { atMost: 2 } },
+      { name: 'warm_start', value: median(warmMs) / 1_000, unit, goal: { atMost: 1 } },
     ];
   },
 };

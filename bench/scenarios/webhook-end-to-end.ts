@@ -43,14 +43,14 @@ export const webhookEndToEnd: Scenario = {
         name: 'webhook_end_to_end',
         baseline: runs.supabase.ratePerSecond,
         baselineCpu: runs.supabase,
-        goal: { atLeast: 5 },
+        goal: { atLeast: 3.5 },
       },
       {
         ...value,
         name: 'webhook_end_to_end_vs_stripe',
         baseline: runs.stripe.ratePerSecond,
         baselineCpu: runs.stripe,
-        goal: { atLeast: 8 },
+        goal: { atLeast: 3.5 },
       },
       {
         name: 'webhook_cpu',

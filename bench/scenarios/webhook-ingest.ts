@@ -40,7 +40,7 @@ export const webhookIngest: Scenario = {
         name: 'webhook_ingest',
         baseline: runs.verifyOnly.ratePerSecond,
         baselineCpu: runs.verifyOnly,
-        goal: { atLeast: 0.6 },
+        goal: { atLeast: 0.8 },
       },
       {
         ...value,
