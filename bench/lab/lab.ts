@@ -43,6 +43,17 @@ interface Work {
   readonly elapsedMs: number;
 }
 
+/** The account of the baselines, and of services that work with the same objects. */
+export const sharedProcessorKey = 'sk_test_bench';
+
+/**
+ * Each database has an account of its own. A service recovers the events of its account at its start, and those of
+ * earlier scenarios would keep it busy beside the measurement.
+ */
+function ownProcessorKey({ url }: BenchDatabase): string {
+  return `sk_test_world_${new URL(url).pathname.slice(1)}`;
+}
+
 /** The measuring environment: one PostgreSQL, one sandbox, one load generator, each in its own process. */
 export class Lab implements AsyncDisposable {
   readonly scale: Scale;
@@ -105,6 +116,7 @@ export class Lab implements AsyncDisposable {
     const profiling = folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
     return this.start(process.execPath, [...profiling, ...startArguments], {
       ...this.#tillEnvironment(database.url),
+      PROCESSOR_SECRET_KEY: ownProcessorKey(database),
       ...environment,
     });
   }
@@ -185,7 +197,7 @@ export class Lab implements AsyncDisposable {
       DATABASE_POOL_SIZE: String(poolSize),
       REDIS_URL: 'memory://',
       API_KEYS: `bench:${apiKey}`,
-      PROCESSOR_SECRET_KEY: 'sk_test_bench',
+      PROCESSOR_SECRET_KEY: sharedProcessorKey,
       PROCESSOR_API_BASE: this.sandboxUrl,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
       // Enabled, but too high to take effect.

@@ -1,5 +1,6 @@
 import type { BenchDatabase } from '../lab/database.ts';
 import type { Run } from '../lab/lab.ts';
+import { sharedProcessorKey } from '../lab/lab.ts';
 import { median } from '../lab/numbers.ts';
 import { takeTurns } from '../lab/rounds.ts';
 import type { Scenario } from '../lab/scenario.ts';
@@ -18,7 +19,7 @@ export const creates: Scenario = {
   names: ['create_payment_overhead', 'create_payment_slow_processor'],
   async run(lab) {
     await using database = await lab.database('till');
-    await using till = await lab.startTill(database);
+    await using till = await lab.startTill(database, { PROCESSOR_SECRET_KEY: sharedProcessorKey });
     await using bare = await lab.startBaseline('baselines/create-only.ts');
     const owner = await createCustomer(till);
     const count = lab.amount(createsFull, createsQuick);

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Lab } from '../lab/lab.ts';
+import { type Lab, sharedProcessorKey } from '../lab/lab.ts';
 import { mean, median, percentile } from '../lab/numbers.ts';
 import type { Scenario } from '../lab/scenario.ts';
 import { seedManySubscriptions } from '../lab/seed.ts';
@@ -32,7 +32,7 @@ export const sameKeyStorm: Scenario = {
   async run(lab) {
     await using database = await lab.database('till');
     await seedManySubscriptions(database, idCount);
-    await using till = await lab.startTill(database);
+    await using till = await lab.startTill(database, { PROCESSOR_SECRET_KEY: sharedProcessorKey });
     const { id } = await createCustomer(till);
     const holdMs = lab.amount(holdMsFull, holdMsQuick);
     const measure = () => readFor(till, holdMs * measuredShare);
