@@ -20,6 +20,7 @@ export interface BenchSession extends AsyncDisposable {
 }
 
 export interface BenchDatabase extends BenchSession {
+  readonly name: string;
   readonly url: string;
   /** Another session, for statements that run at the same time. */
   openSession(): Promise<BenchSession>;
@@ -52,6 +53,7 @@ export async function startDatabaseServer(folder: string): Promise<DatabaseServe
       const session = await openSession(url);
       return {
         ...session,
+        name,
         url,
         openSession: () => openSession(url),
         [Symbol.asyncDispose]: async () => {

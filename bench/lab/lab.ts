@@ -50,8 +50,8 @@ export const sharedProcessorKey = 'sk_test_bench';
  * Each database has an account of its own. A service recovers the events of its account at its start, and those of
  * earlier scenarios would keep it busy beside the measurement.
  */
-function ownProcessorKey({ url }: BenchDatabase): string {
-  return `sk_test_world_${new URL(url).pathname.slice(1)}`;
+function ownProcessorKey({ name }: BenchDatabase): string {
+  return `sk_test_world_${name}`;
 }
 
 /** The measuring environment: one PostgreSQL, one sandbox, one load generator, each in its own process. */
