@@ -20,6 +20,8 @@ export type PaymentBehavior =
 interface ChangeOptions {
   readonly behavior: PaymentBehavior;
   readonly offSession: boolean;
+  /** A planned change is not refused for want of a payment method: its payment fails. */
+  readonly isPlanned?: boolean;
   /** The metadata in the request, which a pending update keeps. */
   readonly metadata?: Record<string, string> | null;
   readonly baseUrl: string;
@@ -100,10 +102,10 @@ function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
 function collect(
   store: Store,
   draft: Invoice,
-  { baseUrl, offSession }: Pick<ChangeOptions, 'baseUrl' | 'offSession'>,
+  { baseUrl, offSession, isPlanned = false }: ChangeOptions,
 ): ErrorBody | null {
   const invoice = finalizeInvoice(store, draft, baseUrl);
-  if (invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
+  if (!isPlanned && invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
     throw new WireError(400, noPaymentMethod);
   return collectInvoice(store, invoice, { offSession, baseUrl });
 }

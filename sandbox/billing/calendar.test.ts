@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
-import { addIntervals, type Interval, periodEnd } from './calendar.ts';
+import { addIntervals, type Interval, periodAt } from './calendar.ts';
 
 const at = (text: string) => Date.parse(`${text}:00Z`) / 1_000;
 
@@ -40,10 +40,9 @@ test('each period begins where the last one ended, aligned with the anchor', asy
       fc.integer({ min: 0, max: 400 }),
       (anchor, interval, count, periods) => {
         const start = addIntervals(anchor, interval, periods * count);
-        assert.equal(
-          periodEnd(anchor, interval, count, start),
-          addIntervals(anchor, interval, (periods + 1) * count),
-        );
+        const end = addIntervals(anchor, interval, (periods + 1) * count);
+        assert.deepEqual(periodAt(anchor, interval, count, start), { start, end });
+        assert.deepEqual(periodAt(anchor, interval, count, end - 1), { start, end });
       },
     ),
   );

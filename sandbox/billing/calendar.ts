@@ -17,15 +17,20 @@ export function addIntervals(anchor: number, interval: Interval, count: number):
   return Date.UTC(from.getUTCFullYear(), months, day) / 1_000 + timeOfDay;
 }
 
-/** The end of the period that starts at `start`. Periods are counted from the anchor. */
-export function periodEnd(anchor: number, interval: Interval, intervalCount: number, start: number): number {
+/** The period that contains a time. Periods are counted from the anchor. */
+export function periodAt(
+  anchor: number,
+  interval: Interval,
+  intervalCount: number,
+  at: number,
+): { readonly start: number; readonly end: number } {
   const approximateSeconds = { day: 1, week: 7, month: 28, year: 365 }[interval] * daySeconds * intervalCount;
   // A low estimate of the number of past periods. The loop takes the few remaining steps.
-  let period = Math.max(0, Math.floor(((start - anchor) / approximateSeconds) * 0.9) - 1);
+  let period = Math.max(0, Math.floor(((at - anchor) / approximateSeconds) * 0.9) - 1);
   let end = addIntervals(anchor, interval, period * intervalCount);
-  while (end <= start) {
+  while (end <= at) {
     period += 1;
     end = addIntervals(anchor, interval, period * intervalCount);
   }
-  return end;
+  return { start: addIntervals(anchor, interval, (period - 1) * intervalCount), end };
 }

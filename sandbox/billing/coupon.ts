@@ -2,8 +2,8 @@ import type { Store } from '../state/store.ts';
 import type { Coupon, DeletedCoupon, PromotionCode } from '../wire/objects.ts';
 import { couponRefusal, isRedeemable } from './redemption.ts';
 
-/** The coupon as callers see it. Whether it is valid depends on the time. */
-export function shownCoupon(store: Store, coupon: Coupon): Coupon {
+/** The coupon as callers see it, unless they expand `applies_to`. Whether it is valid depends on the time. */
+export function shownCoupon(store: Store, { applies_to: _, ...coupon }: Coupon): Coupon {
   return { ...coupon, valid: couponRefusal(coupon, store.now()) === null };
 }
 

@@ -7,9 +7,9 @@ import type { Invoice, InvoiceLine, Price, Subscription } from '../wire/objects.
 import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { currentTerms, redeem, type WantedDiscount } from './discount.ts';
-import { discountAmounts } from './discount-amounts.ts';
+import { discountAmounts, discountableLine } from './discount-amounts.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
-import { invoiceLines, newItem, periodEndOf, periodOf } from './subscription-items.ts';
+import { cycleAt, invoiceLines, newItem } from './subscription-items.ts';
 import { trialNoticeSeconds } from './subscription-life.ts';
 import { testClockIdOf } from './test-clock.ts';
 
@@ -17,7 +17,7 @@ export interface NewSubscription {
   readonly customer: string;
   readonly items: readonly {
     readonly price: Price;
-    readonly quantity: number;
+    readonly quantity: number | undefined;
     readonly metadata: Record<string, string>;
   }[];
   readonly trialEnd: number | null;
@@ -65,9 +65,12 @@ function putSubscription(
   const blank = subscriptionObject(store, input, invoiceId);
   const discounts = redeem(store, input.discounts, blank);
   const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
-  const { start, end } = periodOf(discounted);
-  const lines = invoiceLines(discounted, start, end, input.trialEnd !== null);
-  const taken = discountAmounts(lines, currentTerms(store, discounted), unitOf(discounted.currency)).flat();
+  const lines = invoiceLines(store, discounted, discounted.items.data, input.trialEnd !== null);
+  const taken = discountAmounts(
+    lines.map(discountableLine),
+    currentTerms(store, discounted),
+    unitOf(discounted.currency),
+  ).flat();
   const total = taken.reduce(
     (sum, { amount }) => sum - amount,
     lines.reduce((sum, { amount }) => sum + amount, 0),
@@ -91,7 +94,7 @@ function chooseCurrency(store: Store, { customer, items }: NewSubscription): voi
 
 /** Nothing to pay yet: marks the invoice as paid, and requests a card if the subscription will cost something. */
 function startFree(store: Store, subscription: Subscription, invoice: Invoice): void {
-  const willCost = subscription.items.data.some(({ price }) => (price.unit_amount ?? 0) > 0);
+  const willCost = subscription.items.data.some(({ price }) => price.unit_amount !== 0);
   if (willCost && methodFor(store, invoice) === undefined) {
     const setup = createSetupIntent(store, {
       customer: subscription.customer,
@@ -134,14 +137,15 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
   const [first] = input.items;
   if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = input.trialEnd ?? now;
-  const end = input.trialEnd ?? periodEndOf(first.price, anchor, now);
+  const endOf = (price: Price) => input.trialEnd ?? cycleAt(price, anchor, now).end;
+  const ends = Math.min(...input.items.map(({ price }) => endOf(price)));
   return {
     id,
     object: 'subscription',
     ...unusedSubscriptionParts,
     billing_cycle_anchor: anchor,
     billing_mode: input.billingMode,
-    cancel_at: input.cancelAtPeriodEnd ? end : null,
+    cancel_at: input.cancelAtPeriodEnd ? ends : null,
     cancel_at_period_end: input.cancelAtPeriodEnd,
     canceled_at: input.cancelAtPeriodEnd ? now : null,
     cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
@@ -162,7 +166,7 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
     items: {
       object: 'list',
       data: input.items.map(({ price, quantity, metadata }) =>
-        newItem(store, id, price, { quantity, metadata, start: now, end }),
+        newItem(store, id, price, { quantity, metadata, start: now, end: endOf(price) }),
       ),
       has_more: false,
       url: `/v1/subscription_items?subscription=${id}`,

@@ -1,7 +1,6 @@
 import type { Store } from '../state/store.ts';
 import type { InvoiceItem, Subscription } from '../wire/objects.ts';
 import { pendingItems } from './invoice-item.ts';
-import { periodOf } from './subscription-items.ts';
 
 type ProrationDetails = NonNullable<InvoiceItem['proration_details']>;
 
@@ -16,7 +15,7 @@ export function creditedItems(
     ({ amount, parent }) => amount > 0 && parent?.subscription_details.subscription_item === subscriptionItem,
   );
   if (waiting !== undefined) return { type: 'invoice_item', invoice_item: waiting.id };
-  const { end } = periodOf(subscription);
+  const end = subscription.items.data.find((item) => item.id === subscriptionItem)?.current_period_end;
   const billed = store.invoices
     .allWithin('subscription', id)
     .filter(({ status }) => status !== 'draft' && status !== 'void')

@@ -2,9 +2,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
 
-const line = (amount: number, discountable = true) => ({ amount, discountable });
-const percent = (percentOff: number, id = 'di_p'): DiscountTerms => ({ id, percentOff, amountOff: null });
-const fixed = (amountOff: number, id = 'di_f'): DiscountTerms => ({ id, percentOff: null, amountOff });
+const line = (amount: number, discountable = true, product: string | null = null) => ({
+  amount,
+  discountable,
+  product,
+});
+const percent = (percentOff: number, id = 'di_p'): DiscountTerms => ({
+  id,
+  percentOff,
+  amountOff: null,
+  products: null,
+});
+const fixed = (amountOff: number, id = 'di_f'): DiscountTerms => ({
+  id,
+  percentOff: null,
+  amountOff,
+  products: null,
+});
 const amounts = (lines: ReturnType<typeof line>[], ...discounts: DiscountTerms[]) =>
   discountAmounts(lines, discounts).map((taken) => taken.map(({ amount }) => amount));
 
@@ -35,6 +49,20 @@ test('a fixed amount never exceeds the lines', () => {
 
 test('lines that are not discountable keep their amount, and credits shrink by the percentage', () => {
   assert.deepEqual(amounts([line(1_000, false), line(1_000), line(-200)], percent(10)), [[], [100], [-20]]);
+});
+
+test('a discount for some products takes nothing off the lines of others', () => {
+  const lines = [
+    line(1_000, true, 'prod_a'),
+    line(500, true, 'prod_b'),
+    line(500, true, 'prod_c'),
+    line(300),
+  ];
+  const forTwo = { products: ['prod_b', 'prod_c'] };
+  assert.deepEqual(amounts(lines, { ...percent(10), ...forTwo }), [[], [50], [50], []]);
+  assert.deepEqual(amounts(lines, { ...fixed(101), ...forTwo }), [[], [50], [51], []]);
+  assert.deepEqual(amounts(lines, { ...fixed(5_000), ...forTwo }, percent(50)), [[500], [500], [500], [150]]);
+  assert.deepEqual(amounts(lines, { ...percent(10), products: ['prod_d'] }), [[], [], [], []]);
 });
 
 test('each discount applies to the amount that remains after the one before it', () => {

@@ -1,14 +1,23 @@
+import type { InvoiceLine } from '../wire/objects.ts';
+
 /** What a coupon takes off. */
 export interface DiscountTerms {
   /** The id of the discount. */
   readonly id: string;
   readonly percentOff: number | null;
   readonly amountOff: number | null;
+  /** The products that it applies to. Null means all. */
+  readonly products: readonly string[] | null;
 }
 
 interface Discountable {
   readonly amount: number;
   readonly discountable: boolean;
+  readonly product: string | null;
+}
+
+export function discountableLine({ amount, discountable, pricing }: InvoiceLine): Discountable {
+  return { amount, discountable, product: pricing.price_details?.product ?? null };
 }
 
 /** What one discount takes off one line. */
@@ -20,7 +29,7 @@ interface LineDiscount {
 /**
  * The amount that the discounts take off each line. Each discount applies to the amount that remains after the one
  * before it. A percentage is rounded for each line, to a multiple of the unit. A fixed amount is split in proportion to
- * the amounts of the lines, and never exceeds their sum.
+ * the amounts of the lines, and never exceeds their sum. A discount for some products ignores the lines of others.
  */
 export function discountAmounts(
   lines: readonly Discountable[],
@@ -30,10 +39,14 @@ export function discountAmounts(
   let left = lines.map(({ amount, discountable }) => (discountable ? amount : 0));
   const taken: LineDiscount[][] = lines.map(() => []);
   for (const terms of discounts) {
+    const { products } = terms;
+    const eligible = left.map((amount, index) =>
+      products === null || products.includes(lines[index]?.product ?? '') ? amount : 0,
+    );
     const amounts =
       terms.percentOff === null
-        ? splitAmount(left, terms.amountOff ?? 0, unit)
-        : percentOf(left, terms, unit);
+        ? splitAmount(eligible, terms.amountOff ?? 0, unit)
+        : percentOf(eligible, terms, unit);
     for (const [index, amount] of amounts.entries())
       if (amount !== 0) taken[index]?.push({ amount, discount: terms.id });
     left = left.map((amount, index) => amount - (amounts[index] ?? 0));

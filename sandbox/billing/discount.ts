@@ -97,7 +97,9 @@ export function currentTerms(store: Store, { discounts }: Pick<Subscription, 'di
 export function termsOf(store: Store, ids: readonly string[]): DiscountTerms[] {
   return ids.flatMap((id) => {
     const coupon = couponOf(store, id);
-    return coupon === undefined ? [] : [{ id, percentOff: coupon.percent_off, amountOff: coupon.amount_off }];
+    if (coupon === undefined) return [];
+    const { percent_off: percentOff, amount_off: amountOff, applies_to: appliesTo } = coupon;
+    return [{ id, percentOff, amountOff, products: appliesTo?.products ?? null }];
   });
 }
 

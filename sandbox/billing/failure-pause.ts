@@ -1,7 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import { leavePaused, pauseSubscription } from './subscription-change.ts';
-import { nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
+import { periodOf, startedAt } from './subscription-items.ts';
 
 type Failure = 'final_payment_failure' | 'first_payment_failure';
 
@@ -36,7 +36,7 @@ export function resumeAfterFailure(store: Store, subscription: Subscription, inv
   // If its period ended in the meantime, the next one has begun, and is billed from its end.
   const items =
     resets || end <= now
-      ? withPeriod(subscription.items, now, nextPeriodEnd(anchored, now))
+      ? startedAt(subscription.items, anchored.billing_cycle_anchor, now)
       : subscription.items;
   leavePaused(store, subscription, {
     status: 'active',

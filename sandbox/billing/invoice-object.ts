@@ -2,7 +2,7 @@ import { accountCountry } from '../payments/account.ts';
 import { unitOf } from '../payments/money.ts';
 import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
 import { settledWith } from './credit-balance.ts';
-import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
+import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount-amounts.ts';
 import { usableBalance } from './invoice-balance.ts';
 
 interface NewInvoice {
@@ -90,7 +90,7 @@ export function withLines(
   lines: readonly InvoiceLine[],
   discounts: readonly DiscountTerms[],
 ): Partial<Invoice> {
-  const taken = discountAmounts(lines, discounts, unitOf(invoice.currency));
+  const taken = discountAmounts(lines.map(discountableLine), discounts, unitOf(invoice.currency));
   const totals = totalDiscounts(taken, discounts);
   const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
   const total = totals.reduce((sum, { amount }) => sum - amount, subtotal);

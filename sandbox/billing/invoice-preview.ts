@@ -7,7 +7,7 @@ import { draftSeconds, subscriptionInvoice } from './invoice.ts';
 import { pendingItems } from './invoice-item.ts';
 import { billOf, withNewPeriod } from './pause.ts';
 import type { PlannedChange } from './planned-change.ts';
-import { invoiceLines, nextPeriodEnd, periodOf } from './subscription-items.ts';
+import { periodOf, renewal } from './subscription-items.ts';
 
 /**
  * The invoice that will contain the planned change: the one that bills it at once, or the next renewal. It is built
@@ -63,7 +63,7 @@ export function upcomingInvoice(
     subscriptionInvoice(store, subscription, {
       id: newId('upcoming_in_'),
       reason: 'upcoming',
-      lines: ends ? [] : invoiceLines(subscription, end, nextPeriodEnd(subscription, end), false),
+      lines: ends ? [] : renewal(store, subscription, end).lines,
       items,
       periodStart: start,
       periodEnd: end,

@@ -5,9 +5,12 @@ import type { Proration } from './proration.ts';
 /** The description of a whole period: `2 × Gold (at $9.00 / month)`. */
 export function periodText(product: string, price: Price, quantity: number): string {
   const { interval = 'month', interval_count: count = 1 } = price.recurring ?? {};
-  const rate = priceText(price.unit_amount ?? 0, price.currency);
+  const rate =
+    price.billing_scheme === 'tiered'
+      ? 'tiered'
+      : `at ${priceText(Number(price.unit_amount_decimal), price.currency)}`;
   const every = count === 1 ? `/ ${interval}` : `every ${count} ${interval}s`;
-  return `${quantity} × ${product} (at ${rate} ${every})`;
+  return `${quantity} × ${product} (${rate} ${every})`;
 }
 
 export function trialText(product: string): string {

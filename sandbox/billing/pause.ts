@@ -10,7 +10,7 @@ import {
 } from './invoice.ts';
 import { subscriptionOf } from './invoice-payment.ts';
 import { isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
-import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
+import { invoiceLines, periodOf, startedAt } from './subscription-items.ts';
 
 /** The processor voids the invoice of a resumption after 23 hours without a payment attempt. */
 const resumptionSeconds = 23 * 60 * 60;
@@ -73,14 +73,16 @@ export function withNewPeriod(
     throw wrongState(`Only a paused subscription can be resumed. This one is ${before.status}.`);
   const now = store.now();
   const anchored = anchor === 'now' ? { ...before, billing_cycle_anchor: now } : before;
-  return { ...anchored, items: withPeriod(before.items, now, nextPeriodEnd(anchored, now)) };
+  return { ...anchored, items: startedAt(before.items, anchored.billing_cycle_anchor, now) };
 }
 
 /** What the invoice of the new period contains. */
 export function billOf(store: Store, before: Subscription, moved: Subscription) {
-  const now = store.now();
-  const lines = invoiceLines(moved, now, periodOf(moved).end, false);
-  return { lines, periodStart: periodOf(before).start, periodEnd: now };
+  return {
+    lines: invoiceLines(store, moved),
+    periodStart: periodOf(before).start,
+    periodEnd: store.now(),
+  };
 }
 
 /** When the invoice of a resumption expires. Null for any other invoice, and after a payment attempt. */

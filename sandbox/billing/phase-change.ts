@@ -2,9 +2,9 @@ import type { Store } from '../state/store.ts';
 import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
 import { changeDiscounts, type WantedDiscount } from './discount.ts';
 import { phaseAt } from './phases.ts';
-import { intervalOf } from './planned-change.ts';
+import { sharesInterval } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
-import { newItem, periodOf, planOf } from './subscription-items.ts';
+import { cycleAt, newItem, periodOf, withPrice } from './subscription-items.ts';
 import { scheduleOf } from './subscription-schedule.ts';
 import { releaseSchedule } from './subscription-schedule-end.ts';
 import { startPeriodNow } from './update-subscription.ts';
@@ -83,11 +83,10 @@ function replaceItems(
   changes: Partial<Subscription>,
   baseUrl: string,
 ): Subscription {
-  const items = itemsOf(store, before, phase);
   const now = store.now();
+  const items = itemsOf(store, before, phase, now);
   const isRenewal = periodOf(before).end === now;
-  const resets =
-    intervalOf(items) !== intervalOf(before.items) || phase.billing_cycle_anchor === 'phase_start';
+  const resets = !sharesInterval(before.items, items) || phase.billing_cycle_anchor === 'phase_start';
   if (resets && !isRenewal && before.status !== 'trialing' && before.status !== 'paused')
     return startPeriodNow(store, before, { ...changes, items }, baseUrl);
   return updateSubscription(store, before, {
@@ -97,8 +96,13 @@ function replaceItems(
   });
 }
 
-/** The items that the phase names. Items of the same price, or the only item, keep their id. */
-export function itemsOf(store: Store, before: Subscription, phase: SchedulePhase): Subscription['items'] {
+/** The items that the phase names. Items of the same price, or the only item, keep their id. `at` is its start. */
+function itemsOf(
+  store: Store,
+  before: Subscription,
+  phase: SchedulePhase,
+  at: number,
+): Subscription['items'] {
   const { start, end } = periodOf(before);
   const free = [...before.items.data];
   const take = (price: string) => {
@@ -111,9 +115,11 @@ export function itemsOf(store: Store, before: Subscription, phase: SchedulePhase
     const price = store.prices.get(priceId);
     if (price === undefined) return [];
     const kept = take(priceId);
-    return kept === undefined
-      ? [newItem(store, before.id, price, { quantity, metadata: metadata ?? {}, start, end })]
-      : [{ ...kept, price, plan: planOf(price), quantity, metadata: metadata ?? {} }];
+    if (kept !== undefined) return [{ ...withPrice(kept, price, quantity), metadata: metadata ?? {} }];
+    // At the end of a period, the renewal that follows starts the next one.
+    const period =
+      at < end ? { start: at, end: cycleAt(price, before.billing_cycle_anchor, at).end } : { start, end };
+    return [newItem(store, before.id, price, { quantity, metadata: metadata ?? {}, ...period })];
   });
   return { ...before.items, data };
 }
@@ -124,8 +130,8 @@ export function asOfNextPeriod(store: Store, subscription: Subscription): Subscr
   const schedule = scheduleOf(store, subscription);
   const phase = schedule === undefined ? undefined : phaseAt(schedule.phases, end);
   if (schedule === undefined || phase === undefined || phase.start_date !== end) return subscription;
-  const items = itemsOf(store, subscription, phase);
-  const resets = intervalOf(items) !== intervalOf(subscription.items);
+  const items = itemsOf(store, subscription, phase, end);
+  const resets = !sharesInterval(subscription.items, items);
   return {
     ...subscription,
     items,

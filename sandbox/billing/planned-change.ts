@@ -1,14 +1,15 @@
 import { unitOf } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import type { InvoiceItem, InvoiceLine, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import type { InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { creditedItems } from './credited-items.ts';
 import { currentTerms } from './discount.ts';
 import { discountAmounts } from './discount-amounts.ts';
 import { invoiceItemObject } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
+import { costOf, isMetered } from './price-amount.ts';
 import { creditsFor, type ProratedItem, type Proration, prorationsBetween } from './proration.ts';
-import { invoiceLines, nextPeriodEnd, periodOf, productName, withPeriod } from './subscription-items.ts';
+import { cycleAt, intervalOf, invoiceLines, periodOf, productName, startedAt } from './subscription-items.ts';
 
 export type ProrationBehavior = 'always_invoice' | 'create_prorations' | 'none';
 
@@ -49,15 +50,13 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
   // A trial costs nothing, and a paused subscription has no period to prorate.
   if (before.status === 'trialing' || before.status === 'paused')
     return { subscription: { ...before, items }, prorations: [], bill: null };
-  const at = prorationDate ?? Math.min(store.now(), period.end);
+  const at = prorationDate ?? store.now();
   const unit = unitOf(before.currency);
   const old = proratedItems(store, before, before.items);
   const isFlexible = before.billing_mode.type === 'flexible';
-  if (!startsPeriod(before, items, anchor)) {
+  if (!startsPeriod(store, before, items, anchor)) {
     const changes =
-      proration === 'none'
-        ? []
-        : prorationsBetween(old, proratedItems(store, before, items), period, at, unit);
+      proration === 'none' ? [] : prorationsBetween(old, proratedItems(store, before, items), at, unit);
     return {
       subscription: { ...before, items },
       prorations: itemsFor(store, before, items, changes),
@@ -67,76 +66,78 @@ export function planChange(store: Store, before: Subscription, wanted: WantedCha
           : null,
     };
   }
-  const credits = proration === 'none' ? [] : creditsFor(old, period, at, unit);
+  const credits = proration === 'none' ? [] : creditsFor(old, at, unit);
   const subscription = restarted(store, before, items);
-  const { start, end } = periodOf(subscription);
   return {
     subscription,
     prorations: itemsFor(store, before, items, credits),
     bill: {
-      lines: invoiceLines(subscription, start, end, false),
+      lines: invoiceLines(store, subscription),
       includesPending: isFlexible || proration !== 'always_invoice',
     },
   };
 }
 
-/** The subscription with a new period and a new anchor, both starting now. */
+/** The subscription with a new anchor and new periods, all starting now. */
 export function restarted(store: Store, before: Subscription, items: Subscription['items']): Subscription {
   const now = store.now();
-  const anchored: Subscription = { ...before, items, billing_cycle_anchor: now };
-  const end = nextPeriodEnd(anchored, now);
-  return {
-    ...anchored,
-    items: withPeriod(items, now, end),
-    ...(before.cancel_at_period_end ? { cancel_at: end } : {}),
+  const moved: Subscription = {
+    ...before,
+    items: startedAt(items, now, now),
+    billing_cycle_anchor: now,
   };
+  return before.cancel_at_period_end ? { ...moved, cancel_at: periodOf(moved).end } : moved;
 }
 
 function startsPeriod(
+  store: Store,
   { items: before, billing_mode: { type: mode } }: Subscription,
   after: Subscription['items'],
   anchor: WantedChange['anchor'],
 ): boolean {
   if (anchor === 'now') return true;
-  const keeps = anchor === 'unchanged' || mode === 'flexible';
-  if (intervalOf(before) === intervalOf(after)) return !keeps && isFree(before) && !isFree(after);
-  if (keeps)
+  if (mode === 'flexible') return false;
+  if (sharesInterval(before, after))
+    return anchor !== 'unchanged' && isFree(store, before) && !isFree(store, after);
+  if (anchor === 'unchanged')
     throw badParam(
-      `The sandbox cannot keep the billing cycle anchor when the interval changes, which is the default in flexible billing mode. Set billing_cycle_anchor to now.`,
+      'In classic billing mode, the sandbox cannot keep the billing cycle anchor when the interval changes.',
       'billing_cycle_anchor',
     );
   return true;
 }
 
-export function intervalOf({ data: [item] }: Subscription['items']): string {
-  const recurring = item?.price.recurring;
-  return `${recurring?.interval_count} ${recurring?.interval}`;
+/** Whether a period can continue. In classic billing mode, all items have the same interval. */
+export function sharesInterval(before: Subscription['items'], after: Subscription['items']): boolean {
+  const intervals = new Set(before.data.map(({ price }) => intervalOf(price)));
+  return after.data.some(({ price }) => intervals.has(intervalOf(price)));
 }
 
-function isFree({ data }: Subscription['items']): boolean {
-  return data.every(({ price, quantity }) => (price.unit_amount ?? 0) * (quantity ?? 1) === 0);
+function isFree(store: Store, { data }: Subscription['items']): boolean {
+  return data.every(({ price, quantity }) => costOf(store, price, quantity) === 0);
 }
 
-/** The cost of the items with the discounts of the subscription. */
+/** The cost of the items with the discounts of the subscription. Usage is not prorated. */
 function proratedItems(
   store: Store,
   subscription: Subscription,
   { data }: Subscription['items'],
 ): ProratedItem[] {
-  const items = data.map(proratedItem);
-  const lines = items.map(({ unitAmount, quantity }) => ({
-    amount: unitAmount * quantity,
+  const items = data.filter(({ price }) => !isMetered(price));
+  const lines = items.map(({ price, quantity }) => ({
+    amount: costOf(store, price, quantity),
     discountable: true,
+    product: price.product,
   }));
   const taken = discountAmounts(lines, currentTerms(store, subscription), unitOf(subscription.currency));
   return items.map((item, index) => ({
-    ...item,
-    off: (taken[index] ?? []).reduce((sum, { amount }) => sum + amount, 0),
+    id: item.id,
+    price: item.price.id,
+    quantity: item.quantity ?? 1,
+    amount: (taken[index] ?? []).reduce((left, { amount }) => left - amount, lines[index]?.amount ?? 0),
+    period: cycleAt(item.price, subscription.billing_cycle_anchor, item.current_period_start),
+    since: item.current_period_start,
   }));
-}
-
-function proratedItem({ id, price, quantity }: SubscriptionItem): ProratedItem {
-  return { id, price: price.id, unitAmount: price.unit_amount ?? 0, quantity: quantity ?? 1 };
 }
 
 /** The prorations as invoice items. A removed item is found only in the subscription before the change. */

@@ -10,18 +10,19 @@ const month = (start: string) => ({
   start: at(`${start}T00:00:00`),
   end: addIntervals(at(`${start}T00:00:00`), 'month', 1),
 });
-const item = (unitAmount: number, quantity = 1, price = `price_${unitAmount}`): ProratedItem => ({
+const item = (unitAmount: number, quantity = 1, price = `price_${unitAmount}`) => ({
   id: 'si_1',
   price,
-  unitAmount,
   quantity,
+  amount: unitAmount * quantity,
 });
+type Period = ProratedItem['period'];
 const amounts = (
-  before: ProratedItem,
-  after: ProratedItem,
-  period: { start: number; end: number },
+  before: Omit<ProratedItem, 'period'>,
+  after: Omit<ProratedItem, 'period'>,
+  period: Period,
   when: number,
-) => prorationsBetween([before], [after], period, when).map(({ amount }) => amount);
+) => prorationsBetween([{ ...before, period }], [{ ...after, period }], when).map(({ amount }) => amount);
 
 test('an upgrade from 10 to 20 USD halfway costs 5 USD, as in the documentation', () => {
   const period = month('2026-04-01');
@@ -40,7 +41,11 @@ test('a third of a month is 6.67 USD of 20 and 3.33 USD of 10, as in the documen
 
 test("the documentation's preview of Silver to Gold is prorated to the second", () => {
   const period = { start: 1_596_749_288, end: 1_599_427_688 };
-  const prorations = prorationsBetween([item(1_000)], [item(3_252)], period, 1_598_982_148);
+  const prorations = prorationsBetween(
+    [{ ...item(1_000), period }],
+    [{ ...item(3_252), period }],
+    1_598_982_148,
+  );
   assert.deepEqual(
     prorations.map(({ kind, amount, period: rest }) => [kind, amount, rest]),
     [
@@ -92,7 +97,9 @@ test('amounts are rounded to a multiple of the unit, halves away from zero', () 
     [880, 630, 500, 130],
   );
   assert.deepEqual(
-    prorationsBetween([item(1_010)], [item(2_030)], period, 1, 10).map(({ amount }) => amount),
+    prorationsBetween([{ ...item(1_010), period }], [{ ...item(2_030), period }], 1, 10).map(
+      ({ amount }) => amount,
+    ),
     [-880, 1_780],
   );
 });
@@ -108,9 +115,10 @@ test('nothing is prorated at the end of a period, everything at its start, and a
 test('only changed items are prorated; an added item is charged, and a removed one credited', () => {
   const period = month('2026-04-01');
   const when = at('2026-04-16T00:00:00');
-  const other = { ...item(400), id: 'si_2' };
-  const added = { ...item(600), id: 'si_3' };
-  const lines = prorationsBetween([item(1_000), other], [item(1_000), added], period, when);
+  const kept = { ...item(1_000), period };
+  const other = { ...item(400), id: 'si_2', period };
+  const added = { ...item(600), id: 'si_3', period };
+  const lines = prorationsBetween([kept, other], [kept, added], when);
   assert.deepEqual(
     lines.map(({ kind, item: { id }, amount }) => [kind, id, amount]),
     [
@@ -119,8 +127,27 @@ test('only changed items are prorated; an added item is charged, and a removed o
     ],
   );
   assert.deepEqual(
-    creditsFor([item(1_000), other], period, when).map(({ amount }) => amount),
+    creditsFor([kept, other], when).map(({ amount }) => amount),
     [-500, -200],
+  );
+});
+
+test('each item is prorated in its own period, and credited only since it was added', () => {
+  const [april, year] = [
+    month('2026-04-01'),
+    { start: at('2026-01-01T00:00:00'), end: at('2027-01-01T00:00:00') },
+  ];
+  const when = at('2026-04-16T00:00:00');
+  const monthly = { ...item(3_000), period: april };
+  const yearly = { ...item(36_500), id: 'si_2', period: year };
+  const late = { ...item(3_000), id: 'si_3', period: april, since: at('2026-04-21T00:00:00') };
+  assert.deepEqual(
+    prorationsBetween([monthly, late], [yearly], when).map(({ amount, period }) => [amount, period.start]),
+    [
+      [-1_500, when],
+      [-1_000, late.since],
+      [26_000, when],
+    ],
   );
 });
 

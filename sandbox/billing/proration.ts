@@ -10,10 +10,12 @@ export interface ProratedItem {
   /** The id of the subscription item. */
   readonly id: string;
   readonly price: string;
-  readonly unitAmount: number;
   readonly quantity: number;
-  /** The amount that discounts take off. */
-  readonly off?: number;
+  /** After discounts. */
+  readonly amount: number;
+  readonly period: Period;
+  /** When the item was added, if that is later than the start of the period. It is not credited for the time before. */
+  readonly since?: number;
 }
 
 export interface Proration {
@@ -25,14 +27,10 @@ export interface Proration {
   readonly period: Period;
 }
 
-/**
- * The credits and charges for a change of items at a time within the period. An item that keeps its price and quantity
- * has none.
- */
+/** The credits and charges for a change of items at a time. An item that keeps its price and quantity has none. */
 export function prorationsBetween(
   before: readonly ProratedItem[],
   after: readonly ProratedItem[],
-  period: Period,
   at: number,
   unit = 1,
 ): Proration[] {
@@ -40,22 +38,17 @@ export function prorationsBetween(
   const known = new Set(before.map(({ id }) => id));
   const changed = before.flatMap((item) => {
     const next = kept.get(item.id);
-    if (next === undefined) return [proration('credit', item, period, at, unit)];
+    if (next === undefined) return [proration('credit', item, at, unit)];
     if (next.price === item.price && next.quantity === item.quantity) return [];
-    return [proration('credit', item, period, at, unit), proration('debit', next, period, at, unit)];
+    return [proration('credit', item, at, unit), proration('debit', next, at, unit)];
   });
   const added = after.filter(({ id }) => !known.has(id));
-  return [...changed, ...added.map((item) => proration('debit', item, period, at, unit))];
+  return [...changed, ...added.map((item) => proration('debit', item, at, unit))];
 }
 
-/** The credits for all items, when a new period starts before this one is over. */
-export function creditsFor(
-  items: readonly ProratedItem[],
-  period: Period,
-  at: number,
-  unit = 1,
-): Proration[] {
-  return items.map((item) => proration('credit', item, period, at, unit));
+/** The credits for all items, when new periods start before these are over. */
+export function creditsFor(items: readonly ProratedItem[], at: number, unit = 1): Proration[] {
+  return items.map((item) => proration('credit', item, at, unit));
 }
 
 /** The part of the amount for the time from `at` to the end of the period, to the second, as a multiple of the unit. */
@@ -64,17 +57,14 @@ export function proratedAmount(amount: number, { start, end }: Period, at: numbe
   return unit * roundedQuotient(BigInt(amount) * BigInt(end - at), BigInt(end - start) * BigInt(unit));
 }
 
-function proration(
-  kind: Proration['kind'],
-  item: ProratedItem,
-  period: Period,
-  at: number,
-  unit: number,
-): Proration {
+function proration(kind: Proration['kind'], item: ProratedItem, at: number, unit: number): Proration {
+  const { start, end } = item.period;
+  const earliest = kind === 'credit' ? Math.max(start, item.since ?? start) : start;
+  const from = Math.min(Math.max(at, earliest), end);
   // The whole amount is rounded once, not each unit.
-  const amount = proratedAmount(item.unitAmount * item.quantity - (item.off ?? 0), period, at, unit);
+  const amount = proratedAmount(item.amount, item.period, from, unit);
   const signed = kind === 'credit' && amount !== 0 ? -amount : amount;
-  return { kind, item, amount: signed, period: { start: at, end: period.end } };
+  return { kind, item, amount: signed, period: { start: from, end } };
 }
 
 /** Rounds to the nearest integer, and halves away from zero. Exact even where floating-point numbers are not. */

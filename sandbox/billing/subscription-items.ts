@@ -1,32 +1,44 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
-import { type Interval, periodEnd } from './calendar.ts';
+import { type Interval, periodAt } from './calendar.ts';
+import { costOf, isMetered } from './price-amount.ts';
 
-/** The current period, which all items share. */
-export function periodOf(subscription: Subscription): { readonly start: number; readonly end: number } {
-  const [item] = subscription.items.data;
-  return { start: item?.current_period_start ?? 0, end: item?.current_period_end ?? 0 };
+type Items = Subscription['items'];
+type Period = ReturnType<typeof periodAt>;
+
+/** The current period that ends first: items with different intervals have different periods. */
+export function periodOf({ items: { data } }: Subscription): Period {
+  const end = Math.min(...data.map((item) => item.current_period_end));
+  const ending = data.filter((item) => item.current_period_end === end);
+  return { start: Math.min(...ending.map((item) => item.current_period_start)), end };
 }
 
-export function withPeriod(items: Subscription['items'], start: number, end: number): Subscription['items'] {
-  return {
-    ...items,
-    data: items.data.map((item) => ({ ...item, current_period_start: start, current_period_end: end })),
-  };
+/** The items in one period, such as a trial. */
+export function withPeriod(items: Items, start: number, end: number): Items {
+  const period = { current_period_start: start, current_period_end: end };
+  return { ...items, data: items.data.map((item) => ({ ...item, ...period })) };
 }
 
-/** The end of the period that starts at `start`, by the subscription's price and anchor. */
-export function nextPeriodEnd(subscription: Subscription, start: number): number {
-  const [item] = subscription.items.data;
-  if (item === undefined) throw new Error(`${subscription.id} has no items`);
-  return periodEndOf(item.price, subscription.billing_cycle_anchor, start);
+/** The items, each at the start of a period. */
+export function startedAt(items: Items, anchor: number, start: number): Items {
+  return { ...items, data: items.data.map((item) => startItem(item, anchor, start)) };
 }
 
-export function periodEndOf({ id, recurring }: Price, anchor: number, start: number): number {
+export function startItem(item: SubscriptionItem, anchor: number, start: number): SubscriptionItem {
+  const { end } = cycleAt(item.price, anchor, start);
+  return { ...item, current_period_start: start, current_period_end: end };
+}
+
+/** The whole period that contains a time, by the price and the anchor. An item that was added later has only its rest. */
+export function cycleAt({ id, recurring }: Price, anchor: number, at: number): Period {
   if (recurring === null) throw new Error(`${id} is not recurring`);
   // The sandbox creates prices only with these four intervals. The package's type allows more.
-  return periodEnd(anchor, recurring.interval as Interval, recurring.interval_count, start);
+  return periodAt(anchor, recurring.interval as Interval, recurring.interval_count, at);
+}
+
+export function intervalOf({ recurring }: Pick<Price, 'recurring'>): string {
+  return `${recurring?.interval_count} ${recurring?.interval}`;
 }
 
 /** Marks the lines of a trial until their invoice describes them. */
@@ -36,16 +48,32 @@ export function productName(store: Store, price: Price): string {
   return store.products.get(price.product)?.name ?? price.product;
 }
 
-/** The lines for one period. Their invoice describes them. */
-export function invoiceLines(
+/** The items after a renewal at this time, and the lines of those that start a period. Usage is billed afterwards. */
+export function renewal(
+  store: Store,
   subscription: Subscription,
-  start: number,
-  end: number,
-  isTrial: boolean,
+  at: number,
+): { readonly items: Items; readonly lines: InvoiceLine[] } {
+  const { items, billing_cycle_anchor: anchor } = subscription;
+  const ending = items.data.filter((item) => item.current_period_end <= at);
+  const next = (item: SubscriptionItem) => (ending.includes(item) ? startItem(item, anchor, at) : item);
+  const billed = ending.map((item) => (isMetered(item.price) ? item : next(item)));
+  return {
+    items: { ...items, data: items.data.map(next) },
+    lines: invoiceLines(store, subscription, billed),
+  };
+}
+
+/** The lines for the current periods of these items. Their invoice describes them. */
+export function invoiceLines(
+  store: Store,
+  subscription: Subscription,
+  items: readonly SubscriptionItem[] = subscription.items.data,
+  isTrial = false,
 ): InvoiceLine[] {
-  return subscription.items.data.map((item) => {
-    const quantity = item.quantity ?? 1;
-    const amount = isTrial ? 0 : (item.price.unit_amount ?? 0) * quantity;
+  return items.map((item) => {
+    const quantity = isMetered(item.price) ? 0 : (item.quantity ?? 1);
+    const amount = isTrial ? 0 : costOf(store, item.price, quantity);
     return {
       id: newId('il_'),
       object: 'line_item',
@@ -69,12 +97,12 @@ export function invoiceLines(
         },
         type: 'subscription_item_details',
       },
-      period: { start, end },
+      period: { start: item.current_period_start, end: item.current_period_end },
       pretax_credit_amounts: [],
       pricing: {
         type: 'price_details',
         price_details: { price: item.price.id, product: item.price.product },
-        unit_amount_decimal: item.price.unit_amount_decimal ?? '0',
+        unit_amount_decimal: item.price.unit_amount_decimal,
       },
       quantity,
       quantity_decimal: String(quantity),
@@ -90,28 +118,40 @@ export function newItem(
   subscriptionId: string,
   price: Price,
   input: {
-    readonly quantity: number;
+    readonly quantity: number | undefined;
     readonly metadata: Record<string, string>;
     readonly start: number;
     readonly end: number;
   },
 ): SubscriptionItem {
-  return {
-    id: newId('si_', 14),
-    object: 'subscription_item',
-    billing_thresholds: null,
-    created: store.now(),
-    current_period_end: input.end,
-    current_period_start: input.start,
-    current_trial: null,
-    discounts: [],
-    metadata: input.metadata,
-    plan: planOf(price),
+  return withPrice(
+    {
+      id: newId('si_', 14),
+      object: 'subscription_item',
+      billing_thresholds: null,
+      created: store.now(),
+      current_period_end: input.end,
+      current_period_start: input.start,
+      current_trial: null,
+      discounts: [],
+      metadata: input.metadata,
+      plan: planOf(price),
+      price,
+      subscription: subscriptionId,
+      tax_rates: [],
+    },
     price,
-    quantity: input.quantity,
-    subscription: subscriptionId,
-    tax_rates: [],
-  };
+    input.quantity,
+  );
+}
+
+/** The item with another price or quantity. The quantity is 1 by default, and absent if the price is metered. */
+export function withPrice(
+  { quantity: _, ...item }: SubscriptionItem,
+  price: Price,
+  quantity = 1,
+): SubscriptionItem {
+  return { ...item, plan: planOf(price), price, ...(isMetered(price) ? {} : { quantity }) };
 }
 
 /** The price in the form of the older plan object, which items still contain. */
@@ -122,19 +162,19 @@ export function planOf(price: Price): Plan {
     active: price.active,
     amount: price.unit_amount,
     amount_decimal: price.unit_amount_decimal,
-    billing_scheme: 'per_unit',
+    billing_scheme: price.billing_scheme,
     created: price.created,
     currency: price.currency,
     interval: price.recurring?.interval ?? 'month',
     interval_count: price.recurring?.interval_count ?? 1,
     livemode: false,
     metadata: price.metadata,
-    meter: null,
+    meter: price.recurring?.meter ?? null,
     nickname: price.nickname,
     product: price.product,
-    tiers_mode: null,
-    transform_usage: null,
+    tiers_mode: price.tiers_mode,
+    transform_usage: price.transform_quantity,
     trial_period_days: null,
-    usage_type: 'licensed',
+    usage_type: price.recurring?.usage_type ?? 'licensed',
   };
 }

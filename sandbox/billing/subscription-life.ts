@@ -8,7 +8,7 @@ import { settlePaused } from './pause.ts';
 import { dropUpdate } from './pending-update.ts';
 import { asOfNextPeriod, enterPhase } from './phase-change.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
-import { invoiceLines, nextPeriodEnd, periodOf, withPeriod } from './subscription-items.ts';
+import { periodOf, renewal } from './subscription-items.ts';
 
 /** The processor expires an incomplete subscription after 23 hours. */
 const incompleteSeconds = 23 * 60 * 60;
@@ -100,16 +100,11 @@ function renew(store: Store, before: Subscription, baseUrl: string): void {
   const previous = periodOf(before);
   const endedTrial = before.status === 'trialing';
   if (endedTrial && endsWithoutMethod(store, before)) return;
-  const start = previous.end;
-  const end = nextPeriodEnd(before, start);
-  const renewed: Subscription = {
-    ...before,
-    items: withPeriod(before.items, start, end),
-    status: endedTrial ? 'active' : before.status,
-  };
+  const { items, lines } = renewal(store, before, previous.end);
+  const renewed: Subscription = { ...before, items, status: endedTrial ? 'active' : before.status };
   const invoice = draftSubscriptionInvoice(store, renewed, {
     reason: 'subscription_cycle',
-    lines: invoiceLines(renewed, start, end, false),
+    lines,
     periodStart: previous.start,
     periodEnd: previous.end,
     // An unpaid subscription keeps creating drafts, but they are not collected.

@@ -93,7 +93,7 @@ export function phaseItems(items: Subscription['items']): SchedulePhase['items']
     metadata,
     plan: price.id,
     price: price.id,
-    quantity: quantity ?? 1,
+    ...(quantity === undefined ? {} : { quantity }),
     tax_rates: [],
   }));
 }

@@ -18,7 +18,7 @@ export function endTrial(store: Store, before: Subscription, baseUrl: string): S
   store.emit('customer.subscription.trial_will_end', ended);
   if (endsWithoutMethod(store, ended)) return store.subscriptions.get(before.id) ?? ended;
   const invoice = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
-  const costs = before.items.data.some(({ price }) => (price.unit_amount ?? 0) > 0);
+  const costs = before.items.data.some(({ price }) => price.unit_amount !== 0);
   if (costs && (invoice === undefined || methodFor(store, invoice) === undefined))
     throw new WireError(400, noPaymentMethod);
   return startPeriodNow(store, before, { status: 'active', trial_end: store.now() }, baseUrl);
@@ -59,12 +59,11 @@ function startTrial(
   baseUrl: string,
 ): Subscription {
   const moved: Subscription = { ...before, ...changes };
-  const { start, end } = periodOf(moved);
   const draft = draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
-    lines: invoiceLines(moved, start, end, true),
+    lines: invoiceLines(store, moved, moved.items.data, true),
     periodStart: periodOf(before).start,
-    periodEnd: start,
+    periodEnd: store.now(),
     autoAdvance: false,
   });
   const updated = updateSubscription(store, before, { ...changes, latest_invoice: draft.id });

@@ -1,59 +1,86 @@
 import type { Store } from '../state/store.ts';
-import type { Price, Subscription } from '../wire/objects.ts';
+import type { Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { applyChange } from './apply-change.ts';
 import { restarted } from './planned-change.ts';
-import { invoiceLines, newItem, periodOf, planOf } from './subscription-items.ts';
+import { cycleAt, intervalOf, invoiceLines, newItem, startItem, withPrice } from './subscription-items.ts';
 
 export interface ItemChange {
   readonly id: string | undefined;
   readonly price: Price | undefined;
   readonly quantity: number | undefined;
-  readonly metadata: Record<string, string> | undefined;
+  readonly metadata: MetadataChange | undefined;
   readonly deleted: boolean;
+  /** The name of a field of the change, for errors. */
+  readonly param: (field: string) => string;
 }
 
-/** The items after the changes. A change with an id updates that item. A change without an id adds an item. */
+/**
+ * The items after the changes, which apply together. A change with an id updates or removes that item. A change without
+ * an id adds an item, whose first period is the rest of the current one.
+ */
 export function changedItems(
   store: Store,
   subscription: Subscription,
   changes: readonly ItemChange[],
 ): Subscription['items'] {
-  const { start, end } = periodOf(subscription);
   let items = subscription.items.data;
-  for (const [index, change] of changes.entries()) {
+  for (const change of changes) {
     if (change.id === undefined) {
-      if (change.price === undefined)
-        throw badParam(
-          `Missing required param: items[${index}][price].`,
-          `items[${index}][price]`,
-          'parameter_missing',
-        );
-      const { id: priceId } = change.price;
-      if (items.some(({ price }) => price.id === priceId))
-        throw badParam(
-          `Cannot add multiple subscription items with the same price: ${priceId}`,
-          `items[${index}][price]`,
-        );
-      const fields = { quantity: change.quantity ?? 1, metadata: change.metadata ?? {}, start, end };
-      items = [...items, newItem(store, subscription.id, change.price, fields)];
+      items = [...items, addedItem(store, subscription, change)];
       continue;
     }
     const existing = items.find(({ id }) => id === change.id);
     if (existing === undefined)
-      throw badParam(`No such subscription item: '${change.id}'`, `items[${index}][id]`, 'resource_missing');
-    const { price = existing.price } = change;
-    const changed = {
-      ...existing,
-      price,
-      plan: planOf(price),
-      quantity: change.quantity ?? existing.quantity ?? 1,
-      metadata: change.metadata ?? existing.metadata,
-    };
-    items = items.flatMap((item) => (item !== existing ? [item] : change.deleted ? [] : [changed]));
+      throw badParam(`No such subscription item: '${change.id}'`, change.param('id'), 'resource_missing');
+    items = items.flatMap((item) => {
+      if (item !== existing) return [item];
+      return change.deleted ? [] : [changedItem(store, subscription, item, change)];
+    });
   }
-  if (items.length === 0) throw badParam('A subscription must have at least one active price.', 'items');
+  if (items.length === 0)
+    throw badParam(
+      'A subscription must have at least one active plan. To cancel a subscription, please use the cancel API endpoint on /v1/subscriptions.',
+    );
+  checkPricesDiffer(items);
   return { ...subscription.items, data: items };
+}
+
+function addedItem(store: Store, subscription: Subscription, change: ItemChange): SubscriptionItem {
+  const { price, quantity, metadata, param } = change;
+  if (price === undefined)
+    throw badParam(`Missing required param: ${param('price')}.`, param('price'), 'parameter_missing');
+  const now = store.now();
+  const { end } = cycleAt(price, subscription.billing_cycle_anchor, now);
+  const fields = { quantity, metadata: applyMetadata({}, metadata), start: now, end };
+  return newItem(store, subscription.id, price, fields);
+}
+
+/** Another price resets the quantity. Another interval starts a period, except in a trial. */
+function changedItem(
+  store: Store,
+  { status, billing_cycle_anchor: anchor }: Subscription,
+  item: SubscriptionItem,
+  { price = item.price, quantity, metadata }: ItemChange,
+): SubscriptionItem {
+  const changed = {
+    ...withPrice(item, price, price.id === item.price.id ? (quantity ?? item.quantity) : quantity),
+    metadata: applyMetadata(item.metadata, metadata),
+  };
+  const moves = intervalOf(price) !== intervalOf(item.price) && status !== 'trialing' && status !== 'paused';
+  return moves ? startItem(changed, anchor, store.now()) : changed;
+}
+
+function checkPricesDiffer(items: readonly SubscriptionItem[]): void {
+  for (const [index, { price }] of items.entries()) {
+    const other = items.slice(0, index).find((item) => item.price.id === price.id);
+    if (other !== undefined)
+      throw badParam(
+        `A new item with Price ${price.id} can't be added to this Subscription because an existing Subscription Item ${other.id} is already using that Price. If you want to update the existing item (e.g., to adjust the quantity), pass the existing Subscription Item's \`id\` in your update request: https://stripe.com/docs/api/subscriptions/update#update_subscription-items-id`,
+        'plan',
+      );
+  }
 }
 
 /** Starts a new period with these changes, billed immediately and in full. */
@@ -64,7 +91,6 @@ export function startPeriodNow(
   baseUrl: string,
 ): Subscription {
   const moved = restarted(store, { ...before, ...changes }, changes.items ?? before.items);
-  const { start, end } = periodOf(moved);
   const { items, billing_cycle_anchor, cancel_at } = moved;
   return applyChange(
     store,
@@ -72,9 +98,9 @@ export function startPeriodNow(
     {
       subscription: moved,
       prorations: [],
-      bill: { lines: invoiceLines(moved, start, end, false), includesPending: true },
+      bill: { lines: invoiceLines(store, moved), includesPending: true },
     },
     { ...changes, items, billing_cycle_anchor, cancel_at },
-    { behavior: 'allow_incomplete', offSession: true, baseUrl },
+    { behavior: 'allow_incomplete', offSession: true, isPlanned: true, baseUrl },
   );
 }

@@ -22,6 +22,7 @@ const idLengthMax = 255;
 const order = [
   'test_clocks',
   'products',
+  'meters',
   'prices',
   'coupons',
   'payment_methods',

@@ -1,13 +1,16 @@
 import { deleteCoupon, shownCoupon } from '../billing/coupon.ts';
 import { checkRound, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
 import type { Coupon } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
+  array,
   clearable,
   integer,
   metadata,
+  object,
   oneOf,
   type Parsed,
   type Parser,
@@ -19,6 +22,8 @@ import { Resource } from './resource.ts';
 /** The processor's own limits. */
 const nameLengthMax = 40;
 const idLengthMax = 500;
+/** More than a coupon needs. */
+const productsMax = 1_000;
 const redeemBySecondsMax = 5 * 366 * 86_400;
 
 /** Greater than 0, at most 100, with at most two decimals. */
@@ -32,6 +37,7 @@ const percentage: Parser<number> = (node, path) => {
 const createParams = {
   id: text(idLengthMax),
   amount_off: integer(1),
+  applies_to: object({ products: array(text(), productsMax) }),
   currency,
   duration: oneOf('forever', 'once', 'repeating'),
   duration_in_months: integer(1),
@@ -47,8 +53,8 @@ const coupons = new Resource('coupons', (store) => store.coupons, { show: shownC
 export const couponOperations: readonly Operation[] = [
   coupons.operation('create', 'POST', createParams, ({ store }, params) => {
     const coupon = store.put(store.coupons, couponFrom(store, params));
-    store.emit('coupon.created', coupon);
-    return coupon;
+    store.emit('coupon.created', shownCoupon(store, coupon));
+    return shownCoupon(store, coupon);
   }),
   coupons.retrieve(),
   coupons.operation(
@@ -82,10 +88,14 @@ function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
   // The id of a deleted coupon stays taken while discounts still use its terms.
   if (id !== undefined && (store.coupons.get(id) ?? store.deletedCoupons.get(id)) !== undefined)
     throw wrongState('Coupon already exists.', 'resource_already_exists', { param: 'id' });
+  const products = params.applies_to?.products ?? [];
+  for (const [index, product] of products.entries())
+    existing(store.products, product, `applies_to[products][${index}]`);
   return {
     id: id ?? store.coupons.newId(),
     object: 'coupon',
     amount_off: params.amount_off ?? null,
+    ...(products.length === 0 ? {} : { applies_to: { products: [...products] } }),
     created: store.now(),
     currency: params.amount_off === undefined ? null : (params.currency ?? null),
     duration: params.duration ?? 'once',

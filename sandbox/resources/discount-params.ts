@@ -1,4 +1,5 @@
 import type { WantedDiscount } from '../billing/discount.ts';
+import { costOf } from '../billing/price-amount.ts';
 import { type Purchase, promotionRefusal, purchaseRefusal } from '../billing/redemption.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -18,7 +19,7 @@ type Given = NonNullable<ReturnType<typeof discountsParam>>;
 /** The subscription that the discounts are for. */
 export interface Discounted {
   readonly customer: string;
-  readonly items: readonly { readonly price: Price; readonly quantity: number }[];
+  readonly items: readonly { readonly price: Price; readonly quantity?: number | undefined }[];
   /** The discounts that it already has. */
   readonly discounts: readonly string[];
 }
@@ -74,7 +75,7 @@ function purchaseOf(store: Store, { customer, items }: Discounted): Purchase {
   return {
     customer,
     currency: items[0]?.price.currency ?? '',
-    subtotal: items.reduce((sum, { price, quantity }) => sum + (price.unit_amount ?? 0) * quantity, 0),
+    subtotal: items.reduce((sum, { price, quantity }) => sum + costOf(store, price, quantity), 0),
     hasPriorTransactions: hasPriorTransactions(store, customer),
     now: store.now(),
   };

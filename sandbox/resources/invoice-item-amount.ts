@@ -2,27 +2,15 @@ import { createPrice } from '../billing/price.ts';
 import { checkAmount, currency, unitOf } from '../payments/money.ts';
 import { mayUseOld } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
-import { shorten } from '../wire/form.ts';
 import type { InvoiceItem, Price, Pricing } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { integer, object, oneOf, type Parsed, type Parser, required, text } from '../wire/params.ts';
+import { decimal, integer, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
 /** Credits are negative. */
 const signed = integer(-Number.MAX_SAFE_INTEGER);
 /** The processor's own limit for quantities. */
 const quantityMax = 999_999_999;
-
-const decimal: Parser<number> = (node, path) => {
-  // Twelve decimal places are the processor's own limit.
-  if (typeof node !== 'string' || !/^-?\d{1,15}(\.\d{1,12})?$/.test(node))
-    throw badParam(
-      `Invalid decimal: ${typeof node === 'string' ? shorten(node) : path}; must contain at maximum twelve decimal places.`,
-      path,
-      'parameter_invalid_decimal',
-    );
-  return Number(node);
-};
 
 /** The different ways to specify the amount of an invoice item. */
 export const amountParams = {

@@ -38,7 +38,7 @@ export function preview(call: Call, params: Parsed<typeof previewParams>): Invoi
   if (found.ended_at !== null) throw noUpcoming(found.customer);
   if (details?.resume_at !== undefined) return previewResumption(store, found);
   const before = details === undefined ? found : withCancellation(found, details.cancel_at_period_end);
-  const plan = details === undefined ? null : planFrom(call, before, details);
+  const plan = details === undefined ? null : planFrom(call, before, details, 'subscription_details[items]');
   if (plan === null) return upcomingInvoice(store, asOfNextPeriod(store, before));
   const invoice = previewChange(store, before, plan);
   return plan.prorations.length === 0

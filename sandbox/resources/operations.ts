@@ -10,6 +10,7 @@ import { eventOperations } from './events.ts';
 import { invoiceItemOperations } from './invoice-items.ts';
 import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
+import { meterOperations } from './meters.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
 import { paymentMethodOperations } from './payment-methods.ts';
 import { planOperations } from './plans.ts';
@@ -37,6 +38,7 @@ export const operations: readonly Operation[] = [
   ...invoiceItemOperations,
   ...invoiceOperations,
   ...invoicePaymentOperations,
+  ...meterOperations,
   ...paymentIntentOperations,
   ...paymentMethodOperations,
   ...planOperations,

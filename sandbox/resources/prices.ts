@@ -3,18 +3,20 @@ import { planOf } from '../billing/subscription-items.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
-import type { Price } from '../wire/objects.ts';
+import type { Price, PriceTiers } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   array,
   bool,
   clearable,
+  decimal,
   integer,
   metadata,
   object,
   oneOf,
   type Parsed,
+  type Parser,
   required,
   text,
 } from '../wire/params.ts';
@@ -28,12 +30,25 @@ const intervalCountMax = { day: 1_095, week: 156, month: 36, year: 3 } as const;
 /** The processor's own limits. */
 const lookupKeyLengthMax = 200;
 const lookupKeysMax = 10;
+/** More than a price needs. */
+const tiersMax = 100;
+
+/** The last quantity of a tier, or null for any. */
+const upTo: Parser<number | null> = (node, path) => (node === 'inf' ? null : integer(1)(node, path));
+const tierFields = {
+  up_to: required(upTo),
+  unit_amount: integer(),
+  unit_amount_decimal: decimal,
+  flat_amount: integer(),
+  flat_amount_decimal: decimal,
+};
 
 const priceParams = {
   currency: required(currency),
   unit_amount: integer(),
+  unit_amount_decimal: decimal,
   active: bool,
-  billing_scheme: oneOf('per_unit'),
+  billing_scheme: oneOf('per_unit', 'tiered'),
   lookup_key: text(lookupKeyLengthMax),
   metadata,
   nickname: text(),
@@ -42,9 +57,13 @@ const priceParams = {
   recurring: object({
     interval: required(oneOf('day', 'week', 'month', 'year')),
     interval_count: integer(1, intervalCountMax.day),
-    usage_type: oneOf('licensed'),
+    meter: text(),
+    usage_type: oneOf('licensed', 'metered'),
   }),
   tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+  tiers: array(object(tierFields), tiersMax),
+  tiers_mode: oneOf('graduated', 'volume'),
+  transform_quantity: object({ divide_by: required(integer(1)), round: required(oneOf('up', 'down')) }),
   transfer_lookup_key: bool,
 };
 
@@ -105,9 +124,16 @@ export const priceOperations: readonly Operation[] = [
 
 function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   const { recurring } = params;
-  if (params.unit_amount === undefined)
+  const isTiered = params.billing_scheme === 'tiered';
+  if (isTiered && recurring === undefined)
+    throw badParam('Prices with `type=one_time` are not supported with tiered billing.', 'interval');
+  const unitAmount = params.unit_amount ?? params.unit_amount_decimal ?? null;
+  if (!isTiered && unitAmount === null)
     throw badParam('Missing required param: unit_amount.', 'unit_amount', 'parameter_missing');
-  checkAmount(params.unit_amount, params.currency, 'unit_amount');
+  if (unitAmount !== null && unitAmount < 0)
+    throw badParam('This value must be greater than or equal to 0.', 'unit_amount_decimal');
+  checkAmount(params.unit_amount ?? 0, params.currency, 'unit_amount');
+  checkMeter(store, recurring);
   if (
     recurring?.interval_count !== undefined &&
     recurring.interval_count > intervalCountMax[recurring.interval]
@@ -124,7 +150,56 @@ function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
       ? existing(store.products, params.product ?? '', 'product')
       : createProduct(store, params.product_data);
   claimLookupKey(store, params, null);
-  return createPrice(store, { ...params, product: product.id, unitAmount: params.unit_amount });
+  return createPrice(store, {
+    ...params,
+    product: product.id,
+    unitAmount,
+    tiers: tiersFrom(params),
+  });
+}
+
+function checkMeter(store: Store, recurring: Parsed<typeof priceParams>['recurring']): void {
+  const { meter, usage_type: usage } = recurring ?? {};
+  if (usage === 'metered' && meter === undefined)
+    throw badParam(
+      'Starting with Stripe version `2025-03-31.basil`, metered prices must be backed by meters.',
+    );
+  if (usage !== 'metered' && meter !== undefined)
+    throw badParam('Only a price with `usage_type=metered` can have a meter.', 'recurring[meter]');
+  if (meter !== undefined) existing(store.meters, meter, 'recurring[meter]');
+}
+
+/** The tiers of a tiered price. Undefined if the price has one amount for each unit. */
+function tiersFrom(params: Parsed<typeof priceParams>): PriceTiers['tiers'] | undefined {
+  const { tiers, tiers_mode: mode, transform_quantity: transform } = params;
+  if (params.billing_scheme !== 'tiered') {
+    if (tiers !== undefined || mode !== undefined)
+      throw badParam('`tiers` and `tiers_mode` require `billing_scheme=tiered`.', 'billing_scheme');
+    return undefined;
+  }
+  if (tiers === undefined || mode === undefined)
+    throw badParam('A tiered price needs `tiers` and `tiers_mode`.', 'tiers', 'parameter_missing');
+  if ((params.unit_amount ?? params.unit_amount_decimal ?? transform) !== undefined)
+    throw badParam('`unit_amount` and `transform_quantity` cannot be combined with `tiers`.', 'tiers');
+  for (const [index, { up_to: last }] of tiers.entries()) {
+    const before = index === 0 ? 0 : tiers[index - 1]?.up_to;
+    if (before == null || (last ?? Number.POSITIVE_INFINITY) <= before)
+      throw badParam('Each tier must end after the tier before it.', `tiers[${index}][up_to]`);
+  }
+  if (tiers.at(-1)?.up_to !== null) throw badParam('The last tier must end at `inf`.', 'tiers');
+  const whole = (amount: number | undefined) => (Number.isInteger(amount) ? (amount ?? null) : null);
+  const text = (amount: number | undefined) => (amount === undefined ? null : String(amount));
+  return tiers.map(({ up_to, ...tier }) => {
+    const flat = tier.flat_amount ?? tier.flat_amount_decimal;
+    const unit = tier.unit_amount ?? tier.unit_amount_decimal;
+    return {
+      flat_amount: whole(flat),
+      flat_amount_decimal: text(flat),
+      unit_amount: whole(unit),
+      unit_amount_decimal: text(unit),
+      up_to,
+    };
+  });
 }
 
 /** A lookup key belongs to one price. It moves to another price only on request. */

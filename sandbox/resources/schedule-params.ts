@@ -1,5 +1,6 @@
 import type { Interval } from '../billing/calendar.ts';
 import { type GivenDates, phaseDates } from '../billing/phases.ts';
+import { isMetered } from '../billing/price-amount.ts';
 import { unusedPhaseParts } from '../billing/subscription-schedule.ts';
 import type { Store } from '../state/store.ts';
 import type { Price, SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
@@ -20,8 +21,9 @@ import { badParam } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import {
   billablePrice,
-  checkAlike,
   checkMethod,
+  checkPrices,
+  checkQuantity,
   itemsMax,
   prorationBehavior,
   quantityMax,
@@ -86,13 +88,13 @@ export function phasesFrom(
       default_payment_method: phase.default_payment_method ?? null,
       discounts: discountsOf(store, phase, prices[index] ?? [], subscription, index),
       end_date: end,
-      items: phase.items.map(({ price, quantity = 1, metadata: given }) => ({
+      items: phase.items.map(({ price, quantity = 1, metadata: given }, item) => ({
         billing_thresholds: null,
         discounts: [],
         metadata: applyMetadata({}, given),
         plan: price,
         price,
-        quantity,
+        ...(isMetered(prices[index]?.[item] ?? { recurring: null }) ? {} : { quantity }),
         tax_rates: [],
       })),
       metadata: applyMetadata({}, phase.metadata),
@@ -110,10 +112,12 @@ function pricesOf(store: Store, phase: GivenPhase, subscription: Subscription, i
   if (phase.items.length === 0) throw badParam('A phase needs at least one item.', at, 'parameter_missing');
   // A price that has been archived can stay in use, as in the subscription itself.
   const current = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
-  const prices = phase.items.map(
-    ({ price }, item) => current.get(price) ?? billablePrice(store, price, `${at}[${item}][price]`),
-  );
-  checkAlike(prices);
+  const prices = phase.items.map(({ price: id, quantity }, item) => {
+    const price = current.get(id) ?? billablePrice(store, id, `${at}[${item}][price]`);
+    checkQuantity(price, quantity, `${at}[${item}][quantity]`);
+    return price;
+  });
+  checkPrices(prices, subscription.billing_mode.type, at);
   if (prices[0]?.currency !== subscription.currency)
     throw badParam(`The price must be in ${subscription.currency}, the currency of the subscription.`, at);
   return prices;
@@ -150,7 +154,7 @@ function discountsOf(
     given,
     {
       customer: subscription.customer,
-      items: prices.map((price, item) => ({ price, quantity: items[item]?.quantity ?? 1 })),
+      items: prices.map((price, item) => ({ price, quantity: items[item]?.quantity })),
       discounts: subscription.discounts,
     },
     `phases[${index}][discounts]`,

@@ -2,21 +2,21 @@ import { type PlannedChange, planChange } from '../billing/planned-change.ts';
 import { changedItems } from '../billing/update-subscription.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { applyMetadata, array, bool, integer, metadata, object, type Parsed, text } from '../wire/params.ts';
+import { array, bool, integer, metadata, object, type Parsed, text } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import {
   type anchorParam,
   billablePrice,
-  checkAlike,
+  checkIntervals,
+  checkQuantity,
   itemsMax,
   type prorationBehavior,
   quantityMax,
 } from './subscription-params.ts';
 
-export const itemsParam = array(
-  object({ id: text(), price: text(), quantity: integer(0, quantityMax), deleted: bool, metadata }),
-  itemsMax,
-);
+export const itemFields = { price: text(), quantity: integer(0, quantityMax), metadata };
+const changeFields = { ...itemFields, id: text(), deleted: bool, clear_usage: bool };
+export const itemsParam = array(object(changeFields), itemsMax);
 
 type ChangeParams = Partial<
   Parsed<{
@@ -27,14 +27,22 @@ type ChangeParams = Partial<
   }>
 >;
 
-/** The change of items in the parameters. Null if there is none. */
-export function planFrom(call: Call, before: Subscription, params: ChangeParams): PlannedChange | null {
+/**
+ * The change of items in the parameters. Null if there is none. For errors, `path` is the name of the list, or null if
+ * the parameters are those of a single item.
+ */
+export function planFrom(
+  call: Call,
+  before: Subscription,
+  params: ChangeParams,
+  path: string | null = 'items',
+): PlannedChange | null {
   const { items, billing_cycle_anchor: anchor } = params;
   if (items === undefined && anchor?.type !== 'now') return null;
   if (before.status === 'incomplete')
     throw wrongState('The items of a subscription cannot be changed until its first invoice is paid.');
   return planChange(call.store, before, {
-    items: items === undefined ? before.items : itemsFrom(call, before, items),
+    items: items === undefined ? before.items : itemsFrom(call, before, items, path),
     anchor: anchor?.type ?? null,
     proration: params.proration_behavior ?? 'create_prorations',
     prorationDate: params.proration_date ?? null,
@@ -45,17 +53,31 @@ function itemsFrom(
   { store }: Call,
   before: Subscription,
   given: NonNullable<ChangeParams['items']>,
+  path: string | null,
 ): Subscription['items'] {
-  const changes = given.map((item, index) => ({
-    id: item.id,
-    price: item.price === undefined ? undefined : billablePrice(store, item.price, `items[${index}][price]`),
-    quantity: item.quantity,
-    metadata: item.metadata === undefined ? undefined : applyMetadata({}, item.metadata),
-    deleted: item.deleted ?? false,
-  }));
+  const { currency, billing_mode: mode } = before;
+  if (mode.type === 'flexible' && given.some(({ clear_usage: clears }) => clears !== undefined))
+    throw badParam(
+      'With `billing_mode.type=flexible` set on a subscription, the following parameters are not supported: clear_usage.',
+    );
+  const changes = given.map(({ price: priceId, deleted = false, ...item }, index) => {
+    const param = (field: string) => (path === null ? field : `${path}[${index}][${field}]`);
+    const price = priceId === undefined ? undefined : billablePrice(store, priceId, param('price'));
+    if (price !== undefined && price.currency !== currency)
+      throw badParam(
+        `The price specified only supports \`${price.currency}\`. This doesn't match the expected currency: \`${currency}\`.`,
+        param('price'),
+      );
+    const known = before.items.data.find(({ id }) => id === item.id)?.price;
+    checkQuantity(price ?? known, item.quantity, param('quantity'));
+    return { id: item.id, quantity: item.quantity, metadata: item.metadata, price, deleted, param };
+  });
   const items = changedItems(store, before, changes);
-  checkAlike(items.data.map(({ price }) => price));
-  if (items.data[0]?.price.currency !== before.currency)
-    throw badParam(`The price must be in ${before.currency}, the currency of the subscription.`, 'items');
+  if (items.data.length > itemsMax)
+    throw badParam(`A subscription can have at most ${itemsMax} items.`, path ?? 'price');
+  checkIntervals(
+    items.data.map(({ price }) => price),
+    mode.type,
+  );
   return items;
 }

@@ -1,3 +1,5 @@
+import { isMetered } from '../billing/price-amount.ts';
+import { intervalOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { mayUseOld, sees } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
@@ -109,18 +111,41 @@ export function billablePrice(store: Store, id: string, param: string): Price {
   return price;
 }
 
-/** All items are billed together, so they must have the same currency and interval. */
-export function checkAlike(prices: readonly Price[]): void {
-  const [first, ...others] = prices;
-  for (const price of others) {
+/** The prices of a new subscription, or of a phase of one. */
+export function checkPrices(
+  prices: readonly Price[],
+  mode: Subscription['billing_mode']['type'],
+  path = 'items',
+): void {
+  const [first] = prices;
+  for (const [index, price] of prices.entries()) {
+    if (prices.findIndex(({ id }) => id === price.id) < index)
+      throw badParam(
+        `Cannot create a Subscription with multiple Subscription Items with the same Price: ${price.id}`,
+        'plan',
+      );
     if (price.currency !== first?.currency)
-      throw badParam('All prices on a subscription must have the same currency.', 'items');
-    if (
-      price.recurring?.interval !== first.recurring?.interval ||
-      price.recurring?.interval_count !== first.recurring?.interval_count
-    )
-      throw badParam('All prices on a subscription must have the same `recurring.interval`.', 'items');
+      throw badParam(
+        `This \`price\` has \`currency=${price.currency}\`, but other items use \`currency=${first?.currency}\`. All items must have pricing in the same currency. When using multi-currency prices, you can specify \`currency\` at the top level, to be used by all items.`,
+        `${path}[${index}][price]`,
+      );
   }
+  checkIntervals(prices, mode);
+}
+
+/** Only in flexible billing mode, items can have periods of their own. */
+export function checkIntervals(prices: readonly Price[], mode: Subscription['billing_mode']['type']): void {
+  if (mode === 'classic' && new Set(prices.map(intervalOf)).size > 1)
+    throw badParam(
+      'Currency and interval fields must match across all plans on this subscription. Found mismatch in interval field.',
+      'items',
+    );
+}
+
+/** The meter decides the quantity of a metered price. */
+export function checkQuantity(price: Price | undefined, quantity: number | undefined, param: string): void {
+  if (price !== undefined && quantity !== undefined && isMetered(price))
+    throw badParam('You cannot set the quantity for metered plans.', param);
 }
 
 export function checkMethod(store: Store, id: string | undefined, customer: string): void {

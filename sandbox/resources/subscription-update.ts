@@ -35,7 +35,7 @@ import {
 } from './subscription-params.ts';
 
 /** A subscription can be changed while it waits for a payment, so updates allow one more behavior. */
-const updateBehavior = oneOf(
+export const updateBehavior = oneOf(
   'allow_incomplete',
   'default_incomplete',
   'error_if_incomplete',
@@ -62,15 +62,20 @@ export const updateParams = {
   trial_settings: trialSettings,
 };
 
-type UpdateParams = Parsed<typeof updateParams>;
+type UpdateParams = Partial<Parsed<typeof updateParams>>;
 
 /** Applies the parameters. Once a subscription has ended, only its annotations can change. */
-export function updateFrom(call: Call, given: Subscription, params: UpdateParams): Subscription {
+export function updateFrom(
+  call: Call,
+  given: Subscription,
+  params: UpdateParams,
+  itemsPath?: string | null,
+): Subscription {
   const { store, baseUrl } = call;
   checkUpdatable(call, given, params);
   const before = withDiscounts(store, withoutConflict(store, given, params), params);
   const settings = settingsFrom(store, before, params);
-  const plan = planFrom(call, { ...before, ...settings }, params);
+  const plan = planFrom(call, { ...before, ...settings }, params, itemsPath);
   const planned =
     plan === null
       ? {}
@@ -190,9 +195,8 @@ function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
 /** Discounts are applied first, so that they affect what the other changes bill. An empty list changes nothing. */
 function withDiscounts(store: Store, before: Subscription, { discounts: given }: UpdateParams): Subscription {
   if (given === undefined || given?.length === 0) return before;
-  const items = before.items.data.map(({ price, quantity }) => ({ price, quantity: quantity ?? 1 }));
-  const { customer, discounts } = before;
-  const wanted = wantedDiscounts(store, given ?? [], { customer, items, discounts });
+  const { customer, discounts, items } = before;
+  const wanted = wantedDiscounts(store, given ?? [], { customer, items: items.data, discounts });
   return updateSubscription(store, before, { discounts: changeDiscounts(store, before, wanted) });
 }
 

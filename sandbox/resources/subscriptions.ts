@@ -28,9 +28,10 @@ import {
   billingMode,
   billingModeOf,
   cancellationDetails,
-  checkAlike,
   checkAnchor,
   checkMethod,
+  checkPrices,
+  checkQuantity,
   checkTrialEnd,
   itemsMax,
   paymentBehavior,
@@ -136,12 +137,16 @@ function create({ store, baseUrl, version }: Call, params: Parsed<typeof createP
   const customer = existingCustomer(store, params.customer);
   if (params.items.length === 0)
     throw badParam('A subscription needs at least one item.', 'items', 'parameter_missing');
-  const items = params.items.map((item, index) => ({
-    price: billablePrice(store, item.price, `items[${index}][price]`),
-    quantity: item.quantity ?? 1,
-    metadata: applyMetadata({}, item.metadata),
-  }));
-  checkAlike(items.map(({ price }) => price));
+  const items = params.items.map(({ quantity, ...item }, index) => {
+    const price = billablePrice(store, item.price, `items[${index}][price]`);
+    checkQuantity(price, quantity, `items[${index}][quantity]`);
+    return { price, quantity, metadata: applyMetadata({}, item.metadata) };
+  });
+  const mode = billingModeOf(params.billing_mode, version);
+  checkPrices(
+    items.map(({ price }) => price),
+    mode.type,
+  );
   checkMethod(store, params.default_payment_method, customer.id);
   return createSubscription(
     store,
@@ -149,7 +154,7 @@ function create({ store, baseUrl, version }: Call, params: Parsed<typeof createP
       customer: customer.id,
       items,
       trialEnd: trialEndOf(store, params),
-      billingMode: billingModeOf(params.billing_mode, version),
+      billingMode: mode,
       behavior: params.payment_behavior ?? 'allow_incomplete',
       defaultPaymentMethod: params.default_payment_method ?? null,
       savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',

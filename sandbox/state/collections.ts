@@ -35,6 +35,12 @@ export class Collections {
       product: (price) => [price.product],
     },
   });
+  readonly priceTiers = this.#add<Wire.PriceTiers>({
+    name: 'price_tiers',
+    noun: 'price tiers',
+    idPrefix: 'price_',
+  });
+  readonly meters = this.#add<Wire.Meter>({ name: 'meters', noun: 'billing meter', idPrefix: 'mtr_' });
   readonly paymentMethods = this.#add<Wire.PaymentMethod>({
     name: 'payment_methods',
     noun: 'PaymentMethod',

@@ -47,6 +47,7 @@ function follow(expansion: Expansion, value: unknown, parts: readonly string[]):
   // Not an array, so its fields can be read by name.
   const owner = value as Plain;
   const referred = expandedField(store, owner, field);
+  if (referred === absent) return value;
   const isReference = referred !== undefined;
   const found = isReference ? shape(referred) : Object.hasOwn(owner, field) ? owner[field] : undefined;
   // Metadata has only the caller's own metadata keys, and a string that is not a reference cannot be expanded.
@@ -118,6 +119,9 @@ function referenced(store: Store, field: string, id: string): unknown {
   }
 }
 
+/** A field that can be expanded, but that this object does not have. */
+const absent = Symbol('absent');
+
 /** Fields that a response contains only when they are expanded. */
 function included(store: Store, kind: string, id: string, field: string): unknown {
   switch (`${kind}.${field}`) {
@@ -130,6 +134,11 @@ function included(store: Store, kind: string, id: string, field: string): unknow
         store.subscriptions.allWithin('customer', id).filter(({ ended_at }) => ended_at === null),
         `/v1/customers/${id}/subscriptions`,
       );
+    case 'price.tiers':
+    case 'plan.tiers':
+      return store.priceTiers.get(id)?.tiers ?? absent;
+    case 'coupon.applies_to':
+      return couponTerms(store, id)?.applies_to ?? absent;
     case 'charge.refunds':
       return listed(store.refunds.allWithin('charge', id), `/v1/charges/${id}/refunds`);
     default:

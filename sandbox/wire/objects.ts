@@ -15,6 +15,14 @@ export type Product = Stripe.Product;
 export type Price = Omit<WithIds<Stripe.Price, 'product'>, 'unit_amount_decimal'> & {
   unit_amount_decimal: string | null;
 };
+/** The tiers of a price, which callers see only when they expand them. The id is that of the price. */
+export interface PriceTiers extends WireObject {
+  readonly object: 'price_tiers';
+  readonly tiers: readonly (Omit<Stripe.Price.Tier, 'flat_amount_decimal' | 'unit_amount_decimal'> & {
+    flat_amount_decimal: string | null;
+    unit_amount_decimal: string | null;
+  })[];
+}
 export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
 };
@@ -50,7 +58,7 @@ export type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscriptio
 type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
   plan: string;
   price: string;
-  quantity: number;
+  quantity?: number;
 };
 export type SchedulePhase = Omit<
   WithIds<Stripe.SubscriptionSchedule.Phase, 'default_payment_method'>,
@@ -80,11 +88,11 @@ export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_dec
   quantity_decimal: string | null;
   subscription: string | null;
 };
-/** An amount without a price has only a unit amount. */
+/** An amount without a price has only a unit amount. A tiered price has none. */
 export interface Pricing {
   type: 'price_details';
   price_details?: { price: string; product: string };
-  unit_amount_decimal: string;
+  unit_amount_decimal: string | null;
 }
 export type InvoiceItem = Omit<
   WithIds<Stripe.InvoiceItem, 'customer' | 'invoice'>,
@@ -119,6 +127,7 @@ export type Invoice = Omit<
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
 };
+export type Meter = Stripe.Billing.Meter;
 export type TestClock = Stripe.TestHelpers.TestClock;
 export type Account = Stripe.Account;
 export type WebhookEndpoint = Stripe.WebhookEndpoint & { secret: string };

@@ -91,6 +91,18 @@ export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): Parser<number> 
   };
 }
 
+/** An amount in parts of the smallest unit. */
+export const decimal: Parser<number> = (node, path) => {
+  // Twelve decimal places are the processor's own limit.
+  if (typeof node !== 'string' || !/^-?\d{1,15}(\.\d{1,12})?$/.test(node))
+    throw badParam(
+      `Invalid decimal: ${typeof node === 'string' ? shorten(node) : path}; must contain at maximum twelve decimal places.`,
+      path,
+      'parameter_invalid_decimal',
+    );
+  return Number(node);
+};
+
 export const bool: Parser<boolean> = (node, path) => {
   // Python clients send capital letters.
   if (node === 'true' || node === 'True') return true;

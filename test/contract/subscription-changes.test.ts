@@ -335,3 +335,69 @@ test('a preview of the next renewal includes what waits for it; without one ther
     code: 'invoice_upcoming_none',
   });
 });
+
+test('one change of several items is one bill that equals its preview, and the next renewal bills them all', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { clock, subscription, item } = await subscribedInApril(contract);
+  const [seat, extra] = [await contractPrice(contract, 400), await contractPrice(contract, 600)];
+  const withSeats = await stripe.subscriptionItems.create({
+    subscription: subscription.id,
+    price: seat.id,
+    quantity: 3,
+    proration_behavior: 'none',
+  });
+  await assert.rejects(stripe.subscriptions.update(subscription.id, { items: [{ price: seat.id }] }), {
+    statusCode: 400,
+    param: 'plan',
+    message: new RegExp(`existing Subscription Item ${withSeats.id} is already using that Price`),
+  });
+  await advanceClock(contract, clock.id, at('2027-04-16'));
+  const details = {
+    items: [{ id: item, quantity: 2 }, { id: withSeats.id, deleted: true }, { price: extra.id }],
+    proration_behavior: 'always_invoice' as const,
+    proration_date: at('2027-04-16'),
+  };
+  const preview = await stripe.invoices.createPreview({
+    subscription: subscription.id,
+    subscription_details: details,
+  });
+  const changed = await stripe.subscriptions.update(subscription.id, {
+    ...details,
+    expand: ['latest_invoice'],
+  });
+  const invoice = changed.latest_invoice as Stripe.Invoice;
+  const amounts = ({ lines }: Stripe.Invoice) => lines.data.map(({ amount }) => amount).sort((a, b) => a - b);
+  assert.deepEqual(
+    [amounts(invoice), amounts(preview)],
+    [
+      [-600, -500, 300, 1_000],
+      [-600, -500, 300, 1_000],
+    ],
+  );
+  const [, added] = changed.items.data;
+  assert.deepEqual(
+    [added?.price.id, added?.quantity, added?.current_period_start, added?.current_period_end],
+    [extra.id, 1, at('2027-04-16'), at('2027-05-01')],
+  );
+  await assert.rejects(
+    stripe.subscriptions.update(subscription.id, {
+      items: changed.items.data.map(({ id }) => ({ id, deleted: true })),
+    }),
+    { statusCode: 400 },
+  );
+  await advanceClock(contract, clock.id, at('2027-05-02'));
+  const renewed = await stripe.subscriptions.retrieve(subscription.id, { expand: ['latest_invoice'] });
+  assert.deepEqual(amounts(renewed.latest_invoice as Stripe.Invoice), [600, 2_000]);
+});
+
+test('another price resets the quantity unless the change names one', async (t) => {
+  const contract = await useContract(t);
+  const { subscription, item } = await subscribedInApril(contract, 1_000, 3);
+  const dearer = await contractPrice(contract, 2_000);
+  const changed = await contract.stripe.subscriptions.update(subscription.id, {
+    items: [{ id: item, price: dearer.id }],
+    proration_behavior: 'none',
+  });
+  assert.deepEqual(changed.items.data[0]?.quantity, 1);
+});

@@ -34,6 +34,8 @@ const step = fc.oneof(
     card: fc.option(card),
     withoutCard: fc.constantFrom('cancel', 'create_invoice', 'pause'),
     coupon: fc.constantFrom('', '', 'HALF', 'TWO'),
+    others: fc.array(which, { maxLength: 2 }),
+    mode: fc.constantFrom('classic', 'flexible'),
   }),
   fc.record({ kind: fc.constant('confirm' as const), which, card }),
   fc.record({ kind: fc.constant('confirmSetup' as const), which, card }),
@@ -48,6 +50,8 @@ const step = fc.oneof(
     kind: fc.constantFrom('swapPrice' as const, 'swapPrice' as const, 'preview' as const),
     which,
     price: which,
+    item: fc.nat(3),
+    other: fc.constantFrom('', '', 'add', 'remove'),
     quantity: fc.integer({ min: 0, max: 3 }),
     proration: fc.constantFrom('always_invoice', 'create_prorations', 'none'),
     behavior: fc.constantFrom(
@@ -162,6 +166,21 @@ async function createWorld(settings: Partial<Settings>): Promise<World> {
       'prices',
       `currency=usd&unit_amount=${amount}&recurring[interval]=${interval}&product_data[name]=P`,
     );
+  await call(
+    'POST',
+    'prices',
+    'currency=usd&billing_scheme=tiered&tiers_mode=graduated&tiers[0][up_to]=1&tiers[0][unit_amount]=900&tiers[1][up_to]=inf&tiers[1][unit_amount]=700&recurring[interval]=month&product_data[name]=P',
+  );
+  const meter = await call(
+    'POST',
+    'billing/meters',
+    'display_name=M&event_name=m&default_aggregation[formula]=sum',
+  );
+  await call(
+    'POST',
+    'prices',
+    `currency=usd&unit_amount=5&recurring[interval]=month&recurring[usage_type]=metered&recurring[meter]=${meter}&product_data[name]=P`,
+  );
   await call('POST', 'coupons', 'id=HALF&percent_off=50&duration=forever');
   await call('POST', 'coupons', 'id=ONE&percent_off=33.3&duration=once');
   await call('POST', 'coupons', 'id=TWO&amount_off=700&currency=usd&duration=repeating&duration_in_months=2');
@@ -273,25 +292,35 @@ async function take(world: World, action: Step): Promise<unknown> {
   }
 }
 
-/** Changes the first item, or previews that. */
+/** Changes an item, and perhaps adds one or removes the last one, or previews that. */
 async function changePrice(
   { store, call }: World,
   subscription: string,
   wish: {
     readonly kind: 'preview' | 'swapPrice';
     readonly price: number;
+    readonly item: number;
+    readonly other: string;
     readonly quantity: number;
     readonly proration: string;
     readonly behavior: string;
     readonly resets: boolean;
   },
 ): Promise<unknown> {
-  const item = store.subscriptions.get(subscription)?.items.data[0]?.id ?? 'none';
-  const price = [...store.prices.values()][wish.price % store.prices.size]?.id;
+  const items = store.subscriptions.get(subscription)?.items.data ?? [];
+  const item = items[wish.item % items.length]?.id ?? 'none';
+  const priceAt = (index: number) => [...store.prices.values()][index % store.prices.size];
+  const price = priceAt(wish.price);
   const change: readonly (readonly [string, string])[] = [
     ['[items][0][id]', item],
-    ['[items][0][price]', String(price)],
-    ['[items][0][quantity]', String(wish.quantity)],
+    ['[items][0][price]', String(price?.id)],
+    ...(price?.recurring?.usage_type === 'metered'
+      ? []
+      : [['[items][0][quantity]', String(wish.quantity)] as const]),
+    ...(wish.other === 'add' ? [['[items][1][price]', String(priceAt(wish.price + 1)?.id)] as const] : []),
+    ...(wish.other === 'remove'
+      ? [['[items][1][id]', items.at(-1)?.id ?? 'none'] as const, ['[items][1][deleted]', 'true'] as const]
+      : []),
     ['[proration_behavior]', wish.proration],
     ...(wish.resets ? [['[billing_cycle_anchor][type]', 'now'] as const] : []),
   ];
@@ -319,6 +348,8 @@ async function subscribe(
     readonly card: string | null;
     readonly withoutCard: string;
     readonly coupon: string;
+    readonly others: readonly number[];
+    readonly mode: string;
   },
 ): Promise<unknown> {
   const method = wish.card === null ? '' : await attached(world, wish.card, customer);
@@ -327,6 +358,11 @@ async function subscribe(
     'subscriptions',
     [
       `customer=${customer}&items[0][price]=${price}&trial_period_days=${wish.trialDays}`,
+      ...wish.others.map((index, at) => {
+        const other = [...world.store.prices.values()][index % world.store.prices.size]?.id;
+        return `items[${at + 1}][price]=${other}`;
+      }),
+      `billing_mode[type]=${wish.mode}`,
       `trial_settings[end_behavior][missing_payment_method]=${wish.withoutCard}`,
       `payment_behavior=${wish.behavior}&payment_settings[save_default_payment_method]=on_subscription`,
       ...(method === '' ? [] : [`default_payment_method=${method}`]),
@@ -335,7 +371,7 @@ async function subscribe(
   );
 }
 
-/** Plans another price, for the end of the running phase or soon. */
+/** Plans another price for the first item, for the end of the running phase or soon. The other items stay. */
 async function planPhase(
   { store, call }: World,
   id: string,
@@ -350,9 +386,12 @@ async function planPhase(
     `subscription_schedules/${id}`,
     [
       `phases[0][start_date]=${current?.start_date ?? 0}&phases[0][end_date]=${end ?? 0}`,
-      `phases[0][items][0][price]=${current?.items[0]?.price ?? 'none'}`,
+      ...(current?.items ?? []).map((item, index) => `phases[0][items][${index}][price]=${item.price}`),
       ...(current?.trial_end == null ? [] : [`phases[0][trial_end]=${current.trial_end}`]),
       `phases[1][items][0][price]=${next}&phases[1][discounts][0][coupon]=HALF`,
+      ...(current?.items ?? [])
+        .slice(1)
+        .map((item, index) => `phases[1][items][${index + 1}][price]=${item.price}`),
       ...(choice % 3 === 0 ? ['end_behavior=cancel'] : []),
     ].join('&'),
   );
@@ -459,9 +498,13 @@ function checkBooks(store: Store): void {
       assert.ok((schedule.current_phase?.end_date ?? 0) > store.now(), 'a phase that is over has ended');
     for (const id of subscription.discounts)
       assert.ok((store.discounts.get(id)?.end ?? Number.POSITIVE_INFINITY) > store.now(), 'a discount ends');
-    const end = subscription.items.data[0]?.current_period_end ?? 0;
-    if (subscription.status !== 'incomplete')
-      assert.ok(end > store.now(), 'a period that is over has been renewed');
+    const items = subscription.items.data;
+    assert.equal(new Set(items.map(({ price }) => price.id)).size, items.length, 'a price is in one item');
+    for (const { price, quantity, current_period_end: end } of items) {
+      assert.equal(quantity === undefined, price.recurring?.usage_type === 'metered');
+      if (subscription.status !== 'incomplete')
+        assert.ok(end > store.now(), 'a period that is over has been renewed');
+    }
   }
 }
 

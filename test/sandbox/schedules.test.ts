@@ -169,6 +169,25 @@ test('a subscription under a schedule refuses a cancellation of its own, but not
   });
 });
 
+test('a phase that starts a period without a card leaves the subscription past due', async (t) => {
+  const { stripe, advance } = await useSandbox(t);
+  const { customer, price: free } = await customerAndPrice(stripe, { unit_amount: 0 });
+  const { price: yearly } = await customerAndPrice(stripe, { unit_amount: 9_000, interval: 'year' });
+  const { id } = await stripe.subscriptions.create({ customer: customer.id, items: [{ price: free.id }] });
+  const { id: schedule, phases } = await stripe.subscriptionSchedules.create({ from_subscription: id });
+  const start_date = Number(phases[0]?.start_date);
+  await stripe.subscriptionSchedules.update(schedule, {
+    phases: [
+      { start_date, end_date: start_date + daySeconds, items: [{ price: free.id }] },
+      { items: [{ price: yearly.id }] },
+    ],
+  });
+  await advance(daySeconds + hourSeconds);
+  const late = await stripe.subscriptions.retrieve(id, { expand: ['latest_invoice'] });
+  const invoice = late.latest_invoice as Stripe.Invoice;
+  assert.deepEqual([late.status, invoice.status, invoice.total], ['past_due', 'open', 9_000]);
+});
+
 test('a released schedule leaves the subscription as it is, and cannot be changed', async (t) => {
   const sandbox = await useSandbox(t);
   const { stripe, advance } = sandbox;

@@ -280,7 +280,12 @@ test('in flexible billing mode, a new period starts only on request, and what wa
   const more = await change({ items: [{ id: item, quantity: 2 }], proration_behavior: 'always_invoice' });
   assert.equal((more.latest_invoice as Stripe.Invoice).lines.data.length, 4);
   const move = { items: [{ id: item, price: yearly.id, quantity: 1 }] };
-  await assert.rejects(change(move), { statusCode: 400, param: 'billing_cycle_anchor' });
+  const longer = await change(move);
+  const [end] = longer.items.data.map(({ current_period_end }) => current_period_end);
+  assert.deepEqual(
+    [longer.billing_cycle_anchor, new Date(Number(end) * 1_000).getUTCFullYear()],
+    [billing_cycle_anchor, new Date(billing_cycle_anchor * 1_000).getUTCFullYear() + 1],
+  );
   const moved = await change({ ...move, billing_cycle_anchor: { type: 'now' } });
   assert.ok(moved.billing_cycle_anchor > billing_cycle_anchor);
 });
@@ -356,7 +361,8 @@ test('an incomplete subscription keeps its items, and a price is added only once
   );
   await assert.rejects(stripe.subscriptions.update(subscription.id, { items: [{ price: price.id }] }), {
     statusCode: 400,
-    message: /same price/,
+    message: /already using that Price/,
+    param: 'plan',
   });
 });
 

@@ -86,17 +86,17 @@ export function targetOf(
 /** The change of the item, for the change itself or its preview. */
 export function itemChange(
   change: TermsChange,
-  { item, processorPriceId, startsPeriod, isOtherInterval }: ChangeTarget,
+  { item, processorPriceId, quantity, startsPeriod, isOtherInterval }: ChangeTarget,
   { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
 ): ItemChange {
-  const { planId, quantity } = change;
   const isNow = change.kind === 'now';
   const prorationDate = isNow ? change.prorationDate : undefined;
   return {
     processorSubscriptionId,
     processorItemId: item.processorItemId,
-    ...(planId === undefined ? {} : { processorPriceId }),
-    ...(quantity === undefined ? {} : { quantity }),
+    ...(change.planId === undefined ? {} : { processorPriceId }),
+    // The processor sets the quantity to 1 if a change of price names none.
+    quantity,
     proration: isNow ? change.proration : 'none',
     ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
     // At the end of a period a new one starts anyway.

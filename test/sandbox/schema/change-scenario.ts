@@ -36,6 +36,73 @@ export async function changes(stripe: Stripe): Promise<void> {
   await stripe.invoices.listLineItems(String((down.latest_invoice as Stripe.Invoice).id));
   await stripe.customers.retrieve(customer.id);
   await pendingUpdates(stripe, customer.id, high.id, [subscription, await subscribe()]);
+  await severalItems(stripe, customer.id, String(card?.id), low.id);
+}
+
+/** Tiered and metered prices beside a plain one, and items that come and go. */
+async function severalItems(stripe: Stripe, customer: string, card: string, plain: string): Promise<void> {
+  const meter = await stripe.billing.meters.create({
+    display_name: 'Calls',
+    event_name: 'call',
+    default_aggregation: { formula: 'sum' },
+  });
+  await stripe.billing.meters.retrieve(meter.id);
+  await stripe.billing.meters.list({ status: 'active' });
+  const metered = await stripe.prices.create({
+    currency: 'usd',
+    unit_amount: 2,
+    recurring: { interval: 'month', usage_type: 'metered', meter: meter.id },
+    product_data: { name: 'Call' },
+  });
+  const tiered = await stripe.prices.create({
+    currency: 'usd',
+    billing_scheme: 'tiered',
+    tiers_mode: 'graduated',
+    tiers: [
+      { up_to: 5, unit_amount: 700, flat_amount: 100 },
+      { up_to: 'inf', unit_amount: 600 },
+    ],
+    recurring: { interval: 'month' },
+    product_data: { name: 'Gigabyte' },
+    expand: ['tiers'],
+  });
+  const inTens = await stripe.prices.create({
+    currency: 'usd',
+    unit_amount: 300,
+    transform_quantity: { divide_by: 10, round: 'up' },
+    recurring: { interval: 'year' },
+    product_data: { name: 'Box' },
+  });
+  await stripe.prices.list({ expand: ['data.tiers'] });
+  const coupon = await stripe.coupons.create({
+    percent_off: 10,
+    applies_to: { products: [String(tiered.product)] },
+    expand: ['applies_to'],
+  });
+  await stripe.coupons.retrieve(coupon.id);
+  const { id, items } = await stripe.subscriptions.create({
+    customer,
+    items: [{ price: plain }, { price: metered.id }, { price: tiered.id, quantity: 8 }],
+    default_payment_method: card,
+    discounts: [{ coupon: coupon.id }],
+    expand: ['latest_invoice', 'items.data.price.tiers', 'discounts.source.coupon.applies_to'],
+  });
+  const added = await stripe.subscriptionItems.create({ subscription: id, price: inTens.id, quantity: 25 });
+  await stripe.subscriptionItems.update(added.id, { quantity: 5, metadata: { note: 'fewer' } });
+  await stripe.invoices.createPreview({
+    subscription: id,
+    subscription_details: {
+      items: [
+        { id: added.id, deleted: true },
+        { id: String(items.data[2]?.id), quantity: 1 },
+      ],
+    },
+  });
+  const schedule = await stripe.subscriptionSchedules.create({ from_subscription: id });
+  await stripe.subscriptionSchedules.release(schedule.id);
+  await stripe.subscriptionItems.del(String(items.data[1]?.id));
+  await stripe.subscriptionItems.del(added.id, { proration_behavior: 'always_invoice' });
+  await stripe.subscriptionItems.list({ subscription: id });
 }
 
 /** One of the updates is paid; the other expires when the clock moves. */

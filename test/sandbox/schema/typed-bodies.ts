@@ -107,6 +107,7 @@ function typescriptOf(bodies: readonly SentBody[]) {
 const types: Readonly<Record<string, string>> = {
   account: 'Stripe.Account',
   balance_transaction: 'Stripe.BalanceTransaction',
+  'billing.meter': 'Stripe.Billing.Meter',
   charge: 'Stripe.Charge',
   coupon: 'Stripe.Coupon',
   customer: 'Stripe.Customer',
