@@ -36,6 +36,8 @@ const inbox = new DiscardingInbox({
   processor,
   metrics,
   logger,
+  clock: systemClock,
+  onReceipt: { isIdle: () => false, apply: async () => new Map() },
   onStored: () => {},
 });
 const cache = new MemoryCache(systemClock);

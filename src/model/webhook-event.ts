@@ -19,6 +19,15 @@ export interface WebhookEvent {
   readonly processedAt: Date | null;
 }
 
+/** What is needed of an event to apply it and to record the outcome. */
+export type EventToApply = Pick<
+  WebhookEvent,
+  'id' | 'type' | 'objectId' | 'createdAt' | 'attempts' | 'receivedAt'
+>;
+
+/** The states in which new events were stored, by their ids. */
+export type StoredStates = ReadonlyMap<string, WebhookEventState>;
+
 /** The outcome of processing an event. */
 export interface Settlement {
   readonly id: string;

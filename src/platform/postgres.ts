@@ -48,12 +48,14 @@ type BeforeCommit = (tx: Transaction) => Promise<void>;
 /** Runs after the commit of a transaction that created rows from responses. If it fails, `transaction` fails. */
 type AfterLateRows = (rows: readonly LateRow[]) => Promise<void>;
 
-interface TransactionOptions {
+export interface TransactionOptions {
   /**
    * The first statement only reads or locks, and is awaited. It is sent together with the begin: if the begin failed,
    * it would still run, outside of any transaction.
    */
   readonly startsWithRead?: boolean;
+  /** How long a statement waits for a lock before the transaction fails. Without it, up to the statement's timeout. */
+  readonly lockTimeoutMs?: number;
 }
 
 /**
@@ -104,7 +106,7 @@ export class Database implements Queryable {
   async #transact<T>(
     work: (tx: Transaction) => Promise<T>,
     late: LateRow[],
-    { startsWithRead = false }: TransactionOptions,
+    { startsWithRead = false, lockTimeoutMs }: TransactionOptions,
   ): Promise<T> {
     const client = await this.#connect();
     let firstFailure: unknown;
@@ -116,7 +118,11 @@ export class Database implements Queryable {
       });
       return result;
     };
-    const begun = run({ text: this.#isShared ? beginWithLimits : 'begin' });
+    const begin = this.#isShared ? beginWithLimits : 'begin';
+    // In one message, so that the limit costs no round trip.
+    const begun = run({
+      text: lockTimeoutMs === undefined ? begin : `${begin}; set local lock_timeout = ${lockTimeoutMs}`,
+    });
     const committed: (() => void)[] = [];
     const tx: Transaction = {
       query: async <Row extends pg.QueryResultRow>(

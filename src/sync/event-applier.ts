@@ -1,24 +1,41 @@
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
-import type { Applied } from '../model/fold.ts';
-import { attemptsMax, retryAfterMs, type WebhookEvent } from '../model/webhook-event.ts';
-import { runWithCause, runWithCauses } from '../platform/cause.ts';
+import {
+  attemptsMax,
+  type EventToApply,
+  retryAfterMs,
+  type StoredStates,
+  type WebhookEvent,
+} from '../model/webhook-event.ts';
+import { runWithCause } from '../platform/cause.ts';
 import { inLanes } from '../platform/lanes.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
-import { type Subject, UnmappableError } from '../processor/port/event-facts.ts';
+import { UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
-import type { Inbox } from '../webhooks/inbox.ts';
-import { BatchCauses, causeOfEvent } from './batch-causes.ts';
+import type { Inbox, ReceivedEvent } from '../webhooks/inbox.ts';
+import {
+  BatchApplier,
+  type BatchResult,
+  type Refresh,
+  type RefreshTarget,
+  refundsOf,
+} from './batch-applier.ts';
+import { causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type EventOutcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
-import { type Mirrors, type MirrorsBySubject, mirrorsBySubject, subjects } from './mirrors.ts';
-import { factsAbout, isFailedPayment, keysOf, type Reading } from './reading.ts';
+import { type Mirrors, type MirrorsBySubject, mirrorsBySubject } from './mirrors.ts';
+import { keysOf, type Reading } from './reading.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
 /** How long other workers skip an event while its object is refreshed. */
 const refreshLeaseMs = 60_000;
+/**
+ * How long received events wait for a locked row before they are left to the worker. Longer than the transactions of
+ * other processes, and shorter than the second after which PostgreSQL looks for deadlocks.
+ */
+const receiptLockTimeoutMs = 250;
 /** Concurrent refreshes: background reads must not delay API requests. */
 const concurrentRefreshesMax = 8;
 /** Enough for an operator. Longer messages come from the database, which quotes the statement. */
@@ -26,39 +43,41 @@ const errorLengthMax = 500;
 
 interface ApplierParts {
   readonly database: Database;
-  readonly inbox: Pick<Inbox, 'claim' | 'claimAgain' | 'settle'>;
+  readonly inbox: Pick<Inbox, 'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'>;
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
-/** An object whose row has to be refreshed. */
-interface RefreshTarget {
-  readonly subject: Subject;
-  readonly key: string;
+interface AppliedReceipts {
+  /** The new events. */
+  readonly stored: StoredStates;
+  /** Whether some of them wait for a worker. */
+  readonly areSomeDue: boolean;
+  readonly refreshed: Promise<void>;
 }
 
-interface Refresh extends Pick<Reading, 'event' | 'write'> {
-  readonly failsPayment: boolean;
-  readonly targets: readonly RefreshTarget[];
-}
-
-interface AppliedBatch {
-  readonly outcomes: readonly EventOutcome[];
+interface AppliedBatch extends BatchResult {
   /** The ids of the events with a new outcome. Resolves when the batch is committed. */
   readonly settled: Promise<ReadonlySet<string>>;
-  readonly refreshes: readonly Refresh[];
 }
 
-/** Applies the events in the inbox to the mirrors. */
+/** Applies events to the mirrors: those in the inbox, and those that are just received. */
 export class EventApplier {
   readonly #parts: ApplierParts;
   readonly #bySubject: MirrorsBySubject;
+  readonly #batches: BatchApplier;
 
   constructor(parts: ApplierParts) {
     this.#parts = parts;
     this.#bySubject = mirrorsBySubject(parts.mirrors);
+    this.#batches = new BatchApplier({ ...parts, bySubject: this.#bySubject });
+  }
+
+  /** Whether the inbox has an event that is due. */
+  hasDue(): Promise<boolean> {
+    return this.#parts.inbox.hasDue();
   }
 
   /** Applies a batch of due events, waits for its refreshes, and returns the number of events. */
@@ -89,6 +108,68 @@ export class EventApplier {
   }
 
   /**
+   * Applies received events in the transaction that stores them, so that each is written once. Only an event that needs
+   * nothing else is stored as processed. One that needs a refresh is leased, and the refresh continues in the
+   * background, if `mayRefresh`. All others wait for a worker: an event that found no row must be in the inbox before
+   * it is ignored, so that `Inbox.bringBack` sees it.
+   */
+  async applyReceived(received: readonly ReceivedEvent[], mayRefresh: boolean): Promise<AppliedReceipts> {
+    const leaseMs = mayRefresh ? refreshLeaseMs : 0;
+    try {
+      const { outcomes, refreshes, ...batch } = await this.#storeAndApply(received, leaseMs);
+      const stored = await batch.stored;
+      const [own, processed] = [new Set(stored.keys()), new Set<string>()];
+      for (const [id, state] of stored) if (state === 'processed') processed.add(id);
+      const started = mayRefresh ? refreshes.filter(({ event }) => own.has(event.id)) : [];
+      return {
+        stored,
+        areSomeDue: stored.size > processed.size + started.length,
+        refreshed: this.#finish({ outcomes, settled: Promise.resolve(processed), refreshes: started }),
+      };
+    } catch (error) {
+      if (error !== alreadyStored) throw error;
+      return { stored: new Map(), areSomeDue: false, refreshed: Promise.resolve() };
+    }
+  }
+
+  #storeAndApply(
+    received: readonly ReceivedEvent[],
+    leaseMs: number,
+  ): Promise<BatchResult & { readonly stored: Promise<StoredStates> }> {
+    const { inbox } = this.#parts;
+    const inOrder = received.toSorted((a, b) => a.row.createdAt.getTime() - b.row.createdAt.getTime());
+    return this.#batches.transact(
+      async (tx, apply) => {
+        const finding = inbox.findStored(
+          tx,
+          received.map(({ row }) => row),
+        );
+        // If this fails, the transaction fails with the same error.
+        finding.catch(() => {});
+        // The search for one event alone, and the lock of its row, are sent together.
+        const isAlone = received.length === 1;
+        const known = isAlone ? none : await finding;
+        const fresh = inOrder.filter(({ row }) => !known.has(row.id));
+        if (fresh.length === 0) throw alreadyStored;
+        const { outcomes, refreshes } = await apply(fresh.map((one) => this.#readReceived(one)));
+        if (isAlone && (await finding).size > 0) throw alreadyStored;
+        const processed = new Set(outcomes.filter(isProcessed).map(({ event }) => event.id));
+        const refreshed = new Set(refreshes.map(({ event }) => event.id));
+        const stored = inbox.insert(
+          tx,
+          fresh.map(({ row }) => {
+            if (processed.has(row.id)) return { ...row, state: 'processed', attempts: 1 };
+            return refreshed.has(row.id) ? { ...row, attempts: 1, delayMs: leaseMs } : row;
+          }),
+        );
+        stored.catch(() => {});
+        return { outcomes: outcomes.filter(isProcessed), refreshes, stored };
+      },
+      { lockTimeoutMs: receiptLockTimeoutMs },
+    );
+  }
+
+  /**
    * Splits events whose transaction failed into two halves, and splits a half that fails again, so that a poisoned
    * event does not block the others. One poisoned event costs two transactions each time that a batch is halved. In the
    * worst case there are fewer than two transactions for each event.
@@ -108,93 +189,28 @@ export class EventApplier {
     }
   }
 
-  /** The cause of each change is the newest event about its object. */
   #apply(claim: (tx: Transaction) => Promise<readonly WebhookEvent[]>): Promise<AppliedBatch> {
-    const causes = new BatchCauses(this.#parts.processor);
-    return runWithCauses(
-      (ids) => causes.find(ids),
-      () =>
-        this.#parts.database.transaction(async (tx) => this.#applyAll(tx, await claim(tx), causes), {
-          startsWithRead: true,
-        }),
-    );
-  }
-
-  async #applyAll(
-    tx: Transaction,
-    events: readonly WebhookEvent[],
-    causes: BatchCauses,
-  ): Promise<AppliedBatch> {
     const { inbox } = this.#parts;
-    const outcomes: EventOutcome[] = [];
-    const readings: Reading[] = [];
-    for (const event of events) {
-      const reading = this.#read(event);
-      if ('state' in reading) outcomes.push(reading);
-      else readings.push(reading);
-    }
-    causes.set(readings);
-    const refreshes: Refresh[] = [];
-    for (const subject of subjects) {
-      const own = readings.filter((reading) => reading.subject === subject);
-      if (own.length === 0) continue;
-      const applied = await this.#applySubject(tx, subject, readings);
-      const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
-      const late = new Set(applied.late);
-      for (const reading of own) {
-        const { event, write, keys } = reading;
-        const failsPayment = isFailedPayment(reading);
-        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is the
-        // object of an event whose last refresh did not end: its worker may have created the row, and then died before
-        // it returned earlier events to the queue.
-        const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
-        const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
-        const targets = [
-          ...keys.filter(needsRefresh).map((key) => ({ subject, key })),
-          ...refundsOf(keys.filter((key) => late.has(key) || (subject === 'payment' && wasTried(key)))),
-        ];
-        if (targets.length > 0) refreshes.push({ event, write, targets, failsPayment });
-        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
+    return this.#batches.transact(async (tx, apply) => {
+      const unreadable: EventOutcome[] = [];
+      const readings: Reading[] = [];
+      for (const event of await claim(tx)) {
+        const reading = this.#read(event);
+        if ('state' in reading) unreadable.push(reading);
+        else readings.push(reading);
       }
-    }
-    // A lease counts as the first attempt, so that the next worker knows that there was one. Further leases, for
-    // example during an outage, use up no attempts.
-    const leases = refreshes.map(({ event }) =>
-      pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
-    );
-    const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
-    // If this fails, the transaction fails with the same error.
-    settled.catch(() => {});
-    return { outcomes, settled, refreshes };
-  }
-
-  async #applySubject<S extends Subject>(
-    tx: Transaction,
-    subject: S,
-    readings: readonly Reading[],
-  ): Promise<Applied> {
-    await this.#lockShared(tx, subject, readings);
-    const facts = factsAbout(readings, subject);
-    return this.#bySubject[subject].apply(tx, facts, 'events');
-  }
-
-  /**
-   * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
-   * payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not.
-   */
-  async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
-    const { plans, payments } = this.#parts.mirrors;
-    if (subject === 'product')
-      await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
-    if (subject !== 'payment') return;
-    const others = [
-      ...factsAbout(readings, 'charge'),
-      ...factsAbout(readings, 'dispute'),
-      ...factsAbout(readings, 'refund'),
-    ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
-    // Without the other subjects, the mirror itself locks all payments in one statement.
-    if (others.length > 0)
-      await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
+      const applied = await apply(readings);
+      const outcomes = [...unreadable, ...applied.outcomes];
+      // A lease counts as the first attempt, so that the next worker knows that there was one. Further leases, for
+      // example during an outage, use up no attempts.
+      const leases = applied.refreshes.map(({ event }) =>
+        pending(event, Math.max(event.attempts, 1), refreshLeaseMs, null),
+      );
+      const settled = inbox.settle(tx, [...outcomes.map(settlementOf), ...leases]);
+      // If this fails, the transaction fails with the same error.
+      settled.catch(() => {});
+      return { outcomes, settled, refreshes: applied.refreshes };
+    });
   }
 
   #read(event: WebhookEvent): Reading | EventOutcome {
@@ -208,6 +224,12 @@ export class EventApplier {
       // A retry does not help. Till keeps the event, and a release that understands it can replay it.
       return { event, state: 'failed', error: error.message, failsPayment: false };
     }
+  }
+
+  #readReceived({ row, content, receivedAt }: ReceivedEvent): Reading {
+    const { id, type, objectId, createdAt } = row;
+    const event = { id, type, objectId, createdAt, attempts: 0, receivedAt };
+    return { event, ...content, keys: keysOf(this.#bySubject, content) };
   }
 
   async #finish({ outcomes, settled, refreshes }: AppliedBatch): Promise<void> {
@@ -262,7 +284,7 @@ export class EventApplier {
     return isOurs;
   }
 
-  async #retryLater(event: WebhookEvent, error: unknown): Promise<void> {
+  async #retryLater(event: EventToApply, error: unknown): Promise<void> {
     const { database, inbox, logger } = this.#parts;
     const reason = (error instanceof Error ? error.message : String(error)).slice(0, errorLengthMax);
     const attempts = event.attempts + 1;
@@ -285,7 +307,11 @@ export class EventApplier {
   }
 }
 
-/** A payment recorded late also needs its refunds, because earlier events about them found no row. */
-function refundsOf(latePayments: readonly string[]): readonly RefreshTarget[] {
-  return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
+const none: ReadonlySet<string> = new Set();
+
+/** Ends the transaction of an event that arrives again, before it has any effect. */
+const alreadyStored = new Error('the event is already stored');
+
+function isProcessed({ state }: EventOutcome): boolean {
+  return state === 'processed';
 }

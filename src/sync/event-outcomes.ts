@@ -1,16 +1,16 @@
-import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
+import type { EventToApply, Settlement } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 
 export interface EventOutcome {
-  readonly event: WebhookEvent;
+  readonly event: EventToApply;
   readonly state: 'processed' | 'ignored' | 'failed';
   readonly error: string | null;
   /** The event reports a failed attempt to pay a payment that was created through the API. */
   readonly failsPayment: boolean;
 }
 
-export function outcomeOf(event: WebhookEvent, isOurs: boolean, failsPayment = false): EventOutcome {
+export function outcomeOf(event: EventToApply, isOurs: boolean, failsPayment = false): EventOutcome {
   return { event, state: isOurs ? 'processed' : 'ignored', error: null, failsPayment };
 }
 
@@ -22,7 +22,7 @@ export function settlementOf({ event, state, error }: EventOutcome): Settlement 
 
 /** An event that waits for its next attempt. */
 export function pending(
-  event: WebhookEvent,
+  event: EventToApply,
   attempts: number,
   delayMs: number,
   lastError: string | null,

@@ -1,10 +1,10 @@
-import type { WebhookEvent } from '../model/webhook-event.ts';
-import type { EventContent, Subject, SubjectFacts } from '../processor/port/event-facts.ts';
+import type { EventToApply } from '../model/webhook-event.ts';
+import type { ReadableContent, Subject, SubjectFacts } from '../processor/port/event-facts.ts';
 import type { MirrorsBySubject } from './mirrors.ts';
 
 /** An event with its content and the processor's ids of its objects. */
-export type Reading = Exclude<EventContent, { subject: 'none' }> & {
-  readonly event: WebhookEvent;
+export type Reading = ReadableContent & {
+  readonly event: EventToApply;
   readonly keys: readonly string[];
 };
 

@@ -1,6 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
+import type { StoredStates } from '../model/webhook-event.ts';
 import type { Logger } from '../platform/logger.ts';
 import { WakeableSleep } from '../platform/wakeable-sleep.ts';
+import type { ReceivedEvent } from '../webhooks/inbox.ts';
 import { batchMax, type EventApplier } from './event-applier.ts';
 
 /** How soon the worker notices events that another process stored. Events of its own process wake it at once. */
@@ -19,6 +21,8 @@ export class Worker {
   readonly #eventApplier: EventApplier;
   readonly #logger: Logger;
   readonly #refreshing = new Set<Promise<void>>();
+  readonly #receiving = new Set<Promise<unknown>>();
+  #isResting = false;
   #running: Promise<void> = Promise.resolve();
   readonly #rest = new WakeableSleep();
   #nudged = false;
@@ -28,6 +32,14 @@ export class Worker {
   constructor(options: { readonly eventApplier: EventApplier; readonly logger: Logger }) {
     this.#eventApplier = options.eventApplier;
     this.#logger = options.logger;
+  }
+
+  /**
+   * Whether this process applies events, and has none to apply now. A busy worker shares the fixed cost of a transaction
+   * between far more events than arrive together, so received events wait for it.
+   */
+  get isIdle(): boolean {
+    return this.#isResting && !this.#nudged && !this.#stopped && this.#receiving.size === 0;
   }
 
   start(): void {
@@ -41,25 +53,52 @@ export class Worker {
     if (!this.#failed) this.#rest.wake();
   }
 
+  /** Stores received events, and applies them in the same transaction. Returns the new ones. */
+  async applyReceived(received: readonly ReceivedEvent[]): Promise<StoredStates> {
+    const mayRefresh = this.#refreshing.size < openBatchesMax;
+    const applying = this.#eventApplier.applyReceived(received, mayRefresh);
+    this.#receiving.add(applying);
+    try {
+      const { stored, areSomeDue, refreshed } = await applying;
+      this.#track(refreshed);
+      if (areSomeDue) this.nudge();
+      return stored;
+    } finally {
+      this.#receiving.delete(applying);
+    }
+  }
+
   /** Waits for the batch in progress and for all refreshes. Starts no other batch. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#rest.wake();
     await this.#running;
+    await Promise.allSettled(this.#receiving);
     await Promise.all(this.#refreshing);
   }
 
   async #run(): Promise<void> {
+    let isDueLikely = true;
     while (!this.#stopped) {
+      isDueLikely ||= this.#nudged;
       this.#nudged = false;
-      const { size, delayMs } = await this.#work();
+      const { size, delayMs } = await this.#work(isDueLikely);
+      isDueLikely = delayMs === 0;
       if (size > 1 && size < batchMax) await setTimeout(Math.min(size, gatherMsMax));
-      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#rest.sleep(delayMs);
+      if (delayMs > 0 && (this.#failed || !this.#nudged) && !this.#stopped) await this.#sleep(delayMs);
     }
   }
 
-  async #work(): Promise<{ readonly size: number; readonly delayMs: number }> {
+  async #sleep(delayMs: number): Promise<void> {
+    this.#isResting = !this.#failed;
+    await this.#rest.sleep(delayMs);
+    this.#isResting = false;
+  }
+
+  /** An idle poll is one statement, without a transaction. */
+  async #work(isDueLikely: boolean): Promise<{ readonly size: number; readonly delayMs: number }> {
     try {
+      if (!isDueLikely && !(await this.#eventApplier.hasDue())) return { size: 0, delayMs: pollDelayMs };
       const { size, refreshed } = await this.#eventApplier.startBatch();
       this.#track(refreshed);
       if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);

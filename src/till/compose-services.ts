@@ -48,7 +48,7 @@ import { ResyncRuns } from '../sync/resync-runs.ts';
 import { Worker } from '../sync/worker.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
-import { Inbox } from '../webhooks/inbox.ts';
+import { Inbox, type OnReceipt } from '../webhooks/inbox.ts';
 import { InboxWeeksStore } from '../webhooks/inbox-weeks-store.ts';
 import { Retention } from '../webhooks/retention.ts';
 import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
@@ -237,7 +237,11 @@ interface WebhookParts extends Composed, Domain {
 function composeWebhooks(parts: WebhookParts) {
   const store = new WebhookEventStore();
   const onStored = () => worker.nudge();
-  const inbox = new Inbox({ ...parts, store, onStored });
+  const onReceipt: OnReceipt = {
+    isIdle: () => worker.isIdle,
+    apply: (events) => worker.applyReceived(events),
+  };
+  const inbox = new Inbox({ ...parts, store, onStored, onReceipt });
   parts.database.setAfterLateRows((rows) => inbox.bringBack(rows));
   const eventApplier = new EventApplier({ ...parts, inbox });
   const worker = new Worker({ eventApplier, logger: parts.logger });

@@ -1,14 +1,31 @@
-import type { Settlement, WebhookEvent } from '../model/webhook-event.ts';
+import type { Settlement, StoredStates, WebhookEvent } from '../model/webhook-event.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import { type Database, isOutage, type Queryable, type Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
+import { type EventContent, type ReadableContent, UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
 export type Receipt = 'stored' | 'duplicate' | 'ignored';
+
+/** An event that is applied while it is stored. */
+export interface ReceivedEvent {
+  readonly row: NewWebhookEvent;
+  readonly content: ReadableContent;
+  readonly receivedAt: Date;
+}
+
+/** Applies events on receipt. */
+export interface OnReceipt {
+  /** Whether this process applies events, and has none to apply now. */
+  isIdle(): boolean;
+  /** Stores the events and applies them in one transaction. Returns the new ones. */
+  apply(events: readonly ReceivedEvent[]): Promise<StoredStates>;
+}
 
 interface InboxParts {
   readonly database: Database;
@@ -16,7 +33,9 @@ interface InboxParts {
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Called when there are new events. */
+  readonly clock: Clock;
+  readonly onReceipt: OnReceipt;
+  /** Called when there are new events for a worker. */
   readonly onStored: () => void;
 }
 
@@ -28,20 +47,49 @@ export class Inbox {
   readonly #parts: InboxParts;
   readonly #warned = new Set<string>();
   readonly #storing = new SharedStatement<NewWebhookEvent, Receipt>({ run: (events) => this.#store(events) });
+  readonly #applying = new SharedStatement<ReceivedEvent, Receipt>({ run: (events) => this.#apply(events) });
 
   constructor(parts: InboxParts) {
     this.#parts = parts;
   }
 
-  /** Resolves only when the event is on disk, from this delivery or an earlier one. */
-  receive(event: ProcessorEvent): Promise<Receipt> {
-    const { processor } = this.#parts;
+  /**
+   * Resolves only when the event is on disk, from this delivery or an earlier one. With `read`, which returns its
+   * content, the event is applied in the transaction that stores it, if this process also runs a worker and the worker
+   * is idle.
+   */
+  receive(event: ProcessorEvent, read?: () => EventContent): Promise<Receipt> {
+    const { processor, onReceipt, clock } = this.#parts;
     if (event.livemode !== processor.livemode) return Promise.resolve(this.#refuseMode(event));
     if (!processor.understands(event.apiVersion)) {
       this.#warnOnce({ apiVersion: event.apiVersion }, 'event with an unknown API version processed');
     }
-    const state = event.objectId !== null && processor.eventTypes.has(event.type) ? 'pending' : 'ignored';
-    return this.#storing.add({ ...event, state });
+    const isFollowed = event.objectId !== null && processor.eventTypes.has(event.type);
+    const row: NewWebhookEvent = {
+      ...event,
+      state: isFollowed ? 'pending' : 'ignored',
+      attempts: 0,
+      delayMs: 0,
+    };
+    const content = read !== undefined && isFollowed && onReceipt.isIdle() ? ifMappable(read) : undefined;
+    return content === undefined
+      ? this.#storing.add(row)
+      : this.#applying.add({ row, content, receivedAt: clock.now() });
+  }
+
+  /** The ids among these that are stored. */
+  findStored(tx: Transaction, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
+    return this.#parts.store.findStored(tx, events);
+  }
+
+  /** Stores events that the transaction applies, and returns the new ones. */
+  insert(tx: Transaction, events: readonly NewWebhookEvent[]): Promise<StoredStates> {
+    return this.#parts.store.insert(tx, events);
+  }
+
+  /** Whether an event is due. */
+  hasDue(): Promise<boolean> {
+    return this.#parts.store.hasDue(this.#parts.database);
   }
 
   /** Locks due events that no other worker has locked. */
@@ -74,13 +122,37 @@ export class Inbox {
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
-    const { database, store, metrics, onStored } = this.#parts;
-    const unique = new Map(events.map((event) => [event.id, event]));
-    const inserted = new Set(await store.insert(database, [...unique.values()]));
+    const { database, store, onStored } = this.#parts;
+    const stored = await store.insert(database, unique(events));
     onStored();
+    return this.#count(events, stored);
+  }
+
+  /** If the transaction fails, the events are stored for the worker, which finds the one that cannot be applied. */
+  async #apply(events: readonly ReceivedEvent[]): Promise<readonly Receipt[]> {
+    const { onReceipt, logger } = this.#parts;
+    const rows = events.map(({ row }) => row);
+    const byId = new Map(events.map((event) => [event.row.id, event]));
+    let stored: StoredStates;
+    try {
+      stored = await onReceipt.apply([...byId.values()]);
+    } catch (error) {
+      if (isOutage(error)) throw error;
+      logger.info(
+        { err: error, events: byId.size },
+        'webhook events not applied on receipt; left to the worker',
+      );
+      return this.#store(rows);
+    }
+    return this.#count(rows, stored);
+  }
+
+  #count(events: readonly NewWebhookEvent[], stored: StoredStates): readonly Receipt[] {
+    const { metrics } = this.#parts;
+    const uncounted = new Set(stored.keys());
     return events.map((event) => {
       // If two events in a batch have the same id, the second is a duplicate.
-      if (!inserted.delete(event.id)) {
+      if (!uncounted.delete(event.id)) {
         metrics.webhookEventsDuplicate.inc();
         return 'duplicate';
       }
@@ -107,6 +179,21 @@ export class Inbox {
     if (this.#warned.has(warning) || this.#warned.size >= warningsMax) return;
     this.#warned.add(warning);
     this.#parts.logger.warn(fields, message);
+  }
+}
+
+function unique(events: readonly NewWebhookEvent[]): readonly NewWebhookEvent[] {
+  return [...new Map(events.map((event) => [event.id, event])).values()];
+}
+
+/** Undefined if the content cannot be mapped, or says nothing. The worker decides what becomes of such an event. */
+function ifMappable(read: () => EventContent): ReadableContent | undefined {
+  try {
+    const content = read();
+    return content.subject === 'none' ? undefined : content;
+  } catch (error) {
+    if (error instanceof UnmappableError) return undefined;
+    throw error;
   }
 }
 

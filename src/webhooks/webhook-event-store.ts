@@ -1,5 +1,11 @@
 import type { PageRequest } from '../mirrors/list-page.ts';
-import type { Settlement, WebhookBacklog, WebhookEvent, WebhookEventState } from '../model/webhook-event.ts';
+import type {
+  Settlement,
+  StoredStates,
+  WebhookBacklog,
+  WebhookEvent,
+  WebhookEventState,
+} from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { textArray } from '../platform/text-array.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
@@ -10,8 +16,12 @@ import {
   webhookEventColumns,
 } from './webhook-event-list-store.ts';
 
+/** An event to store, and its state. A processed event has been applied in the same transaction. */
 export interface NewWebhookEvent extends ProcessorEvent {
-  readonly state: 'pending' | 'ignored';
+  readonly state: 'pending' | 'processed' | 'ignored';
+  readonly attempts: number;
+  /** The delay before the first attempt of a pending event. */
+  readonly delayMs: number;
 }
 
 /**
@@ -27,30 +37,33 @@ function countOf(state: WebhookEventState): string {
 /** All SQL for the inbox. */
 export class WebhookEventStore {
   /**
-   * Returns the ids of the new events. Inserts in the order of the ids, so that two inserts of the same events never
-   * deadlock. Stores no personal data of a deleted customer, however late the event arrives: an insert that does not
-   * see the deletion locks the customer's row, and the search for personal data waits for it
-   * (`CustomerStore.awaitHolders`).
+   * Returns the new events. Inserts in the order of the ids, so that two inserts of the same events never deadlock.
+   * Stores no personal data of a deleted customer, however late the event arrives: an insert that does not see the
+   * deletion locks the customer's row, and the search for personal data waits for it (`CustomerStore.awaitHolders`).
+   * Such an event is not stored as processed: a worker applies it as it is stored.
    */
-  async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<ReadonlySet<string>> {
+  async insert(db: Queryable, events: readonly NewWebhookEvent[]): Promise<StoredStates> {
     const sorted = events.toSorted((a, b) => (a.id < b.id ? -1 : 1));
-    const rows = await db.query<{ id: string }>(
+    const rows = await db.query<{ id: string; state: WebhookEventState }>(
       `insert into till.webhook_events
-         (id, type, object_id, customer_key, created_at, api_version, payload, personal_data, state,
+         (id, type, object_id, customer_key, created_at, api_version, payload, personal_data, state, attempts,
            next_try_at, received_at, processed_at)
        select id, type, object_id, case when erased_payload is not null and not is_due then v.customer_key end, created_at,
          api_version, case when is_due then erased_payload else payload end,
-         case when erased_payload is null or is_due then 'none' else 'customer' end, state, now(), now(),
-         case when state = 'ignored' then now() end
+         case when erased_payload is null or is_due then 'none' else 'customer' end,
+         case when is_due and state = 'processed' then 'pending' else state end, attempts,
+         now() + make_interval(secs => delay_ms / 1000.0), now(),
+         case when state = 'ignored' or (state = 'processed' and not is_due) then now() end
        from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::text[], $7::text[], $8::text[],
-           $9::text[])
-         as v (id, type, object_id, customer_key, created_at, api_version, payload, erased_payload, state)
+           $9::text[], $10::int[], $11::int[])
+         as v (id, type, object_id, customer_key, created_at, api_version, payload, erased_payload, state, attempts,
+           delay_ms)
          cross join lateral (select case when erased_payload is null then false else coalesce((
            select deleted_at is not null from till.customers
            where processor_customer_id = coalesce(v.customer_key, object_id) for key share), false) end as is_due
            offset 0) as erasure
        on conflict do nothing
-       returning id`,
+       returning id, state`,
       [
         textArray(sorted.map(({ id }) => id)),
         textArray(sorted.map(({ type }) => type)),
@@ -61,10 +74,37 @@ export class WebhookEventStore {
         textArray(sorted.map(({ payload }) => payload)),
         textArray(sorted.map(({ erasedPayload }) => erasedPayload)),
         textArray(sorted.map(({ state }) => state)),
+        sorted.map(({ attempts }) => attempts),
+        sorted.map(({ delayMs }) => delayMs),
       ],
       'insert_webhook_events',
     );
+    return new Map(rows.map(({ id, state }) => [id, state]));
+  }
+
+  /** The ids among these that are stored. The limit makes PostgreSQL look up each one by the primary key. */
+  async findStored(
+    db: Queryable,
+    events: readonly Pick<ProcessorEvent, 'id' | 'createdAt'>[],
+  ): Promise<ReadonlySet<string>> {
+    const rows = await db.query<{ id: string }>(
+      `select v.id from unnest($1::text[], $2::timestamptz[]) as v (id, created_at)
+         cross join lateral (select from till.webhook_events
+           where webhook_events.id = v.id and webhook_events.created_at = v.created_at limit 1) as found`,
+      [textArray(events.map(({ id }) => id)), events.map(({ createdAt }) => createdAt.toISOString())],
+      'find_stored_webhook_events',
+    );
     return new Set(rows.map(({ id }) => id));
+  }
+
+  /** Whether an event is due. Cheaper than a claim that finds none, and locks nothing. */
+  async hasDue(db: Queryable): Promise<boolean> {
+    const rows = await db.query(
+      `select from till.webhook_events where state = 'pending' and next_try_at <= now() limit 1`,
+      [],
+      'has_due_webhook_events',
+    );
+    return rows.length > 0;
   }
 
   /** Locks due events, and skips those that another worker has locked. Returns them in order of creation. */

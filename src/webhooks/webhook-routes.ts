@@ -34,7 +34,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
     const verified = processor.verifyWebhook(body, signature, clock.now());
     if (verified.outcome === 'bad_signature') throw new Failure('invalid_signature', verified.reason);
     if (verified.outcome === 'not_an_event') throw new Failure('malformed_request', verified.reason);
-    return inbox.receive(verified.event);
+    return inbox.receive(verified.event, verified.read);
   };
   await app.register(async (scope) => {
     scope.removeAllContentTypeParsers();

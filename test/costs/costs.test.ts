@@ -28,24 +28,27 @@ import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 import { stopClock } from './stopped-clock.ts';
 
 const table: Readonly<Record<string, Costs>> = {
-  'a minute without work': { statements: 506, roundTrips: 380, rows: 0, walRecords: 12 },
+  'a minute without work': { statements: 266, roundTrips: 260, rows: 0, walRecords: 12 },
   'a created customer': { statements: 7, roundTrips: 6, rows: 5, walRecords: 25 },
   'a created plan': { statements: 7, roundTrips: 6, rows: 4, walRecords: 21 },
   'a created payment': { statements: 7, roundTrips: 6, rows: 5, walRecords: 31 },
   'a created subscription': { statements: 18, roundTrips: 13, rows: 5, walRecords: 31 },
   'a created refund': { statements: 18, roundTrips: 16, rows: 8, walRecords: 47 },
-  'a webhook, payment_intent.succeeded': { statements: 8, roundTrips: 5, rows: 4, walRecords: 33 },
-  '20 webhooks, payment_intent.succeeded': { statements: 8, roundTrips: 5, rows: 80, walRecords: 625 },
-  'counting 23 paid payments for the overview': { statements: 10, roundTrips: 9, rows: 3, walRecords: 8 },
-  'a webhook, charge.succeeded': { statements: 8, roundTrips: 5, rows: 4, walRecords: 29 },
-  '20 webhooks, charge.succeeded': { statements: 8, roundTrips: 5, rows: 80, walRecords: 568 },
-  'a webhook, customer.subscription.updated': { statements: 11, roundTrips: 5, rows: 4, walRecords: 33 },
-  '20 webhooks, customer.subscription.updated': { statements: 11, roundTrips: 5, rows: 80, walRecords: 639 },
-  'a webhook, invoice.paid': { statements: 15, roundTrips: 8, rows: 6, walRecords: 35 },
-  '20 webhooks, invoice.paid': { statements: 15, roundTrips: 8, rows: 101, walRecords: 626 },
-  'a webhook, refund.created': { statements: 11, roundTrips: 8, rows: 6, walRecords: 43 },
-  '20 webhooks, refund.created': { statements: 11, roundTrips: 8, rows: 120, walRecords: 844 },
-  'a webhook that arrives again': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
+  'a queued webhook': { statements: 8, roundTrips: 5, rows: 4, walRecords: 33 },
+  '20 queued webhooks': { statements: 8, roundTrips: 5, rows: 80, walRecords: 627 },
+  'a webhook, payment_intent.succeeded': { statements: 7, roundTrips: 3, rows: 3, walRecords: 24 },
+  '20 webhooks, payment_intent.succeeded': { statements: 7, roundTrips: 4, rows: 60, walRecords: 449 },
+  'counting 23 paid payments for the overview': { statements: 10, roundTrips: 9, rows: 3, walRecords: 7 },
+  'a webhook, charge.succeeded': { statements: 7, roundTrips: 3, rows: 3, walRecords: 22 },
+  '20 webhooks, charge.succeeded': { statements: 7, roundTrips: 4, rows: 60, walRecords: 422 },
+  'a webhook, customer.subscription.updated': { statements: 10, roundTrips: 3, rows: 3, walRecords: 24 },
+  '20 webhooks, customer.subscription.updated': { statements: 10, roundTrips: 4, rows: 60, walRecords: 458 },
+  'a webhook, invoice.paid': { statements: 14, roundTrips: 6, rows: 5, walRecords: 28 },
+  '20 webhooks, invoice.paid': { statements: 14, roundTrips: 7, rows: 81, walRecords: 485 },
+  'a webhook, refund.created': { statements: 10, roundTrips: 6, rows: 5, walRecords: 36 },
+  '20 webhooks, refund.created': { statements: 10, roundTrips: 7, rows: 100, walRecords: 706 },
+  'a webhook that arrives again': { statements: 6, roundTrips: 4, rows: 0, walRecords: 3 },
+  '20 webhooks that arrive again': { statements: 3, roundTrips: 2, rows: 0, walRecords: 0 },
   'a read subscription': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'the entitlements of a customer': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a page of a list': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
@@ -120,24 +123,18 @@ test('webhooks cost what the table says, one alone and several together', async 
   const customer = await createCustomer(till);
   const plan = await createPlan(till);
   const each = Array.from({ length: runs + batchSize });
-  const payments = await Promise.all(each.map(() => createPayment(till, { customerId: customer.id })));
+  const pay = () => Promise.all(each.map(() => createPayment(till, { customerId: customer.id })));
+  const payments = await pay();
   const order = { customerId: customer.id, planId: plan.id };
   const subscriptions = await Promise.all(each.map(() => createSubscription(till, order)));
   for (const { clientSecret } of subscriptions) await confirmSecret(till, clientSecret);
+  for (const payment of await pay()) await confirmPayment(till, payment);
+  await measureWorked('payment_intent.succeeded');
   // Last: the newest events of payment intents and charges are about these.
   for (const payment of payments) await confirmPayment(till, payment);
   await services.overviewFollower.run();
-  await measureWebhooks('payment_intent.succeeded');
-  const counting = `counting ${runs + batchSize} paid payments for the overview`;
-  await measure(counting, () => services.overviewFollower.run(), { times: 1 });
-  await measureWebhooks('charge.succeeded');
-  await measureWebhooks('customer.subscription.updated');
-  await measureWebhooks('invoice.paid');
-  for (const { processorPaymentIntentId } of payments)
-    await stripe.refunds.create({ payment_intent: processorPaymentIntentId, amount: 50 });
-  await measureWebhooks('refund.created');
-  const [repeated = ''] = await newestEvents('refund.created');
-  await measure('a webhook that arrives again', () => till.send(repeated));
+  const receiver = await measureReceived(payments);
+  await receiver.stop();
   compare();
 });
 
@@ -201,22 +198,53 @@ async function measureDeliveries(): Promise<TillInProcess> {
   return sender;
 }
 
-async function measureWebhooks(type: string): Promise<void> {
+/** Webhooks that a process without a worker stores, and that a worker applies. */
+async function measureWorked(type: string): Promise<void> {
   const events = await newestEvents(type);
-  await measure(`a webhook, ${type}`, async (run) => {
+  await measure('a queued webhook', async (run) => {
     await till.send(events[run] ?? '');
     assert.equal(await services.eventApplier.applyBatch(), 1);
   });
-  const batch = events.slice(runs).map((body) => {
-    const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
-    assert.ok(verified.outcome === 'event');
-    return verified.event;
-  });
   const receiveAll = async () => {
-    await Promise.all(batch.map((event) => services.inbox.receive(event)));
+    await Promise.all(events.slice(runs).map((body) => receive(till, body)));
     assert.equal(await services.eventApplier.applyBatch(), batchSize);
   };
+  await measure(`${batchSize} queued webhooks`, receiveAll, { times: 1 });
+}
+
+/** Webhooks of a process with a worker. Returns the process, to stop once the clock runs again. */
+async function measureReceived(payments: readonly PaymentBody[]): Promise<TillInProcess> {
+  using _clock = stopClock();
+  const receiver = await startTill({ in: 'process', on: backend, workers: 1, mustNotLogErrors: true });
+  await measureWebhooks(receiver, 'payment_intent.succeeded');
+  const counting = `counting ${runs + batchSize} paid payments for the overview`;
+  await measure(counting, () => services.overviewFollower.run(), { times: 1 });
+  await measureWebhooks(receiver, 'charge.succeeded');
+  await measureWebhooks(receiver, 'customer.subscription.updated');
+  await measureWebhooks(receiver, 'invoice.paid');
+  for (const { processorPaymentIntentId } of payments)
+    await stripe.refunds.create({ payment_intent: processorPaymentIntentId, amount: 50 });
+  await measureWebhooks(receiver, 'refund.created');
+  const repeated = await newestEvents('refund.created');
+  await measure('a webhook that arrives again', () => receiver.send(repeated[0] ?? ''));
+  const repeatAll = () => Promise.all(repeated.slice(0, batchSize).map((body) => receive(receiver, body)));
+  await measure(`${batchSize} webhooks that arrive again`, repeatAll, { times: 1 });
+  return receiver;
+}
+
+async function measureWebhooks(receiver: TillInProcess, type: string): Promise<void> {
+  const events = await newestEvents(type);
+  await measure(`a webhook, ${type}`, (run) => receiver.send(events[run] ?? ''));
+  const receiveAll = () => Promise.all(events.slice(runs).map((body) => receive(receiver, body)));
   await measure(`${batchSize} webhooks, ${type}`, receiveAll, { times: 1 });
+  const waiting = await sql(`select from till.webhook_events where state = 'pending'`);
+  assert.equal(waiting.length, 0, `${type}: each is applied on receipt`);
+}
+
+async function receive({ processor, services: { inbox } }: TillInProcess, body: string): Promise<void> {
+  const verified = processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
+  assert.ok(verified.outcome === 'event');
+  await inbox.receive(verified.event, verified.read);
 }
 
 /** The sandbox's newest events of a type, one for each run and for each webhook of the batch. */

@@ -1,4 +1,5 @@
 import type { CustomerFacts } from '../../model/customer.ts';
+import type { EventContent } from './event-facts.ts';
 
 export interface EventCalls {
   /**
@@ -50,6 +51,11 @@ export interface ProcessorEvent {
 
 /** `not_an_event`: the signature is valid, but the body is not an event that Till can use. */
 export type VerifiedWebhook =
-  | { readonly outcome: 'event'; readonly event: ProcessorEvent }
+  | {
+      readonly outcome: 'event';
+      readonly event: ProcessorEvent;
+      /** The same as `readEvent` of the payload, which it does not parse again. */
+      readonly read: () => EventContent;
+    }
   | { readonly outcome: 'bad_signature'; readonly reason: string }
   | { readonly outcome: 'not_an_event'; readonly reason: string };

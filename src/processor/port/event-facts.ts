@@ -50,6 +50,9 @@ export type EventContent = EventFacts & {
   readonly write: CausingWrite | null;
 };
 
+/** The content of an event that is about something. */
+export type ReadableContent = Exclude<EventContent, { subject: 'none' }>;
+
 /**
  * The processor sent something that Till cannot express: an unknown status, or an object without a required field. A
  * retry does not help, and the row stays as it was.

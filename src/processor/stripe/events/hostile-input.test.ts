@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { placesIn, withPlace } from '../../../../test/fixtures/damage.ts';
 import { eventFixture, eventFixtureNames } from '../../../../test/fixtures/event-fixture.ts';
 import { assertProperty } from '../../../../test/support/seeds.ts';
-import { UnmappableError } from '../../port/event-facts.ts';
-import { readEvent } from './map-event.ts';
+import { type EventContent, UnmappableError } from '../../port/event-facts.ts';
+import { readEvent, readEventContent } from './map-event.ts';
 import { verifyWebhook } from './verify-webhook.ts';
 
 const damaged = fc.constantFrom(...eventFixtureNames).chain((name) => {
@@ -52,6 +52,30 @@ test('an event with any one value damaged is either read correctly or refused wi
   // Otherwise the test would cover only one of the two cases.
   assert(mapped > 0 && refused > 0);
 });
+
+test('a received event has the content of the stored one, or cannot be read for the same reason', async () => {
+  let read = 0;
+  await assertProperty(
+    fc.property(damaged, (body) => {
+      const verified = verifyWebhook(Buffer.from(body), sign(body), ['whsec_1'], new Date());
+      if (verified.outcome !== 'event') return;
+      const stored = contentOrReason(() => readEventContent(verified.event.payload));
+      assert.deepEqual(contentOrReason(verified.read), stored);
+      read += 1;
+    }),
+    1_000,
+  );
+  assert(read > 0);
+});
+
+function contentOrReason(read: () => EventContent): EventContent | string {
+  try {
+    return read();
+  } catch (error) {
+    assert(error instanceof UnmappableError);
+    return error.message;
+  }
+}
 
 test('no signed body makes verification throw', async () => {
   const bodies = fc.oneof(

@@ -1,6 +1,6 @@
 import type { ChargeFacts } from '../../../model/charge.ts';
 import { type AsOf, asOfEvent } from '../../../model/facts.ts';
-import type { ProcessorEvent } from '../../port/event-calls.ts';
+import type { ProcessorEvent, VerifiedWebhook } from '../../port/event-calls.ts';
 import { type EventContent, type EventFacts, UnmappableError } from '../../port/event-facts.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
@@ -13,7 +13,7 @@ import { mapSubscription } from '../objects/map-subscription.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { causingWriteOf } from './causing-write.ts';
 import type { EventType } from './event-types.ts';
-import { erasedMark, redactPayload } from './redact-payload.ts';
+import { erasedMark, redactEvent } from './redact-payload.ts';
 
 /** The facts of a stored event. It shows its object at the time of the event, in the API version of the endpoint. */
 export function readEvent(payload: string): EventFacts {
@@ -22,7 +22,10 @@ export function readEvent(payload: string): EventFacts {
 
 /** The facts of a stored event, and the call that caused it. */
 export function readEventContent(payload: string): EventContent {
-  const event = parseEvent(payload);
+  return contentOf(parseEvent(payload));
+}
+
+function contentOf(event: WireObject): EventContent {
   return { ...factsOf(event), write: causingWriteOf(event) };
 }
 
@@ -37,21 +40,33 @@ function factsOf(event: WireObject): EventFacts {
 
 /** The fields of an event that the inbox needs, whatever its type. */
 export function mapEventEnvelope(value: unknown): ProcessorEvent {
+  return mapReceivedEvent(value).event;
+}
+
+/** The same, and the content of the event as it is stored. */
+export function mapReceivedEvent(value: unknown): Omit<ReceivedEvent, 'outcome'> {
   const event = WireObject.parse(value, 'event').expectKind('event');
   const object = event.object('data').object('object');
+  const { value: stored, erasedPayload } = redactEvent(value);
   return {
-    id: event.id(),
-    type: event.shortText('type'),
-    createdAt: event.moment('created'),
-    livemode: event.flag('livemode'),
-    apiVersion: event.optionalText('api_version'),
-    objectId: object.has('id') ? object.id() : null,
-    customerKey: ownerOf(object),
-    // Serialised again even if nothing was redacted, because the original text would keep both values of a duplicate
-    // JSON key.
-    ...redactPayload(value),
+    event: {
+      id: event.id(),
+      type: event.shortText('type'),
+      createdAt: event.moment('created'),
+      livemode: event.flag('livemode'),
+      apiVersion: event.optionalText('api_version'),
+      objectId: object.has('id') ? object.id() : null,
+      customerKey: ownerOf(object),
+      // Serialised again even if nothing was redacted, because the original text would keep both values of a duplicate
+      // JSON key.
+      payload: JSON.stringify(stored),
+      erasedPayload,
+    },
+    read: () => contentOf(WireObject.parse(stored, 'event')),
   };
 }
+
+type ReceivedEvent = Extract<VerifiedWebhook, { outcome: 'event' }>;
 
 /** The customer of a payment or subscription. */
 function ownerOf(object: WireObject): string | null {

@@ -34,26 +34,33 @@ function isOwned(type: unknown): type is string {
  * needs. Data that is not stored needs no protection, and no search when a customer is deleted.
  */
 export function redactPayload(event: unknown): RedactedPayload {
+  const { value, erasedPayload } = redactEvent(event);
+  return { payload: JSON.stringify(value), erasedPayload };
+}
+
+/** Like `redactPayload`, with the value of the payload. */
+export function redactEvent(event: unknown): Omit<RedactedPayload, 'payload'> & { readonly value: unknown } {
   const redacted = redactValue(event);
   const { type, [erasedMark]: erased } = record(event);
-  if (erased === true) return { payload: JSON.stringify(redacted), erasedPayload: null };
+  if (erased === true) return { value: redacted, erasedPayload: null };
   // No mirror reads this event yet. A later release that reads it must not conclude that its metadata is empty.
   if (isOwned(type) && !knownEventTypes.has(type))
-    return { payload: erasedForm(redacted), erasedPayload: null };
+    return { value: erasedForm(redacted), erasedPayload: null };
   const kept = {
     ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(ownMetadataTypes.has(type) || isOwned(type) ? metadataOf(event) : {}),
   };
-  if (!isPersonal(kept)) return { payload: JSON.stringify(redacted), erasedPayload: null };
+  if (!isPersonal(kept)) return { value: redacted, erasedPayload: null };
+  const isErasable = personalTypes.has(type) || isOwned(type);
   return {
-    payload: JSON.stringify(withObject(redacted, kept)),
-    erasedPayload: personalTypes.has(type) || isOwned(type) ? erasedForm(redacted) : null,
+    value: withObject(redacted, kept),
+    erasedPayload: isErasable ? JSON.stringify(erasedForm(redacted)) : null,
   };
 }
 
-function erasedForm(redacted: unknown): string {
-  return JSON.stringify({ ...record(redacted), [erasedMark]: true });
+function erasedForm(redacted: unknown): object {
+  return { ...record(redacted), [erasedMark]: true };
 }
 
 /** Like `redactPayload`, for a stored event. One that is not JSON has no content. */

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { VerifiedWebhook } from '../../port/event-calls.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import { mapEventEnvelope } from './map-event.ts';
+import { mapReceivedEvent } from './map-event.ts';
 
 /**
  * The largest difference between the time of a signature and the local time, in both directions. The processor
@@ -65,7 +65,7 @@ function readSigned(text: string): VerifiedWebhook {
   }
   if (isDeeperThan(value, nestingDepthMax)) return notAnEvent('the body is nested too deeply');
   try {
-    return { outcome: 'event', event: mapEventEnvelope(value) };
+    return { outcome: 'event', ...mapReceivedEvent(value) };
   } catch (error) {
     if (error instanceof UnmappableError) return notAnEvent(error.message);
     throw error;

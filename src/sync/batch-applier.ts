@@ -1,0 +1,128 @@
+import type { Applied } from '../model/fold.ts';
+import { runWithCauses } from '../platform/cause.ts';
+import type { Database, Transaction, TransactionOptions } from '../platform/postgres.ts';
+import type { Subject } from '../processor/port/event-facts.ts';
+import type { Processor } from '../processor/port/processor.ts';
+import { BatchCauses } from './batch-causes.ts';
+import { type EventOutcome, outcomeOf } from './event-outcomes.ts';
+import { type Mirrors, type MirrorsBySubject, subjects } from './mirrors.ts';
+import { factsAbout, isFailedPayment, type Reading } from './reading.ts';
+
+interface BatchApplierParts {
+  readonly database: Database;
+  readonly processor: Pick<Processor, 'causeOf'>;
+  readonly mirrors: Mirrors;
+  readonly bySubject: MirrorsBySubject;
+}
+
+/** An object whose row has to be refreshed. */
+export interface RefreshTarget {
+  readonly subject: Subject;
+  readonly key: string;
+}
+
+/** An event that was applied, and whose outcome depends on refreshes. */
+export interface Refresh extends Pick<Reading, 'event' | 'write'> {
+  readonly failsPayment: boolean;
+  readonly targets: readonly RefreshTarget[];
+}
+
+/** What became of the events of a batch. Each is in one of the two. */
+export interface BatchResult {
+  readonly outcomes: readonly EventOutcome[];
+  readonly refreshes: readonly Refresh[];
+}
+
+/** Applies the events of the transaction. Call it once. */
+export type Apply = (readings: readonly Reading[]) => Promise<BatchResult>;
+
+/** Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it. */
+export class BatchApplier {
+  readonly #parts: BatchApplierParts;
+
+  constructor(parts: BatchApplierParts) {
+    this.#parts = parts;
+  }
+
+  /** The first statement of `work` only reads or locks. The cause of each change is the newest event about its object. */
+  transact<Result>(
+    work: (tx: Transaction, apply: Apply) => Promise<Result>,
+    options: Pick<TransactionOptions, 'lockTimeoutMs'> = {},
+  ): Promise<Result> {
+    const causes = new BatchCauses(this.#parts.processor);
+    return runWithCauses(
+      (ids) => causes.find(ids),
+      () =>
+        this.#parts.database.transaction(
+          (tx) =>
+            work(tx, (readings) => {
+              causes.set(readings);
+              return this.#apply(tx, readings);
+            }),
+          { ...options, startsWithRead: true },
+        ),
+    );
+  }
+
+  async #apply(tx: Transaction, readings: readonly Reading[]): Promise<BatchResult> {
+    const outcomes: EventOutcome[] = [];
+    const refreshes: Refresh[] = [];
+    for (const subject of subjects) {
+      const own = readings.filter((reading) => reading.subject === subject);
+      if (own.length === 0) continue;
+      const applied = await this.#applySubject(tx, subject, readings);
+      const [unsettled, ignored] = [new Set(applied.unsettled), new Set(applied.ignored)];
+      const late = new Set(applied.late);
+      for (const reading of own) {
+        const { event, write, keys } = reading;
+        const failsPayment = isFailedPayment(reading);
+        // A late row may come from an old event, for example a replayed one, so its object is refreshed too. So is the
+        // object of an event whose last refresh did not end: its worker may have created the row, and then died before
+        // it returned earlier events to the queue.
+        const wasTried = (key: string) => event.attempts > 0 && !ignored.has(key);
+        const needsRefresh = (key: string) => unsettled.has(key) || late.has(key) || wasTried(key);
+        const targets = [
+          ...keys.filter(needsRefresh).map((key) => ({ subject, key })),
+          ...refundsOf(keys.filter((key) => late.has(key) || (subject === 'payment' && wasTried(key)))),
+        ];
+        if (targets.length > 0) refreshes.push({ event, write, targets, failsPayment });
+        else outcomes.push(outcomeOf(event, !keys.every((key) => ignored.has(key)), failsPayment));
+      }
+    }
+    return { outcomes, refreshes };
+  }
+
+  async #applySubject<S extends Subject>(
+    tx: Transaction,
+    subject: S,
+    readings: readonly Reading[],
+  ): Promise<Applied> {
+    await this.#lockShared(tx, subject, readings);
+    const facts = factsAbout(readings, subject);
+    return this.#parts.bySubject[subject].apply(tx, facts, 'events');
+  }
+
+  /**
+   * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
+   * payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not.
+   */
+  async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
+    const { plans, payments } = this.#parts.mirrors;
+    if (subject === 'product')
+      await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));
+    if (subject !== 'payment') return;
+    const others = [
+      ...factsAbout(readings, 'charge'),
+      ...factsAbout(readings, 'dispute'),
+      ...factsAbout(readings, 'refund'),
+    ].flatMap(({ processorPaymentIntentId }) => processorPaymentIntentId ?? []);
+    // Without the other subjects, the mirror itself locks all payments in one statement.
+    if (others.length > 0)
+      await payments.lock(tx, [...others, ...factsAbout(readings, 'payment').map(payments.keyOf)]);
+  }
+}
+
+/** A payment recorded late also needs its refunds, because earlier events about them found no row. */
+export function refundsOf(latePayments: readonly string[]): readonly RefreshTarget[] {
+  return latePayments.map((key) => ({ subject: 'refundedPayment', key }));
+}
