@@ -10,10 +10,11 @@ import { connectProcessor, openSql, type Sql } from '../support/backend.ts';
 import { eventsSettled } from '../support/checks/events.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { createClient, testKey } from '../support/client.ts';
+import { copyCluster } from '../support/cluster-template.ts';
 import { assertSameResponses, recordResponses } from '../support/recorded-responses.ts';
 import { freePort } from '../support/redis-server.ts';
 import { startTill } from '../support/till.ts';
-import { projectFolder, type TillInChild } from '../support/till-in-child.ts';
+import { projectFolder, quickCommand, type TillInChild } from '../support/till-in-child.ts';
 import { SampleActivity } from './sample-activity.ts';
 
 /** The blocks of commands in the document: back up, restore, resync. */
@@ -36,6 +37,7 @@ async function createShop(t: TestContext) {
     API_KEYS: testKey,
     SANDBOX_PORT: String(sandboxPort),
   };
+  copyCluster(environment.DATA_DIR);
   let till: TillInChild | undefined;
   t.after(async () => {
     await till?.stop();
@@ -61,7 +63,7 @@ async function createShop(t: TestContext) {
     stripe: processor.stripe,
     inspect,
     start: async () => {
-      till = await startTill({ in: 'child', environment });
+      till = await startTill({ in: 'child', environment, command: quickCommand });
     },
     stop: async () => {
       assert.equal(await till?.stop(), 0);

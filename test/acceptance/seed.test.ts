@@ -17,7 +17,7 @@ import type { CustomerBody, PageBody } from '../support/objects.ts';
 import { freePort } from '../support/redis-server.ts';
 import { runTill } from '../support/run-till.ts';
 import { startTill } from '../support/till.ts';
-import { projectFolder } from '../support/till-in-child.ts';
+import { projectFolder, quickCommand } from '../support/till-in-child.ts';
 
 const { customers, daysMin } = effort({
   short: { customers: 6, daysMin: 30 },
@@ -87,7 +87,7 @@ test('demo data is refused beside real parts, and for malformed numbers', async 
 
 test('the year is in lists, events and the overview, and all of it equals the data of the processor', async (t) => {
   const environment = { ...settings, API_KEYS: testKey, EVENT_RETENTION_DAYS: '36500' };
-  const till = await startTill({ in: 'child', environment, for: t });
+  const till = await startTill({ in: 'child', environment, for: t, command: quickCommand });
   const { stripe } = connectProcessor(`http://127.0.0.1:${sandboxPort}`);
   const postgres = await findRunningPostgres(dataDir);
   t.after(() => postgres.stop());

@@ -23,6 +23,19 @@ const prorations = ['none', 'nextInvoice', 'invoice'] as const;
 /** How many requests meet. */
 const requestsAtOnce = effort<readonly number[]>({ short: [2, 9], long: [2, 3, 9, 50] });
 
+const pairs = [
+  [daily, monthly],
+  [free, daily],
+  [daily, dearer],
+  [dearer, daily],
+  [daily, grouped],
+] as const;
+
+/** Every pair of plans. In the short form many requests meet only over a new period, which each of them could bill. */
+function pairsFor(count: number): readonly (readonly [PlanBody, PlanBody])[] {
+  return count === 2 ? pairs : effort({ short: pairs.slice(0, 1), long: [...pairs] });
+}
+
 function subscribe(plan: PlanBody): Promise<Subscribed> {
   return subscribed(first, { planId: plan.id, customerCard: 'pm_card_visa' });
 }
@@ -49,13 +62,7 @@ function sendAtOnce(path: string, bodies: readonly object[]) {
 
 for (const count of requestsAtOnce)
   for (const proration of prorations)
-    for (const [from, to] of [
-      [daily, monthly],
-      [free, daily],
-      [daily, dearer],
-      [dearer, daily],
-      [daily, grouped],
-    ] as const)
+    for (const [from, to] of pairsFor(count))
       test(`${count} equal changes at once from ${from.amount} a ${from.interval} to ${to.amount} a ${to.interval} with proration ${proration} are billed once`, async () => {
         const [met, sequential] = [await subscribe(from), await subscribe(from)];
         const change = { planId: to.id, proration };

@@ -38,86 +38,95 @@ const lineFaults: readonly (readonly [string, (line: TcpLine) => Promise<() => P
   ],
 ];
 
-test('whatever the processor does, nothing is charged twice and no payment is lost', async (t) => {
-  const { rig } = await startRigOnLine(t);
-  const load = rig.startLoad();
-  await load.progressed(20);
-  for (let round = 0; round < rounds; round += 1) {
-    for (const { name, fault } of sandboxFaults) {
-      const before = load.ledger.client.attempts.length;
-      await rig.control('faults', { operation: '*', times: faultsTimes, ...fault });
-      while (((await rig.control('faults', {}, 'GET')) as { faults: [] }).faults.length > 0)
-        await load.progressed(1);
-      const servedMs = await took(() => load.progressed(1));
-      const requests = load.ledger.client.attempts.length - before;
-      t.diagnostic(`${name}: ${requests} requests, served again after ${servedMs} ms`);
-    }
-  }
-  await rig.check(load, { failures });
-});
-
-test('a processor that is down or sends invalid responses causes 502 and 503, and nothing else', async (t) => {
+test('a Till whose processor fails serves what it can', async (t) => {
   const { rig, line } = await startRigOnLine(t);
-  const load = rig.startLoad();
-  await load.progressed(20);
-  for (let round = 0; round < rounds; round += 1) {
-    for (const [name, fail] of lineFaults) {
-      const repair = await fail(line);
-      for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
-      await assertHealthy(rig);
-      await repair();
-      t.diagnostic(`${name}: served again after ${await took(() => load.progressed(1))} ms`);
-      await load.progressed(10);
-    }
-  }
-  await rig.check(load, { failures });
-  assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
-});
 
-test('a processor that hangs holds a bounded number of calls; the rest is refused at once, and reads go on', async (t) => {
-  const { rig, line } = await startRigOnLine(t);
-  const load = rig.startLoad();
-  await load.progressed(20);
-  await rig.control('faults', { operation: '*', kind: 'hang', times: 10_000 });
-  const startedAtMs = performance.now();
-  const callers = Array.from({ length: callersCount }, (_, index) => createCustomer(rig, `c${index}`));
-  // Those of the load are refused beside them.
-  const refused = await firstRefusals(callers, callersCount - maxInFlight);
-  const tookMs = performance.now() - startedAtMs;
-  // The calls themselves would take ten seconds to fail.
-  assert.ok(tookMs < 5_000, `the refusals took ${tookMs.toFixed(0)} ms`);
-  for (const { status, code, retryAfter } of refused)
-    assert.deepEqual({ status, code, retryAfter }, { status: 503, code: 'overloaded', retryAfter: '1' });
-  const read = await rig.client.call('GET', '/customers');
-  assert.equal(read.status, 200);
-  await assertHealthy(rig);
-  assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
-  await rig.control('faults', {}, 'DELETE');
-  await Promise.all(callers);
-  // Half of the calls that may be in progress at a time, because the load has its own.
-  for (let first = 0; first < callersCount; first += maxInFlight / 2) {
-    const keys = Array.from({ length: maxInFlight / 2 }, (_, index) => `c${first + index}`);
-    const again = await Promise.all(keys.map((key) => createCustomer(rig, key)));
-    assert.deepEqual(
-      again.map(({ status }) => status),
-      keys.map(() => 201),
-    );
-  }
-  await load.progressed(20);
-  await rig.check(load, { failures });
-});
-
-test('webhooks that stop for an hour and then come all at once are applied, each once', async (t) => {
-  const { rig } = await startRigOnLine(t);
-  const load = rig.startLoad();
-  for (let round = 0; round < rounds; round += 1) {
-    await rig.control('delivery', { mode: 'paused' });
-    await load.progressed(effort({ short: 25, long: 500 }));
-    await rig.control('clock', { advanceSeconds: 3_600 });
-    await rig.control('delivery', { mode: 'normal' });
+  await t.test('whatever the processor does, nothing is charged twice and no payment is lost', async (t) => {
+    const load = rig.startLoad();
     await load.progressed(20);
-  }
-  await rig.check(load, { failures: [] });
+    for (let round = 0; round < rounds; round += 1) {
+      for (const { name, fault } of sandboxFaults) {
+        const before = load.ledger.client.attempts.length;
+        await rig.control('faults', { operation: '*', times: faultsTimes, ...fault });
+        while (((await rig.control('faults', {}, 'GET')) as { faults: [] }).faults.length > 0)
+          await load.progressed(1);
+        const servedMs = await took(() => load.progressed(1));
+        const requests = load.ledger.client.attempts.length - before;
+        t.diagnostic(`${name}: ${requests} requests, served again after ${servedMs} ms`);
+      }
+    }
+    await rig.check(load, { failures });
+  });
+
+  await t.test(
+    'a processor that is down or sends invalid responses causes 502 and 503, and nothing else',
+    async (t) => {
+      const load = rig.startLoad();
+      await load.progressed(20);
+      for (let round = 0; round < rounds; round += 1) {
+        for (const [name, fail] of lineFaults) {
+          const repair = await fail(line);
+          for (let met = 0; met < refusalsMin; met += 1) await load.meetsFault(performance.now());
+          await assertHealthy(rig);
+          await repair();
+          t.diagnostic(`${name}: served again after ${await took(() => load.progressed(1))} ms`);
+          await load.progressed(10);
+        }
+      }
+      await rig.check(load, { failures });
+      assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
+    },
+  );
+
+  await t.test(
+    'a processor that hangs holds a bounded number of calls; the rest is refused at once, and reads go on',
+    async () => {
+      const load = rig.startLoad();
+      await load.progressed(20);
+      await rig.control('faults', { operation: '*', kind: 'hang', times: 10_000 });
+      const startedAtMs = performance.now();
+      const callers = Array.from({ length: callersCount }, (_, index) => createCustomer(rig, `c${index}`));
+      // Those of the load are refused beside them.
+      const refused = await firstRefusals(callers, callersCount - maxInFlight);
+      const tookMs = performance.now() - startedAtMs;
+      // The calls themselves would take ten seconds to fail.
+      assert.ok(tookMs < 5_000, `the refusals took ${tookMs.toFixed(0)} ms`);
+      for (const { status, code, retryAfter } of refused)
+        assert.deepEqual({ status, code, retryAfter }, { status: 503, code: 'overloaded', retryAfter: '1' });
+      const read = await rig.client.call('GET', '/customers');
+      assert.equal(read.status, 200);
+      await assertHealthy(rig);
+      assert.ok(line.connectionsPeak <= maxInFlight, `${line.connectionsPeak} connections to the processor`);
+      await rig.control('faults', {}, 'DELETE');
+      await Promise.all(callers);
+      // Half of the calls that may be in progress at a time, because the load has its own.
+      for (let first = 0; first < callersCount; first += maxInFlight / 2) {
+        const keys = Array.from({ length: maxInFlight / 2 }, (_, index) => `c${first + index}`);
+        const again = await Promise.all(keys.map((key) => createCustomer(rig, key)));
+        assert.deepEqual(
+          again.map(({ status }) => status),
+          keys.map(() => 201),
+        );
+      }
+      await load.progressed(20);
+      await rig.check(load, { failures });
+    },
+  );
+
+  await t.test(
+    'webhooks that stop for an hour and then come all at once are applied, each once',
+    async () => {
+      const load = rig.startLoad();
+      for (let round = 0; round < rounds; round += 1) {
+        await rig.control('delivery', { mode: 'paused' });
+        await load.progressed(effort({ short: 25, long: 500 }));
+        await rig.control('clock', { advanceSeconds: 3_600 });
+        await rig.control('delivery', { mode: 'normal' });
+        await load.progressed(20);
+      }
+      await rig.check(load, { failures: [] });
+    },
+  );
 });
 
 /** A rig with a line between Till and its processor, which can fail in ways that the processor itself cannot. */

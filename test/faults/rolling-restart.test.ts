@@ -4,13 +4,16 @@ import { effort } from '../support/effort.ts';
 import { startBalancer } from './rig/balancer.ts';
 import { startRig } from './rig/rig.ts';
 
-const rounds = effort({ short: 1, long: 20 });
+const { rounds, processes } = effort({
+  short: { rounds: 1, processes: 2 },
+  long: { rounds: 20, processes: 3 },
+});
 /** Many requests in the seconds for which a process goes on after the signal. */
 const paceMs = effort({ short: 100, long: 30 });
 
-test('a rolling restart of three processes behind one port fails no request', async (t) => {
+test('a rolling restart of the processes behind one port fails no request', async (t) => {
   const rig = await startRig(t, {
-    processes: 3,
+    processes,
     // Many times the interval of the balancer's checks, so that it notices in time on a busy machine too.
     environment: { STOP_DELAY_SECONDS: '3' },
     front: startBalancer,
@@ -25,5 +28,5 @@ test('a rolling restart of three processes behind one port fails no request', as
     }
   }
   await rig.check(load, { failures: [] });
-  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${3 * rounds} restarts`);
+  t.diagnostic(`${load.ledger.client.attempts.length} requests, ${processes * rounds} restarts`);
 });

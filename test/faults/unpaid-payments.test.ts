@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { walkedPoints } from '../support/crash-points.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
@@ -74,7 +74,7 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
 const outcomes = [false, true];
 
 test('a process killed at any crash point leaves a payment that the same request finishes, once', async (t) => {
-  const walks = await inTurn(walkedPoints, async (crashPoint) => {
+  const walks = await inTurn(crashPoints, async (crashPoint) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
     const scenes = await setScenes(

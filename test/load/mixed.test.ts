@@ -15,9 +15,11 @@ import { effort } from '../support/effort.ts';
 import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
-const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.3, long: 5 }));
+const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.1, long: 5 }));
 /** Caches fill, code is compiled, the heap finds its size. */
 const warmUpShare = 0.25;
+/** By then every pool has its size, and there is some of everything, on a busy machine too. */
+const warmUpRounds = 100;
 const lookDelayMs = 250;
 /** Slower in the long form: what is tried there is time, and the books are kept in this process. */
 const paceMs = effort({ short: 30, long: 150 });
@@ -34,13 +36,13 @@ const latencyGrowthMax = 2;
 /** So many requests of a kind in a third say something about it. */
 const latencyCountMin = 30;
 
-const capacityShots = 2_000;
+const capacityShots = effort({ short: 1_000, long: 2_000 });
 /** Enough to keep it busy, too few to be a crowd. */
 const capacityLanes = 32;
 /** More than the requests under way from which webhooks are shed, whatever the machine. */
 const crowdConnections = 1_500;
 const overloadFactor = 4;
-const overloadSeconds = effort({ short: 2, long: 20 });
+const overloadSeconds = effort({ short: 1, long: 20 });
 const overloadShotsMax = 200_000;
 /** Each is up to four times the one before it. */
 const overloadTriesMax = 5;
@@ -50,6 +52,7 @@ const recoveryMsMax = 5_000;
 test('under mixed load memory, handles and connections stay flat; four times what it can do is shed, webhooks first', async (t) => {
   const rig = await startRig(t);
   const load = rig.startLoad({ workers: 8, paceMs });
+  await load.progressed(warmUpRounds);
   await assertFlat(t, rig, load);
   await assertSheds(t, rig, load);
   await rig.check(load);

@@ -36,7 +36,7 @@ const scratch = mkdtempSync(join(tmpdir(), 'till-backup-'));
 const dataDir = join(scratch, 'data');
 const backup = join(scratch, 'backup');
 /** Of a backup, and of a restore. */
-const kills = effort({ short: 2, long: 30 });
+const kills = effort({ short: 1, long: 30 });
 
 /** What the tests of this file share: a database with rows, and a backup that was taken while rows were written. */
 let acknowledged = 0;

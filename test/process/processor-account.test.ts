@@ -10,6 +10,7 @@ import { compareAccount } from '../../src/processor/account/compare-account.ts';
 import { startAdapter } from '../processor/adapter.ts';
 import { connectProcessor, type SandboxFault } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
+import { copyCluster } from '../support/cluster-template.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { readProblem } from '../support/problem.ts';
 import { freePort } from '../support/redis-server.ts';
@@ -257,6 +258,7 @@ describe('till adopt-account', () => {
 
   test('works while the embedded parts do not run, and fails if the processor cannot be asked', async (t) => {
     const { folder } = await setStage(t);
+    copyCluster(folder);
     const embedded = { DATA_DIR: folder, SANDBOX_PORT: String(await freePort()) };
     const { code, stdout, stderr } = await runTill(embedded, 'adopt-account');
     assert.deepEqual([code, stdout], [0, 'Processor account: none → acct_sandbox in test mode\n'], stderr);

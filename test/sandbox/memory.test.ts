@@ -6,7 +6,7 @@ import { heapUsedBytes, useReceiver, useSandbox, worldOf } from './support.ts';
 
 /** The short form lowers the limits of what a world remembers, so that it reaches them quickly. */
 const { requests, retention } = effort({
-  short: { requests: 6_000, retention: { eventsMax: 1_000, memosMax: 500, spentMax: 200 } },
+  short: { requests: 2_700, retention: { eventsMax: 400, memosMax: 200, spentMax: 80 } },
   long: { requests: 1_000_000, retention: undefined },
 });
 const atOnce = 8;

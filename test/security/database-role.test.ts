@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { migrate } from '../../src/platform/migrate.ts';
 import { startBackend } from '../support/backend.ts';
@@ -15,8 +18,8 @@ import {
 import { runTill } from '../support/run-till.ts';
 import { createTestDatabase, runOnServer } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
-import { runTillUntilExit } from '../support/till-in-child.ts';
 import { eventOf } from '../support/webhook-events.ts';
+import { startWholeTill } from '../support/whole-till.ts';
 
 interface Roles {
   /** The address as the role that owns the schema, and as the one that the service runs as. */
@@ -105,16 +108,18 @@ test('a service whose role may not migrate starts on the newest schema, and says
   const database = await createTestDatabase('empty');
   t.after(() => database.drop());
   const roles = await makeRoles(database.url);
-  const refused = await runTillUntilExit({
+  const folder = await mkdtemp(join(tmpdir(), 'till-role-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const environment = {
     DATABASE_URL: roles.serviceUrl,
     API_KEY: 'key-for-the-role-test',
-  });
-  assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /0001_installation\.sql is missing.*till migrate/);
+    DATA_DIR: folder,
+  };
+  await assert.rejects(startWholeTill(environment), /0001_installation\.sql is missing.*till migrate/);
   await migrate({ url: roles.ownerUrl, folder: 'migrations', logger: silentLogger });
   await roles.grant();
-  const environment = { DATABASE_URL: roles.serviceUrl, API_KEY: 'key-for-the-role-test' };
-  const till = await startTill({ in: 'child', for: t, environment });
+  const till = await startWholeTill(environment);
+  t.after(() => till.stop());
   assert.equal((await fetch(`${till.url}/health`)).status, 200);
 });
 

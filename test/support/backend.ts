@@ -26,11 +26,14 @@ export interface SandboxFault {
   readonly latencyMs?: number;
 }
 
-/** A call can break before or after its effect. A read has no effect, so that the short form breaks it once. */
+/**
+ * A call can break before or after its effect. The short form breaks a read, which has no effect, before, and a write
+ * after: what breaks before its effect leaves the same behind as the call before it.
+ */
 export function cutsOf(operation: string): readonly ('reset_before' | 'reset_after')[] {
   const isRead = /\.(retrieve|list)$/.test(operation);
   return effort({
-    short: isRead ? ['reset_before'] : ['reset_before', 'reset_after'],
+    short: isRead ? ['reset_before'] : ['reset_after'],
     long: ['reset_before', 'reset_after'],
   });
 }

@@ -9,6 +9,8 @@ import { projectFolder } from './till-in-child.ts';
 /** Several times what the slowest file takes on a busy machine: a test that never ends must not hang the run. */
 const fileTimeoutMs = { short: 900_000, long: 10_800_000 };
 const workerArgs = ['--test-reporter=spec', 'test/support/test-worker.ts'];
+/** These share a browser, a Till and its objects, which one process starts once. */
+const sharingFolder = 'test/browser/';
 
 export interface FilesRun {
   readonly failures: readonly Failure[];
@@ -25,7 +27,8 @@ export async function runFiles(
   concurrency: number,
   print: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<FilesRun> {
-  const waiting = [...files];
+  const groups = Map.groupBy(files, (file) => (file.startsWith(sharingFolder) ? sharingFolder : file));
+  const waiting = [...groups.values()];
   const failures: Failure[] = [];
   let output = '';
   const lane = async () => {
@@ -40,18 +43,20 @@ export async function runFiles(
   return { failures, output };
 }
 
-/** Runs files in one process until none is waiting or the process ends. */
-async function runWorker(waiting: string[], print: (text: string) => void): Promise<FilesRun> {
+/** Runs files in one process, group by group, until none is waiting or the process ends. */
+async function runWorker(waiting: string[][], print: (text: string) => void): Promise<FilesRun> {
   const child = spawn(process.execPath, workerArgs, { cwd: projectFolder, stdio: ['pipe', 'pipe', 'pipe'] });
   // Writing to a process that has ended fails. Its end is what counts.
   child.stdin.on('error', () => {});
   // Read here, because `npm run test:faults` sets the variable after this file is loaded.
   const timeoutMs = fileTimeoutMs[process.env[effortVariable] === 'long' ? 'long' : 'short'];
   const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+  let group: string[] = [];
   let file = '';
   const next = () => {
     timer.refresh();
-    file = waiting.shift() ?? '';
+    if (group.length === 0) group = waiting.shift() ?? [];
+    file = group.shift() ?? '';
     if (file === '') child.stdin.end();
     else child.stdin.write(`${file}\n`);
   };
@@ -72,6 +77,7 @@ async function runWorker(waiting: string[], print: (text: string) => void): Prom
   }
   const [code, signal] = await exited;
   clearTimeout(timer);
+  if (group.length > 0) waiting.unshift(group);
   const errors = await complaints;
   const end = file === '' ? '' : `✖ ${file} ended its process (${signal ?? code})\n`;
   print(`${said}${errors}${end}`);

@@ -3,6 +3,7 @@ import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { newId } from '../../src/platform/id.ts';
 import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
+import { effort } from '../support/effort.ts';
 import {
   type CustomerBody,
   confirmPayment,
@@ -136,7 +137,8 @@ describe('after the restore of a backup that knows nothing of it, everything is 
     return { till, created, recorded, paymentsOfDeleted: payments };
   })();
 
-  for (const order of ['newest first', 'oldest first'] as const) {
+  // The short form leaves out the easier order, which background recovery has too.
+  for (const order of effort({ short: ['newest first'], long: ['newest first', 'oldest first'] })) {
     test(`by events alone, ${order}`, async () => {
       const { till, created, recorded } = await shared;
       const events = await listAll(till.stripe.events.list({ limit: 100 }));

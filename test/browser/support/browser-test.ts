@@ -1,5 +1,5 @@
 import { type TestContext, test } from 'node:test';
-import type { BrowserContext, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import type { Scope } from '../../../src/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
@@ -32,7 +32,7 @@ export interface Tab {
 
 let till: Promise<TillInProcess> | undefined;
 let world: Promise<World> | undefined;
-let profile: Promise<BrowserContext> | undefined;
+let firstTab: Promise<Page> | undefined;
 
 const life = createLifetime();
 atProcessEnd(closeBrowser);
@@ -85,16 +85,22 @@ export async function openConsole(
   till: TillInProcess,
   { viewport, colorScheme }: TabOptions = {},
 ): Promise<Tab & { close(): Promise<void> }> {
-  profile ??= openProfile(till);
-  const page = await (await profile).newPage();
+  firstTab ??= openFirstTab(till);
+  const opener = await firstTab;
+  const opened = opener.context().waitForEvent('page');
+  await opener.evaluate('void open()');
+  const page = await opened;
   if (viewport !== undefined) await page.setViewportSize(viewport);
   if (colorScheme !== undefined) await page.emulateMedia({ colorScheme });
   const problems = watchProblems(page, till.url);
   return { page, till, problems, open: openIn(page, till), close: () => page.close() };
 }
 
-/** The browser profile of all tabs. The first tab stays open, because the process of the tabs ends with the last one. */
-async function openProfile(till: TillInProcess): Promise<BrowserContext> {
+/**
+ * Opens the other tabs, so that they join its process: a tab that the browser opens starts in a process of its own. It
+ * stays open, because the process of the tabs ends with the last one.
+ */
+async function openFirstTab(till: TillInProcess): Promise<Page> {
   const context = await (await browser(chromiumArgs)).newContext({
     locale: 'en-US',
     timezoneId: 'Europe/Berlin',
@@ -102,8 +108,9 @@ async function openProfile(till: TillInProcess): Promise<BrowserContext> {
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(stepTimeoutMs);
-  await (await context.newPage()).goto(`${till.url}/console`);
-  return context;
+  const page = await context.newPage();
+  await page.goto(`${till.url}/console`);
+  return page;
 }
 
 function openIn(page: Page, till: TillInProcess): Tab['open'] {

@@ -64,17 +64,15 @@ export class Load {
   #rounds = 0;
 
   constructor(
-    rig: { readonly url: () => string; readonly stripe: Stripe },
+    rig: { readonly url: () => string; readonly stripe: Stripe; readonly nextNumber: () => number },
     { workers = workersDefault, paceMs = paceMsDefault, seed, attemptTimeoutMs }: LoadOptions,
   ) {
-    // Above every currency's smallest charge, and small enough for a test's lifetime of them.
-    let number = 1_000;
     this.#paceMs = paceMs;
     this.ledger = {
       client: new LoadClient(rig.url, this.#abandoning.signal, attemptTimeoutMs),
       stripe: rig.stripe,
       made: [],
-      nextNumber: () => number++,
+      nextNumber: rig.nextNumber,
     };
     this.#workers = Array.from({ length: workers }, (_, index) => this.#work(seed + index));
     // `end` reports a worker's failure; until then it does not crash the test.

@@ -30,6 +30,9 @@ export interface Rig extends Backend {
   readonly url: () => string;
   /** Sends each request to the next Till. */
   readonly client: Client;
+  /** A number that no other creation of any load has. */
+  readonly nextNumber: () => number;
+  /** A load can follow one that was checked. */
   startLoad(options?: Partial<LoadOptions>): Load;
   watchHealth(): HealthWatch;
   /** Waits until every event is delivered and applied, then compares Till with the processor and with its promises. */
@@ -58,6 +61,8 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
   front = await options.front?.(tills);
   atEnd(() => front?.close());
   backend.deliverTo(url);
+  // Above every currency's smallest charge, and small enough for a test's lifetime of them.
+  let number = 1_000;
   const rig: Rig = {
     ...backend,
     tills,
@@ -67,6 +72,7 @@ export async function startRig(t: TestContext, options: RigOptions = {}): Promis
         return url();
       },
     }),
+    nextNumber: () => number++,
     startLoad: (loadOptions = {}) => {
       const { seed = seedOf('FAULT') } = loadOptions;
       t.diagnostic(`FAULT_SEED=${seed}`);
