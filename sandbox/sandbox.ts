@@ -58,7 +58,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   await worlds.load();
   const api = new Api({ worlds, operations, logError });
   const control = createControl(worlds, operations, [host, ...(options.allowedHosts ?? [])]);
-  const server = createWireServer(api, control, logError);
+  const server = createWireServer(api, control, logError, options.linkUrl);
   try {
     server.listen(options.port, host);
     await once(server, 'listening');

@@ -15,7 +15,9 @@ type Intent = PaymentIntent | SetupIntent;
 export function authenticationPage(world: World, id: string, query: string): ControlResponse {
   const intent = openedIntent(world.store, id, query);
   if (intent === undefined) return unknownLink;
-  return intent.status === 'requires_action' ? question(world, intent) : outcome(intent, returnUrlIn(query));
+  return intent.status === 'requires_action'
+    ? question(world, intent, new URLSearchParams(query).has('framed'))
+    : outcome(intent, returnUrlIn(query));
 }
 
 /** Applies what the cardholder chose, then shows the result. */
@@ -35,6 +37,7 @@ export async function completeAuthentication(
 const unknownLink = page({
   status: 404,
   title: 'Not found',
+  isFramed: true,
   content: html`<p>This link does not match any payment.</p>`,
 });
 
@@ -48,16 +51,19 @@ function openedIntent(
   return secret !== null && intent?.client_secret === secret ? intent : undefined;
 }
 
-function question({ store, basePath }: World, intent: Intent): ControlResponse {
+/** The buttons have the ids and, in the frame of the browser library, the texts of the processor's test page. */
+function question({ store, basePath }: World, intent: Intent, isFramed: boolean): ControlResponse {
   const returnUrl = intent.next_action?.redirect_to_url?.return_url ?? '';
   const query = new URLSearchParams({ secret: intent.client_secret ?? '', return_url: returnUrl });
   const method = store.paymentMethods.get(intent.payment_method ?? '');
+  const what = isFramed ? '' : ' authentication';
   const asked =
     intent.object === 'payment_intent'
       ? html`<p>Sandbox asks for a payment of</p><p class="amount">${priceText(intent.amount, intent.currency)}</p>`
       : html`<p>Sandbox asks to save your card for later payments. Nothing is charged now.</p>`;
   return page({
     title: 'Confirm with your bank',
+    isFramed: true,
     content: html`${asked}
 <dl>
 <dt>Merchant</dt><dd>Sandbox</dd>
@@ -65,8 +71,8 @@ function question({ store, basePath }: World, intent: Intent): ControlResponse {
 </dl>
 <p>This page plays the bank of the cardholder.</p>
 <form method="post" action="${basePath}/sandbox/authenticate/${encodeURIComponent(intent.id)}?${query.toString()}">
-<button class="main" name="result" value="succeeded">Complete authentication</button>
-<button name="result" value="failed">Fail authentication</button>
+<button class="main" id="test-source-authorize-3ds" name="result" value="succeeded">${`Complete${what}`}</button>
+<button id="test-source-fail-3ds" name="result" value="failed">${`Fail${what}`}</button>
 </form>`,
   });
 }
@@ -75,6 +81,7 @@ function outcome(intent: Intent, returnUrl: string | null): ControlResponse {
   const what = intent.object === 'payment_intent' ? 'payment' : 'card setup';
   const back = returnUrl === null ? null : withResult(returnUrl, intent);
   return page({
+    isFramed: true,
     title: hasFailed(intent) ? 'Authentication failed' : 'Authentication complete',
     content: html`<p>The ${what} is now <strong>${intent.status.replaceAll('_', ' ')}</strong>.</p>
 ${back === null ? html`<p>You can close this page.</p>` : html`<p><a href="${back}">Return to the merchant</a></p>`}`,

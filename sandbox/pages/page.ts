@@ -3,17 +3,17 @@ import type { ControlResponse } from '../wire/server.ts';
 import { type Html, html } from './html.ts';
 
 /** The pages have no scripts. They load one stylesheet, and their forms lead only to the sandbox itself. */
-const contentPolicy =
-  "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'";
 
-const pageHeaders = {
+/** No other page can show the pages in a frame, except those that the browser library shows so. */
+const headersOf = (isFramed: boolean) => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': contentPolicy,
+  'content-security-policy': `${contentPolicy}; frame-ancestors ${isFramed ? '*' : "'none'"}`,
   'cache-control': 'no-store',
   // The address of a page contains a secret.
   'referrer-policy': 'no-referrer',
   'x-content-type-options': 'nosniff',
-};
+});
 
 const stylesheetPath = '/sandbox/pages.css';
 const stylesheet = readFileSync(new URL('./pages.css', import.meta.url), 'utf8');
@@ -30,10 +30,18 @@ interface Page {
   readonly content: Html;
   /** The address that the browser opens next. */
   readonly continuesAt?: string | null;
+  /** Whether the page may be shown in a frame of another one. */
+  readonly isFramed?: boolean;
 }
 
 /** A whole page. Its title is also its heading. */
-export function page({ status = 200, title, content, continuesAt = null }: Page): ControlResponse {
+export function page({
+  status = 200,
+  title,
+  content,
+  continuesAt = null,
+  isFramed = false,
+}: Page): ControlResponse {
   // Not a redirect: browsers would apply the content policy of the form to the address of the shop.
   const refresh =
     continuesAt === null ? null : html`<meta http-equiv="refresh" content="0; url=${continuesAt}">`;
@@ -56,10 +64,10 @@ ${content}
 </body>
 </html>
 `;
-  return { status, body: text, headers: pageHeaders };
+  return { status, body: text, headers: headersOf(isFramed) };
 }
 
 /** The response to a form: the browser loads the page again, so that reloading does not repeat the form. */
 export function seeOther(location: string): ControlResponse {
-  return { status: 303, body: '', headers: { ...pageHeaders, location } };
+  return { status: 303, body: '', headers: { ...headersOf(false), location } };
 }

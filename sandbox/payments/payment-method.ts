@@ -13,14 +13,16 @@ import {
   type Parser,
   text,
 } from '../wire/params.ts';
-import { badParam, missing, WireError } from '../wire/wire-error.ts';
+import { badParam, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
 import { checkCvc, checkExpiry } from './card-checks.ts';
 import { existingCustomer } from './customer.ts';
 import { checkUnspent, spend } from './spent-payment-method.ts';
 import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
+import { type GivenCard, namedExpiry, spendToken } from './token.ts';
 
-const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number }> = (node, path) => {
+/** A card by its number, or the token of one. */
+const cardParam: Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
   const card = object({
     number: text(),
     token: text(),
@@ -28,10 +30,7 @@ const cardParam: Parser<{ testCard: TestCard; expMonth: number; expYear: number 
     exp_year: integer(0, 2_100),
     cvc: text(),
   })(node, path);
-  if (card.token !== undefined) {
-    const testCard = tokenizedCard(card.token, `${path}[token]`);
-    return { testCard, expMonth: expiry.month, expYear: expiry.year };
-  }
+  if (card.token !== undefined) return { token: card.token, param: `${path}[token]` };
   if (card.number === undefined)
     throw badParam(`Missing required param: ${path}[number].`, `${path}[number]`, 'parameter_missing');
   if (card.exp_month === undefined || card.exp_year === undefined)
@@ -61,16 +60,12 @@ export const paymentMethodParams = {
 export const paymentMethodData = object(paymentMethodParams);
 type PaymentMethodData = Parsed<typeof paymentMethodParams>;
 
-/** The expiry date of cards that are given by name. */
-const expiry = { month: 12, year: 2_034 };
-
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
   if (data.card === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
-  checkExpiry(data.card.expMonth, data.card.expYear, store.worldNow());
+  const card = 'token' in data.card ? spendToken(store, data.card.token, data.card.param) : data.card;
+  checkExpiry(card.expMonth, card.expYear, store.worldNow());
   const details = data.billing_details;
-  return newPaymentMethod(store, data.card.testCard, {
-    expMonth: data.card.expMonth,
-    expYear: data.card.expYear,
+  return newPaymentMethod(store, card, {
     metadata: applyMetadata({}, data.metadata),
     billing: {
       address: details?.address ?? noAddress,
@@ -82,19 +77,10 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
   });
 }
 
-/** The card of a token, such as `tok_visa`. Tokens are named after the test cards. */
-function tokenizedCard(token: string, param: string): TestCard {
-  const testCard = testCardByToken(token.replace(/^tok_/, 'pm_card_'));
-  if (testCard === undefined || !token.startsWith('tok_')) throw missing('token', token, param);
-  return testCard;
-}
-
 /** Creates the older kind of card from a token. It can be used like any payment method. */
 export function createSource(store: Store, token: string, param: string): PaymentMethod {
-  return newPaymentMethod(store, tokenizedCard(token, param), {
+  return newPaymentMethod(store, spendToken(store, token, param), {
     id: newId('card_'),
-    expMonth: expiry.month,
-    expYear: expiry.year,
     metadata: {},
     billing: noBilling,
   });
@@ -109,12 +95,7 @@ export function usablePaymentMethod(
 ): PaymentMethod {
   const testCard = testCardByToken(id);
   if (testCard !== undefined)
-    return newPaymentMethod(store, testCard, {
-      expMonth: expiry.month,
-      expYear: expiry.year,
-      metadata: {},
-      billing: noBilling,
-    });
+    return newPaymentMethod(store, { testCard, ...namedExpiry }, { metadata: {}, billing: noBilling });
   const method = existing(store.paymentMethods, id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
@@ -208,11 +189,9 @@ const noBilling = { address: noAddress, email: null, name: null, phone: null, ta
 
 function newPaymentMethod(
   store: Store,
-  testCard: TestCard,
+  { testCard, expMonth, expYear }: GivenCard,
   input: {
     readonly id?: string;
-    readonly expMonth: number;
-    readonly expYear: number;
     readonly metadata: Record<string, string>;
     readonly billing: PaymentMethod['billing_details'];
   },
@@ -227,8 +206,8 @@ function newPaymentMethod(
       checks: { address_line1_check: null, address_postal_code_check: null, cvc_check: 'pass' },
       country: 'US',
       display_brand: testCard.brand,
-      exp_month: input.expMonth,
-      exp_year: input.expYear,
+      exp_month: expMonth,
+      exp_year: expYear,
       fingerprint: `fp${testCard.number.slice(-10)}`,
       funding: testCard.funding ?? 'credit',
       generated_from: null,
@@ -248,7 +227,7 @@ function newPaymentMethod(
 }
 
 /** Accepts only the processor's test card numbers, so that a real card number is never stored. */
-function testCardOf(number: string): TestCard {
+export function testCardOf(number: string): TestCard {
   const digits = number.replaceAll(/[\s-]/g, '');
   const testCard = testCardByNumber(digits);
   if (testCard !== undefined) return testCard;

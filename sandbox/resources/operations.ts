@@ -2,6 +2,7 @@ import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
 import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
+import { confirmationTokenOperations } from './confirmation-tokens.ts';
 import { couponOperations } from './coupons.ts';
 import { customerOperations } from './customers.ts';
 import { disputeOperations } from './disputes.ts';
@@ -23,6 +24,7 @@ import { subscriptionItemOperations } from './subscription-items.ts';
 import { subscriptionScheduleOperations } from './subscription-schedules.ts';
 import { subscriptionOperations } from './subscriptions.ts';
 import { testClockOperations } from './test-clocks.ts';
+import { tokenOperations } from './tokens.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
 
 /** All operations of the wire API. */
@@ -30,6 +32,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...balanceTransactionOperations,
   ...chargeOperations,
+  ...confirmationTokenOperations,
   ...couponOperations,
   ...customerOperations,
   ...disputeOperations,
@@ -51,5 +54,6 @@ export const operations: readonly Operation[] = [
   ...subscriptionOperations,
   ...subscriptionScheduleOperations,
   ...testClockOperations,
+  ...tokenOperations,
   ...webhookEndpointOperations,
 ];

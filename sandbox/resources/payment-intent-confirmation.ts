@@ -1,5 +1,6 @@
 import { followPaymentIntent } from '../billing/follow-payment.ts';
 import { shipping } from '../payments/address.ts';
+import { withConfirmationToken } from '../payments/confirmation-token.ts';
 import { type Attempt, attemptPayment, cardError } from '../payments/payment-intent.ts';
 import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
@@ -12,6 +13,7 @@ import { listedTypes, typesParam } from './payment-method-types.ts';
 /** The parameters of a confirmation, on its own or as part of the creation. */
 export const confirmationParams = {
   ...typesParam,
+  confirmation_token: text(),
   payment_method: text(),
   payment_method_data: paymentMethodData,
   return_url: url,
@@ -26,7 +28,7 @@ export const confirmationParams = {
 export function confirm(
   call: Call,
   given: PaymentIntent,
-  params: Parsed<typeof confirmationParams>,
+  sent: Parsed<typeof confirmationParams>,
 ): PaymentIntent {
   const { store } = call;
   if (call.fromBrowser && given.confirmation_method === 'manual')
@@ -34,6 +36,7 @@ export function confirm(
       'This PaymentIntent has the confirmation_method `manual`, so it must be confirmed with a secret key.',
       'payment_intent_invalid_parameter',
     );
+  const params = withConfirmationToken(store, given, sent);
   const before = { ...given, ...typesChange(call, params) };
   if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
     throw unexpectedState(before, 'confirmed');

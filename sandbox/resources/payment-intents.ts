@@ -22,7 +22,7 @@ import {
   required,
   text,
 } from '../wire/params.ts';
-import { badParam, wrongState } from '../wire/wire-error.ts';
+import { badParam, WireError, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
 import {
   confirm,
@@ -111,7 +111,13 @@ export const paymentIntentOperations: readonly Operation[] = [
     'confirm',
     'POST */confirm',
     confirmParams,
-    (call, params) => shownTo(call, confirm(call, opened(call, params.client_secret), params)),
+    (call, params) => {
+      try {
+        return shownTo(call, confirm(call, opened(call, params.client_secret), params));
+      } catch (error) {
+        throw error instanceof WireError ? errorShownTo(call, error) : error;
+      }
+    },
     { forBrowsers: true },
   ),
   paymentIntents.operation(
@@ -161,6 +167,8 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
   const method = methodFrom(store, params, customer);
   if (params.confirm !== true && params.off_session !== undefined)
     throw badParam('off_session can only be given together with confirm.', 'off_session');
+  if (params.confirm !== true && params.confirmation_token !== undefined)
+    throw badParam('confirmation_token can only be given together with confirm.', 'confirmation_token');
   const intent = createPaymentIntent(store, {
     amount: params.amount,
     currency: params.currency,
@@ -188,8 +196,15 @@ function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
 }
 
 /** Removes from a response to a browser what only the merchant may see. */
-function shownTo(call: Call, intent: PaymentIntent): object {
+function shownTo(call: Call, intent: Partial<PaymentIntent>): object {
   if (!call.fromBrowser) return intent;
   const { metadata: _metadata, customer: _customer, latest_charge: _charge, ...shown } = intent;
   return shown;
+}
+
+/** The same for an error that contains the intent. */
+function errorShownTo(call: Call, error: WireError): WireError {
+  const { payment_intent: intent } = error.body;
+  if (intent === undefined) return error;
+  return new WireError(error.status, { ...error.body, payment_intent: shownTo(call, intent) }, error);
 }

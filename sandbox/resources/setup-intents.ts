@@ -1,4 +1,5 @@
 import { followSetupIntent } from '../billing/follow-payment.ts';
+import { withConfirmationToken } from '../payments/confirmation-token.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { paymentMethodData } from '../payments/payment-method.ts';
@@ -13,6 +14,7 @@ import { chosenMethods, listedTypes, methodChoiceParams, typesParam } from './pa
 import { Resource } from './resource.ts';
 
 const confirmationParams = {
+  confirmation_token: text(),
   payment_method: text(),
   payment_method_data: paymentMethodData,
   return_url: url,
@@ -100,8 +102,9 @@ function update(call: Call, params: Parsed<typeof updateParams>): SetupIntent {
   });
 }
 
-function confirm(call: Call, intent: SetupIntent, params: Parsed<typeof confirmationParams>): SetupIntent {
+function confirm(call: Call, intent: SetupIntent, sent: Parsed<typeof confirmationParams>): SetupIntent {
   const { store } = call;
+  const params = withConfirmationToken(store, intent, sent);
   if (intent.status === 'succeeded' || intent.status === 'canceled')
     throw unexpectedState(intent, 'confirmed');
   if (

@@ -52,6 +52,12 @@ export class Collections {
     noun: 'spent payment method',
     idPrefix: 'pm_',
   });
+  readonly tokens = this.#add<Wire.Token>({ name: 'tokens', noun: 'token', idPrefix: 'tok_' });
+  readonly confirmationTokens = this.#add<Wire.ConfirmationToken>({
+    name: 'confirmation_tokens',
+    noun: 'confirmation_token',
+    idPrefix: 'ctoken_',
+  });
   readonly paymentIntents = this.#add<Wire.PaymentIntent>({
     name: 'payment_intents',
     noun: 'payment_intent',

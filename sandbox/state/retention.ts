@@ -6,15 +6,15 @@ export interface Retention {
   readonly eventsMax: number;
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
-  /** Deleted customers, and payment methods without a customer or a payment. They take about 10 MB. */
+  /** Deleted customers, tokens, and payment methods without a customer or a payment. They take about 10 MB. */
   readonly spentMax: number;
 }
 
 export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_000, spentMax: 10_000 };
 
 /**
- * Objects that the processor still shows although they cannot be used: deleted customers, and payment methods that were
- * detached or never attached. A payment keeps its payment method. Without a limit, a world that deletes what it creates
+ * Objects that the processor still shows although they cannot be used: deleted customers, payment methods that were
+ * detached or never attached, and tokens, which are used at once or never. A payment keeps its payment method. Without a limit, a world that deletes what it creates
  * would grow forever.
  */
 export class SpentObjects {
@@ -49,5 +49,6 @@ export class SpentObjects {
 
 function isSpent(value: WireObject): boolean {
   if ('deleted' in value && value.deleted === true) return true;
+  if (value.object === 'token' || value.object === 'confirmation_token') return true;
   return value.object === 'payment_method' && 'customer' in value && value.customer === null;
 }

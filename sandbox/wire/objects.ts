@@ -1,4 +1,5 @@
 import type Stripe from 'stripe';
+import type { Shipping } from '../payments/address.ts';
 
 /**
  * The objects as the sandbox stores them: the package's own types, with two differences. References are ids, which
@@ -25,6 +26,12 @@ export interface PriceTiers extends WireObject {
 }
 export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
+};
+export type Token = Omit<Stripe.Token, 'card'> & { card?: Stripe.Card };
+/** With the payment method that it stands for, which callers see only after it is used. */
+export type ConfirmationToken = Omit<Stripe.ConfirmationToken, 'shipping'> & {
+  payment_method: string;
+  shipping: Shipping | null;
 };
 export type PaymentMethod = WithIds<Stripe.PaymentMethod, 'customer'>;
 /** Records that a payment method must not be used again. Callers never see this object. */

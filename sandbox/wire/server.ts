@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { browserFile } from '../browser/browser-files.ts';
 import type { Api, ApiResponse, LogError } from './api.ts';
 import { apiVersion } from './api-version.ts';
 
@@ -28,9 +29,15 @@ const requestTimeoutMs = 30_000;
 /** Longer than the idle timeout of the official client, so the client never writes to a closing socket. */
 const keepAliveTimeoutMs = 75_000;
 
-export function createWireServer(api: Api, control: Control, logError: LogError): Server {
+/** `linkUrl` is the base address of links to the sandbox, if it is not the one under which it is called. */
+export function createWireServer(
+  api: Api,
+  control: Control,
+  logError: LogError,
+  linkUrl: string | undefined,
+): Server {
   const server = createServer((request, response) => {
-    serve(api, control, request, response).catch((error: unknown) => {
+    serve(api, control, linkUrl, request, response).catch((error: unknown) => {
       // A client that disconnects while it sends its request is not an error of the sandbox.
       if (!request.destroyed) logError({ error, path: request.url }, 'unexpected error in the sandbox');
       response.destroy();
@@ -45,6 +52,7 @@ export function createWireServer(api: Api, control: Control, logError: LogError)
 async function serve(
   api: Api,
   control: Control,
+  linkUrl: string | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -55,6 +63,9 @@ async function serve(
   const query = question < 0 ? '' : target.slice(question + 1);
   const isControl = path === '/sandbox' || path.startsWith('/sandbox/') || path.startsWith('/worlds/');
   if (method === 'OPTIONS' && !isControl) return send(response, 204, '', corsHeaders(request));
+
+  const library = method === 'GET' ? browserFile(path, linkUrl ?? calledAddress(request)) : undefined;
+  if (library !== undefined) return send(response, 200, library.body, library.headers);
 
   const body = await readBody(request);
   if (body === null)
@@ -146,6 +157,13 @@ function corsHeaders(request: IncomingMessage): Record<string, string> {
   };
 }
 
+/** The address under which the caller reached the sandbox: on another machine, it is not the one it listens on. */
+function calledAddress({ headers: { host = '' }, socket }: IncomingMessage): string {
+  return /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i.test(host)
+    ? `http://${host}`
+    : `http://127.0.0.1:${socket.localPort}`;
+}
+
 function textOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
@@ -162,7 +180,12 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-function send(response: ServerResponse, status: number, body: string, headers: Record<string, string>): void {
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): void {
   const bytes = Buffer.from(body);
   response.writeHead(status, { ...headers, 'content-length': String(bytes.length) });
   response.end(bytes);

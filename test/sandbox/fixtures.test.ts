@@ -141,7 +141,11 @@ test('fixtures create invoices after the items they include and before the items
 const wrong: [string, unknown, RegExp][] = [
   ['no JSON', undefined, /must be JSON/],
   ['a list', [], /must be a JSON object/],
-  ['an unknown kind', { customer: [] }, /Unknown kind "customer"\. Known kinds: coupons, customers,/],
+  [
+    'an unknown kind',
+    { customer: [] },
+    /Unknown kind "customer"\. Known kinds: confirmation_tokens, coupons, customers,/,
+  ],
   ['no list', { customers: {} }, /"customers" must be a list/],
   ['no object', { customers: ['cus_1'] }, /customers\[0\] must be an object/],
   ['an unknown field', { customers: [{ emial: 'a' }] }, /customers\[0\]: Received unknown parameter: emial/],

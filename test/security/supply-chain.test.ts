@@ -13,7 +13,14 @@ interface Lock {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }
 
-const folders = ['.', 'client', 'test/node-versions', 'test/stripe-cli'];
+const folders = [
+  '.',
+  'client',
+  'test/node-versions',
+  'test/stripe-cli',
+  'test/stripe-packages/newest',
+  'test/stripe-packages/oldest',
+];
 const installed = folders.flatMap((folder) => {
   const { packages }: Lock = JSON.parse(readFileSync(`${folder}/package-lock.json`, 'utf8'));
   return Object.entries(packages).filter(([path]) => path !== '');

@@ -4,8 +4,16 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { projectFolder } from './till-in-child.ts';
 
-/** They are apart from the service's own packages: the client's compiler and generator, and older versions of Node. */
-const folders = ['client', 'test/node-versions'];
+/**
+ * They are apart from the service's own packages: the client's compiler and generator, older versions of Node, and the
+ * official browser packages.
+ */
+const folders = [
+  'client',
+  'test/node-versions',
+  'test/stripe-packages/newest',
+  'test/stripe-packages/oldest',
+];
 /** Ten times what a slow network needs. A registry that does not respond must not hang the run. */
 const installTimeoutMs = 300_000;
 

@@ -35,3 +35,10 @@ export async function expectAccessible(
   );
   assert.deepEqual(found, [], where);
 }
+
+/** The same for a page and all of its frames, whatever their origin. */
+export async function expectFramesAccessible(page: Page): Promise<void> {
+  for (const frame of page.frames())
+    await frame.evaluate(`${axe}; axe.configure({ allowedOrigins: ['<unsafe_all_origins>'] })`);
+  await expectAccessible(page);
+}

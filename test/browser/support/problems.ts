@@ -11,9 +11,9 @@ export interface Problems {
 
 /**
  * Records errors and warnings of the console (which include violations of the policy and responses of 4xx and 5xx),
- * exceptions, requests without a response, and requests to any other host.
+ * exceptions, requests without a response, and requests to any other host than these.
  */
-export function watchProblems(page: Page, origin: string): Problems {
+export function watchProblems(page: Page, ...origins: readonly string[]): Problems {
   const found: string[] = [];
   const expected: RegExp[] = [];
   page.on('console', (message) => {
@@ -28,7 +28,7 @@ export function watchProblems(page: Page, origin: string): Problems {
   });
   page.on('request', (request) => {
     const url = new URL(request.url());
-    if (url.protocol !== 'blob:' && url.origin !== origin) found.push(`another host: ${url}`);
+    if (url.protocol !== 'blob:' && !origins.includes(url.origin)) found.push(`another host: ${url}`);
   });
   return {
     expect: (pattern) => void expected.push(pattern),

@@ -85,7 +85,32 @@ async function payments(stripe: Stripe, customer: string, control: TestSandbox['
   await stripe.paymentIntents.update(open.id, { description: 'Later' });
   await stripe.paymentIntents.cancel(open.id);
   await stripe.paymentIntents.list({ customer });
+  await tokens(stripe);
   await setups(stripe, customer, control);
+}
+
+/** What the browser library creates, and servers use. */
+async function tokens(stripe: Stripe): Promise<void> {
+  const card = { number: '4242424242424242', exp_month: '12', exp_year: '2034', cvc: '123', name: 'Jenny' };
+  const token = await stripe.tokens.create({ card });
+  await stripe.tokens.create({ cvc_update: { cvc: '123' } });
+  const payment_method_data = { type: 'card' as const, card: { token: token.id } };
+  await stripe.paymentMethods.create(payment_method_data);
+  await stripe.tokens.retrieve(token.id);
+  await refused(stripe.paymentMethods.create(payment_method_data));
+  const { confirmationTokens } = stripe.testHelpers;
+  const create = () =>
+    confirmationTokens.create({
+      payment_method: 'pm_card_visa',
+      return_url: returnUrl,
+      setup_future_usage: 'off_session',
+    });
+  const payment = await create();
+  const confirmed = { amount: 900, currency: 'usd', confirm: true, confirmation_token: payment.id };
+  await stripe.paymentIntents.create(confirmed);
+  await stripe.confirmationTokens.retrieve(payment.id);
+  await refused(stripe.paymentIntents.create(confirmed));
+  await stripe.setupIntents.create({ confirm: true, confirmation_token: (await create()).id });
 }
 
 /** Every outcome of a dispute. */

@@ -109,6 +109,7 @@ const types: Readonly<Record<string, string>> = {
   balance_transaction: 'Stripe.BalanceTransaction',
   'billing.meter': 'Stripe.Billing.Meter',
   charge: 'Stripe.Charge',
+  confirmation_token: 'Stripe.ConfirmationToken',
   coupon: 'Stripe.Coupon',
   customer: 'Stripe.Customer',
   discount: 'Stripe.Discount',
@@ -129,6 +130,7 @@ const types: Readonly<Record<string, string>> = {
   subscription_item: 'Stripe.SubscriptionItem',
   subscription_schedule: 'Stripe.SubscriptionSchedule',
   'test_helpers.test_clock': 'Stripe.TestHelpers.TestClock',
+  token: 'Stripe.Token',
   webhook_endpoint: 'Stripe.WebhookEndpoint',
 };
 
