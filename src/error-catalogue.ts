@@ -77,6 +77,22 @@ export const errorCatalogue = {
     advice: 'Choose an active plan.',
     example: 'The plan is archived. Choose an active plan.',
   }),
+  plan_is_add_on: failure(409, 'Plan is an add-on', {
+    when: '`planId` is the plan of an add-on, which is sold only together with a main plan.',
+    advice: 'Choose a plan that is no add-on as `planId`, and list this one in `addOns`.',
+    example:
+      'The plan of planId is an add-on. Choose a plan that is no add-on, and list the add-on in addOns.',
+  }),
+  plan_is_no_add_on: failure(409, 'Plan is not an add-on', {
+    when: 'A plan in `addOns` is not an add-on, and the subscription does not have it yet.',
+    advice: 'List only plans whose `addOn` is true. A subscription has one main plan, its `planId`.',
+    example: 'The plan of addOns[0] is not an add-on. List only plans whose addOn is true.',
+  }),
+  plan_in_use: failure(409, 'Plan in use', {
+    when: 'A live subscription has the plan, now or after its pending change, so `addOn` cannot change.',
+    advice: 'Create another plan, and archive this one.',
+    example: 'A live subscription has this plan, so addOn cannot change. Create another plan instead.',
+  }),
   already_subscribed: failure(409, 'Already subscribed', {
     when: 'The customer has a live subscription to a plan of the same group. `subscriptionId` names it.',
     advice: 'Change that subscription, or cancel it first.',
@@ -104,9 +120,25 @@ export const errorCatalogue = {
       'replaced. Rotate again after 2026-11-16T09:30:00.000Z.',
   }),
   currency_mismatch: failure(409, 'Currency differs', {
-    when: 'The plan has another currency than the subscription.',
+    when: 'A plan has another currency than the subscription, or an add-on another one than the main plan.',
     advice: 'Choose a plan in the same currency, or create a new subscription.',
     example: 'The plan has another currency than the subscription. Choose a plan in the same currency.',
+  }),
+  interval_mismatch: failure(409, 'Interval differs', {
+    when:
+      'An add-on bills at another interval than the main plan. Or the main plan would change its interval while ' +
+      '`addOns` or `otherItems` keep the old one.',
+    advice:
+      'Choose add-ons with the `interval` and `intervalCount` of the main plan. To change the interval, send `addOns` ' +
+      'with plans of the new one.',
+    example:
+      'The plan of addOns[0] bills every year, and the main plan every month. Choose add-ons with the interval of the ' +
+      'main plan.',
+  }),
+  too_many_items: failure(409, 'Too many items', {
+    when: 'The subscription would have more than 20 items: its main plan, its `addOns` and its `otherItems`.',
+    advice: 'Send fewer `addOns`. To bill more units of a plan, raise its `quantity`.',
+    example: 'The subscription would have 21 items, and at most 20 are possible. Send fewer addOns.',
   }),
   subscription_ended: failure(409, 'Subscription ended', {
     when: 'The subscription has ended, and cannot change any more.',

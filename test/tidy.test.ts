@@ -319,7 +319,8 @@ function assertNoCycle(edges: readonly Import[]): void {
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
  * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, the currency of a subscription, and what all rows add to the overview.
+ * the customer of an event is deleted, the currency of a subscription, whether a live subscription has a plan, and
+ * what all rows add to the overview.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -350,7 +351,9 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'invoices/invoice-store.ts',
     'payments/payment-store.ts',
     'overview/overview-count-store.ts',
+    'plans/plan-store.ts',
   ],
+  subscription_add_ons: ['plans/plan-store.ts'],
   overview_cells: ['overview/overview-store.ts'],
   overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],

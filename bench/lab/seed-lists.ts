@@ -34,7 +34,7 @@ export async function seedLists(database: BenchDatabase, rows: number): Promise<
 
 async function seedPlans(database: BenchDatabase): Promise<void> {
   await seedOwner(database);
-  for (const number of [0, 1])
+  for (const number of [0, 1, 2])
     await database.query(`
       insert into till.plans (id, processor_product_id, processor_price_id, name, amount, currency, interval,
         product_active, price_active, product_as_of, product_as_of_latest, price_as_of, price_as_of_latest,
@@ -52,6 +52,9 @@ async function seedCustomers(session: BenchSession, count: number): Promise<void
   });
 }
 
+/** The total of a filtered list is capped there. */
+const subscriptionsWithAddOn = 10_000;
+
 /** Payments of many customers, created one after the other over the last two years. One in ten was canceled. */
 async function seedPayments(session: BenchSession, count: number): Promise<void> {
   await seedRows(session, count, {
@@ -62,14 +65,19 @@ async function seedPayments(session: BenchSession, count: number): Promise<void>
   });
 }
 
-/** Nine in ten have the current plan. The first tenth has an older plan. */
+/**
+ * Nine in ten have the current plan. The first tenth has an older plan. Subscriptions of all ages have an add-on, as many
+ * as a total counts, however many there are.
+ */
 async function seedSubscriptions(session: BenchSession, count: number): Promise<void> {
   await seedRows(session, count, {
     into: `till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, current_period_end,
-      processor_as_of, processor_as_of_latest, created_at, updated_at)`,
+      add_ons, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `case when n = ${middleSubscription(count)} then '${billedSubscription}' else uuidv7() end,
       'sub_' || n, ${owner}, case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
-      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days', created, created, created, created`,
+      case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days',
+      case n % ${Math.ceil(count / subscriptionsWithAddOn)} when 0 then '[{"planId": "${planOf(2)}", "quantity": 1}]' else '[]' end::jsonb,
+      created, created, created, created`,
   });
 }
 

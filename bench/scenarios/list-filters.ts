@@ -20,6 +20,8 @@ const filters = (rows: number) => [
   '/subscriptions?status=active',
   `/subscriptions?planId=${planOf(1)}`,
   `/subscriptions?planId=${planOf(1)}&status=active`,
+  `/subscriptions?addOnPlanId=${planOf(2)}`,
+  `/subscriptions?addOnPlanId=${planOf(0)}`,
   '/invoices?status=paid',
   `/invoices?subscriptionId=${billedSubscription}`,
   `/customers?email=${rows / 2}@EXAMPLE.com`,

@@ -234,7 +234,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Update a plan
-         * @description Needs the scope `write`.
+         * @description Changes the product, so other plans of the same product change too; `addOn` is the price's. An add-on takes no `group`. Needs the scope `write`.
          */
         readonly patch: operations["updatePlan"];
         readonly trace?: never;
@@ -474,7 +474,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Change a subscription
-         * @description Send one of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with `cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.
+         * @description Send one of these: a change of plans and quantities (`planId`, `quantity` and `addOns`, one or more of them, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with `cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.
          *
          *     With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is not prorated, and keeps discounts and the payment method.
          *
@@ -484,7 +484,7 @@ export interface paths {
          *
          *     While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or `when: periodEnd`; `detail` names what works.
          *
-         *     A change replaces a pending one. A change to the current plan and quantity drops it, and so does `cancelAtPeriodEnd: true`.
+         *     A change replaces a pending one. A change to the current plans and quantities drops it, and so does `cancelAtPeriodEnd: true`.
          *
          *     While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`. Needs the scope `write`.
          */
@@ -586,7 +586,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Preview a change of a subscription
-         * @description Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused gets the same refusal here. Needs the scope `read`.
+         * @description Shows the invoice that will contain a change of plans or quantities. Changes nothing. A change that is refused gets the same refusal here. Needs the scope `read`.
          */
         readonly post: operations["previewSubscriptionChange"];
         readonly delete?: never;
@@ -1196,6 +1196,8 @@ export interface components {
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly planId: string;
+            /** @description The plans of its add-ons, in the order of their ids. */
+            readonly addOnPlanIds: readonly string[];
             /** @enum {unknown} */
             readonly status: "incomplete" | "incomplete_expired" | "trialing" | "active" | "past_due" | "unpaid" | "canceled";
             readonly entitled: boolean;
@@ -1225,7 +1227,7 @@ export interface components {
              * @description The latest `until` of the subscriptions that entitle the customer. Null if none does.
              */
             readonly until: string | null;
-            /** @description The features of the plans that entitle the customer. A boolean is true if it is true in one of them. The largest integer counts. Otherwise the newest subscription's value counts. */
+            /** @description The features of the plans that entitle the customer. Within a subscription, the features of its add-ons join those of its main plan: a boolean is true if it is true in one of them, and an integer is the value of the main plan plus each add-on's value times its quantity. `true` beats an integer. Otherwise the main plan's value counts. Between subscriptions, a boolean is true if it is true in one of them, the largest integer counts, and otherwise the newest subscription's value. */
             readonly features: {
                 readonly [key: string]: boolean | number | string;
             };
@@ -1511,7 +1513,7 @@ export interface components {
         readonly MonthlyRecurringRevenue: {
             /** @description The sum of `active` and `pastDue`. */
             readonly total: number;
-            /** @description What subscriptions with the status `active` charge in a month: the sum of the amount of the plan times the quantity, before discounts and taxes. Of a plan that does not bill monthly it is a twelfth of a year with 12 months, 52 weeks or 365 days. The exact sum is rounded once. In the smallest unit of the currency. */
+            /** @description What subscriptions with the status `active` charge in a month: the sum of the amount of each plan times its quantity, add-ons included, before discounts and taxes. `otherItems` do not count, because their amount depends on use or tiers. Of a plan that does not bill monthly it is a twelfth of a year with 12 months, 52 weeks or 365 days. The exact sum is rounded once. In the smallest unit of the currency. */
             readonly active: number;
             /** @description The same for subscriptions with the status `past_due`: revenue at risk. */
             readonly pastDue: number;
@@ -1625,6 +1627,11 @@ export interface components {
             };
             /** @description Plans of the same group are alternatives. Null if the plan is in no group. */
             readonly group?: string | null;
+            /**
+             * @description An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. It can change while no live subscription has the plan.
+             * @default false
+             */
+            readonly addOn?: boolean;
             /** @description Your own values. Keys are visible characters without [ and ], and do not begin with till_. */
             readonly metadata?: {
                 readonly [key: string]: string;
@@ -1665,6 +1672,16 @@ export interface components {
             readonly trialPeriodDays?: number;
             /** @default 1 */
             readonly quantity?: number;
+            /** @description Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan. */
+            readonly addOns?: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                /** @default 1 */
+                readonly quantity?: number;
+            }[];
             /** @description The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the charge is declined or needs authentication, the subscription is `incomplete`: pass `clientSecret` to the frontend. */
             readonly paymentMethodId?: string;
             /** @description The code that the customer entered, in any case. A code that is restricted to this customer comes before one for all customers. */
@@ -1877,10 +1894,27 @@ export interface components {
             readonly customerId: string;
             /**
              * Format: uuid
-             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             * @description The main plan.
              */
             readonly planId: string;
             readonly quantity: number;
+            /** @description The other plans that the subscription bills, in the order of `planId`. */
+            readonly addOns: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                readonly quantity: number;
+            }[];
+            /** @description What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till never changes it. */
+            readonly otherItems: readonly {
+                readonly processorPriceId: string;
+                /** @description Null if usage decides what is billed. */
+                readonly quantity: number | null;
+                /** @description The processor's name of the price. */
+                readonly description: string | null;
+            }[];
             /**
              * @description `active` and `trialing` both entitle the customer to the service.
              * @enum {unknown}
@@ -1932,7 +1966,7 @@ export interface components {
                  */
                 readonly endsAt: string | null;
             } | null;
-            /** @description The next change of plan or quantity. Null if there is none. */
+            /** @description The next change of plans or quantities. Null if there is none. */
             readonly pendingChange: {
                 /**
                  * Format: uuid
@@ -1940,6 +1974,15 @@ export interface components {
                  */
                 readonly planId: string | null;
                 readonly quantity: number;
+                /** @description The other plans that the subscription bills, in the order of `planId`. */
+                readonly addOns: readonly {
+                    /**
+                     * Format: uuid
+                     * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                     */
+                    readonly planId: string;
+                    readonly quantity: number;
+                }[];
                 /**
                  * Format: date-time
                  * @description Null if the change waits for the customer to authenticate.
@@ -2102,8 +2145,10 @@ export interface components {
             readonly features: {
                 readonly [key: string]: boolean | number | string;
             };
-            /** @description Null if the plan is in no group. */
+            /** @description Null if the plan is in no group. An add-on is in none. */
             readonly group: string | null;
+            /** @description True if the plan is sold only together with a main plan. */
+            readonly addOn: boolean;
             /** @description False if the plan is archived. */
             readonly active: boolean;
             /** @description Your own values. Also kept at the processor, where others may add keys. */
@@ -2127,6 +2172,8 @@ export interface components {
             };
             /** @description Plans of the same group are alternatives. Null if the plan is in no group. */
             readonly group?: string | null;
+            /** @description An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. It can change while no live subscription has the plan. */
+            readonly addOn?: boolean;
             /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
             readonly metadata?: {
                 readonly [key: string]: string | null;
@@ -2142,6 +2189,16 @@ export interface components {
              */
             readonly planId?: string;
             readonly quantity?: number;
+            /** @description All add-ons after the change; `[]` removes them. Without it they stay as they are. A new one must be an add-on with the currency and interval of the main plan. A change to another interval needs add-ons of that interval. */
+            readonly addOns?: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                /** @default 1 */
+                readonly quantity?: number;
+            }[];
             /**
              * @description When the change applies: `now`, the default, or when the current period ends.
              * @enum {unknown}
@@ -2436,10 +2493,27 @@ export interface components {
             readonly customerId: string;
             /**
              * Format: uuid
-             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             * @description The main plan.
              */
             readonly planId: string;
             readonly quantity: number;
+            /** @description The other plans that the subscription bills, in the order of `planId`. */
+            readonly addOns: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                readonly quantity: number;
+            }[];
+            /** @description What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till never changes it. */
+            readonly otherItems: readonly {
+                readonly processorPriceId: string;
+                /** @description Null if usage decides what is billed. */
+                readonly quantity: number | null;
+                /** @description The processor's name of the price. */
+                readonly description: string | null;
+            }[];
             /**
              * @description `active` and `trialing` both entitle the customer to the service.
              * @enum {unknown}
@@ -2491,7 +2565,7 @@ export interface components {
                  */
                 readonly endsAt: string | null;
             } | null;
-            /** @description The next change of plan or quantity. Null if there is none. */
+            /** @description The next change of plans or quantities. Null if there is none. */
             readonly pendingChange: {
                 /**
                  * Format: uuid
@@ -2499,6 +2573,15 @@ export interface components {
                  */
                 readonly planId: string | null;
                 readonly quantity: number;
+                /** @description The other plans that the subscription bills, in the order of `planId`. */
+                readonly addOns: readonly {
+                    /**
+                     * Format: uuid
+                     * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                     */
+                    readonly planId: string;
+                    readonly quantity: number;
+                }[];
                 /**
                  * Format: date-time
                  * @description Null if the change waits for the customer to authenticate.
@@ -2522,6 +2605,16 @@ export interface components {
              */
             readonly planId?: string;
             readonly quantity?: number;
+            /** @description All add-ons after the change; `[]` removes them. Without it they stay as they are. A new one must be an add-on with the currency and interval of the main plan. A change to another interval needs add-ons of that interval. */
+            readonly addOns?: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                /** @default 1 */
+                readonly quantity?: number;
+            }[];
             /**
              * @description When the change applies: `now`, the default, or when the current period ends.
              * @enum {unknown}
@@ -3490,8 +3583,16 @@ export interface operations {
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: string;
                 readonly status?: "incomplete" | "incomplete_expired" | "trialing" | "active" | "past_due" | "unpaid" | "canceled";
-                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                /**
+                 * @description The main plan.
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
                 readonly planId?: string;
+                /**
+                 * @description The plan of one of the add-ons.
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly addOnPlanId?: string;
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
                 readonly currency?: string;
                 /** @description Return only objects created at or after this time (RFC 3339). */
@@ -3538,6 +3639,12 @@ export interface operations {
                  *       "customerId": "0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90",
                  *       "planId": "0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11",
                  *       "quantity": 1,
+                 *       "addOns": [
+                 *         {
+                 *           "planId": "0199c1f0-8d2a-7b6c-9c0d-5f4e3d2c1b0a",
+                 *           "quantity": 3
+                 *         }
+                 *       ],
                  *       "trialPeriodDays": 0
                  *     }
                  */

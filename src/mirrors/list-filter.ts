@@ -28,7 +28,19 @@ export interface ConditionFilter {
   readonly normalise: (value: string) => string | undefined;
 }
 
-export type Filter = ColumnFilter | ConditionFilter;
+/**
+ * A parameter that selects the rows that another table links to a value. The links are ordered like the list: the table
+ * has an index on the column, `created_at` of the row, and the column with the row's id.
+ */
+export interface LinkFilter {
+  readonly linkTable: string;
+  readonly linkColumn: string;
+  readonly linkedId: string;
+  readonly toSql: ColumnFilter['toSql'];
+  readonly normalise: ColumnFilter['normalise'];
+}
+
+export type Filter = ColumnFilter | ConditionFilter | LinkFilter;
 
 /** The filters of a list by the names of their parameters, the most selective first. */
 export type Filters = Readonly<Record<string, Filter>>;
@@ -68,6 +80,12 @@ export function byId(column: string, toSql: ColumnFilter['toSql'] = (id) => id):
     toSql: (parameter) => toSql(`${parameter}::uuid`),
     normalise: (value) => (isUuid(value) ? value.toLowerCase() : undefined),
   };
+}
+
+/** Compares ids in a table of links. */
+export function byLink(table: string, column: string, linkedId: string): LinkFilter {
+  const { toSql, normalise } = byId(column);
+  return { linkTable: table, linkColumn: column, linkedId, toSql, normalise };
 }
 
 /** A filter that a request uses, with its value. */

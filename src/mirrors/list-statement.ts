@@ -1,7 +1,7 @@
 import { instantText } from '../platform/instant.ts';
 import type { List } from './list.ts';
 import type { Position } from './list-cursor.ts';
-import type { Selection, UsedFilter } from './list-filter.ts';
+import type { Filter, Selection, UsedFilter } from './list-filter.ts';
 
 /**
  * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
@@ -27,6 +27,7 @@ interface Equality {
 
 /** The SQL of a selection. */
 interface Selected {
+  /** What is walked: the table of the list, or a table of links to it. It has the columns `created_at` and `id`. */
   readonly from: string;
   readonly where: string;
   /** The columns of the walked index before `created_at` and `id`, with their values. */
@@ -58,7 +59,7 @@ export function listStatement<Row extends object>(
     select totals.total as list_total, item.*
     from totals left join (
       select ${list.table.columns}, (extract(epoch from place) * 1000000)::bigint::text as list_micros
-      from page join ${selected.from} using (id)
+      from page join till.${list.table.name} using (id)
     ) item on true
     order by item."createdAt" desc, item.id desc`;
   return { text, values };
@@ -79,24 +80,47 @@ function select<Row extends object>(
   add: (value: unknown) => string,
 ): Selected {
   const { used, createdAfter, createdBefore } = selection;
+  const table = `till.${list.table.name}`;
   const walked = walkedFilters(list, used);
-  const lead = walked.flatMap(({ filter, value }) =>
-    'column' in filter ? [{ column: filter.column, value: filter.toSql(add(value)) }] : [],
-  );
+  const lead = walked.flatMap(({ filter, value }) => {
+    const column = columnOf(filter);
+    return column === undefined || !('toSql' in filter) ? [] : [{ column, value: filter.toSql(add(value)) }];
+  });
   const others = used
-    .filter((one) => !walked.includes(one) || !('column' in one.filter))
-    .map(({ filter, value }) =>
-      'column' in filter
-        ? `${filter.column} = ${filter.toSql(add(value))}`
-        : `(${filter.toCondition(() => add(value))})`,
-    );
+    .filter((one) => !walked.includes(one) || columnOf(one.filter) === undefined)
+    .map(({ filter, value }) => conditionOf(filter, list.table.name, () => add(value)));
+  const rows = [...(list.only === undefined ? [] : [list.only]), ...others];
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
   const bounds = [
     compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]),
     createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]),
   ];
-  const conditions = [list.only ?? 'true', ...bounds, ...others];
-  return { from: `till.${list.table.name}`, where: conditions.join(' and '), lead };
+  const [first] = walked;
+  if (first === undefined || !('linkTable' in first.filter))
+    return { from: table, where: [...bounds, ...rows].join(' and '), lead };
+  const { linkTable, linkColumn, linkedId } = first.filter;
+  // PostgreSQL never turns a scalar subquery into a join, so the links are walked in their order.
+  const ofRow = `(select true from ${table} where ${[`${list.table.name}.id = links.id`, ...rows].join(' and ')})`;
+  return {
+    from: `(select ${linkColumn} as link, created_at, ${linkedId} as id from till.${linkTable}) as links`,
+    where: [...bounds, ...(rows.length === 0 ? [] : [ofRow])].join(' and '),
+    lead,
+  };
+}
+
+/** The column that leads the index of a filter. A condition has none. */
+function columnOf(filter: Filter): string | undefined {
+  if ('linkTable' in filter) return 'link';
+  return 'column' in filter ? filter.column : undefined;
+}
+
+/** The condition of a filter whose index is not walked. */
+function conditionOf(filter: Filter, table: string, add: () => string): string {
+  if ('column' in filter) return `${filter.column} = ${filter.toSql(add())}`;
+  if (!('linkTable' in filter)) return `(${filter.toCondition(add)})`;
+  const { linkTable, linkColumn, linkedId } = filter;
+  return `(select true from till.${linkTable} as links where links.${linkColumn} = ${filter.toSql(add())}
+    and links.created_at = ${table}.created_at and links.${linkedId} = ${table}.id)`;
 }
 
 /**

@@ -53,6 +53,52 @@ export function entitlementOf(terms: EntitlementTerms, { days, now }: Grace): En
 
 type FeatureValue = PlanFeatures[string];
 
+/** The features of an add-on's plan, and how many units of it the subscription has. */
+export interface AddOnFeatures {
+  readonly features: PlanFeatures;
+  readonly quantity: number;
+}
+
+/**
+ * The features of one subscription: those of its main plan, joined by those of its add-ons. A boolean is true if it is
+ * true in one of them. An integer is the main plan's value plus each add-on's value times its quantity, and `true`
+ * means that it is unlimited. For texts and other mixed types, the main plan's value counts. Without a value of the main
+ * plan, the first add-on's takes its place.
+ */
+export function joinAddOns(main: PlanFeatures, addOns: readonly AddOnFeatures[]): PlanFeatures {
+  if (addOns.length === 0) return main;
+  const values = new Map(Object.entries(main).map(([name, value]) => [name, [{ value, quantity: 1 }]]));
+  for (const { features, quantity } of addOns) {
+    for (const [name, value] of Object.entries(features))
+      values.set(name, [...(values.get(name) ?? []), { value, quantity }]);
+  }
+  return Object.fromEntries(
+    [...values].flatMap(([name, [first, ...others]]) =>
+      first === undefined ? [] : [[name, joinValues(first, others)]],
+    ),
+  );
+}
+
+interface CountedValue {
+  readonly value: FeatureValue;
+  readonly quantity: number;
+}
+
+function joinValues(first: CountedValue, others: readonly CountedValue[]): FeatureValue {
+  if (typeof first.value === 'string') return first.value;
+  if ([first, ...others].some(({ value }) => value === true)) return true;
+  return typeof first.value === 'number' ? sumOf([first, ...others]) : false;
+}
+
+/** The sum of the integers. It stops at the largest integer that JSON numbers hold exactly. */
+function sumOf(values: readonly CountedValue[]): number {
+  const products = values.map(({ value, quantity }) =>
+    typeof value === 'number' ? BigInt(value) * BigInt(quantity) : 0n,
+  );
+  const sum = products.reduce((total, product) => total + product, 0n);
+  return Math.min(Math.max(Number(sum), Number.MIN_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+}
+
 /**
  * The features of all these plans together, the plan of the newest subscription first. A boolean is true if it is true
  * in one of them. The largest integer counts. For other values, and for mixed types, the newest subscription's value

@@ -8,7 +8,14 @@ import {
   rowUpdatedAt,
   testNow,
 } from '../../test/support/transitions.ts';
-import { type Plan, type PriceFacts, type ProductFacts, takePriceFacts, takeProductFacts } from './plan.ts';
+import {
+  groupOf,
+  type Plan,
+  type PriceFacts,
+  type ProductFacts,
+  takePriceFacts,
+  takeProductFacts,
+} from './plan.ts';
 
 const plan: Plan = {
   id: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
@@ -18,6 +25,7 @@ const plan: Plan = {
   metadata: { edition: '1' },
   features: { seats: 1 },
   groupName: 'base',
+  addOn: false,
   amount: 1_900,
   currency: 'eur',
   interval: 'month',
@@ -54,6 +62,7 @@ const price: PriceFacts = {
   currency: 'eur',
   interval: 'month',
   intervalCount: 1,
+  addOn: false,
   active: true,
   createdAt: rowCreatedAt,
   asOf: rowAsOf,
@@ -119,6 +128,21 @@ test('a deletion is final whatever its time, even in the same second as another 
 test('a plan keeps its name if the name of its product cannot be read', () => {
   const { row } = takeProductFacts(plan, { ...product, name: null, active: false }, 'current', testNow);
   assert.deepEqual([row.name, row.active], [plan.name, false]);
+});
+
+test('a price says whether its plan is an add-on, and one that does not show its metadata changes nothing', () => {
+  const at = (addOn: boolean | null, origin: 'event' | 'current') => {
+    const facts = { ...price, addOn, asOf: atSecond(1_001) };
+    const { verdict, row } = takePriceFacts({ ...plan, addOn: true }, facts, origin, testNow);
+    return [verdict, row.addOn];
+  };
+  assert.deepEqual(at(false, 'event'), ['take', false]);
+  assert.deepEqual(at(null, 'event'), ['refresh', true]);
+  assert.deepEqual(at(null, 'current'), ['take', true]);
+});
+
+test('an add-on is in no group, whatever its product carries', () => {
+  assert.deepEqual([groupOf(plan), groupOf({ ...plan, addOn: true })], ['base', null]);
 });
 
 function productTime(row: Plan) {

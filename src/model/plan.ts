@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../errors.ts';
 import type { OwnFacts } from './facts.ts';
-import { isMetadataChangeIgnored, type Metadata, type MetadataChange, needsMetadata } from './metadata.ts';
+import {
+  isMetadataChangeIgnored,
+  type Metadata,
+  type MetadataChange,
+  needsMetadata,
+  noMetadata,
+} from './metadata.ts';
 import type { PlanFeatures } from './plan-features.ts';
 import type { PriceObstacle } from './price-obstacle.ts';
 import { type Origin, type Rule, type Taken, type TransitionTable, takeValues } from './transition.ts';
@@ -36,8 +42,10 @@ export interface Plan {
   readonly intervalCount: number;
   /** The product's. */
   readonly features: PlanFeatures;
-  /** The product's. Null if the plan is in no group. */
+  /** The product's. Null if it has none. `groupOf` has the group that counts. */
   readonly groupName: string | null;
+  /** The price's. An add-on is sold only together with a main plan. */
+  readonly addOn: boolean;
   readonly productActive: boolean;
   readonly priceActive: boolean;
   /** True if product and price are both active. */
@@ -83,6 +91,8 @@ export interface PriceFacts extends OwnFacts {
   readonly intervalCount: number;
   /** Why it cannot be a Till plan. Absent if it can. */
   readonly obstacle?: PriceObstacle;
+  /** Part of the price's metadata. Null if the event or the response does not show it. */
+  readonly addOn: boolean | null;
   /** False after archiving or deletion. */
   readonly active: boolean;
   /** Deletion is final, whatever its time. */
@@ -92,6 +102,11 @@ export interface PriceFacts extends OwnFacts {
 export interface PlanFacts {
   readonly product: ProductFacts;
   readonly price: PriceFacts;
+}
+
+/** A changed plan. The price is there if it changed too. */
+export interface ChangedPlanFacts extends ProductFacts {
+  readonly price?: PriceFacts;
 }
 
 type HalfState = 'active' | 'archived';
@@ -121,9 +136,14 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
   const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
-  const { verdict, row } = takeValues(dated, { priceActive: facts.active }, taking);
+  const values = { priceActive: facts.active, addOn: facts.addOn ?? plan.addOn };
+  const { verdict, row } = takeValues(dated, values, taking);
   const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
-  return { verdict, row: { ...taken, priceAsOf, priceAsOfLatest, active: isActive(taken) } };
+  const metadata = facts.addOn === null ? null : noMetadata;
+  return {
+    verdict: needsMetadata({ ...facts, metadata }, origin, verdict) ? 'refresh' : verdict,
+    row: { ...taken, priceAsOf, priceAsOfLatest, active: isActive(taken) },
+  };
 }
 
 /** Applies both halves of a plan. If one needs a refresh, neither is applied. */
@@ -151,16 +171,17 @@ export interface PlanChange {
   readonly features?: PlanFeatures;
   /** Null removes the plan from its group. */
   readonly group?: string | null;
+  readonly addOn?: boolean;
   readonly metadata?: MetadataChange;
 }
 
 /** Whether the processor's response to an update still shows an old value. */
 export function isPlanChangeIgnored(
   plan: Plan,
-  { name, metadata = {}, features, group }: PlanChange,
-  after: ProductFacts,
+  { name, metadata = {}, features, group, addOn }: PlanChange,
+  after: ChangedPlanFacts,
 ): boolean {
-  if (isIgnored(name, plan.name, after.name)) return true;
+  if (isIgnored(name, plan.name, after.name) || isIgnored(addOn, plan.addOn, after.price?.addOn)) return true;
   if (after.metadata === null) return false;
   return (
     isMetadataChangeIgnored(plan.metadata, metadata, after.metadata) ||
@@ -184,6 +205,27 @@ export function refuseLongPeriod(interval: PlanInterval, intervalCount: number):
   });
 }
 
+/** An add-on has no group, even if its product carries one. */
+export function groupOf({ addOn, groupName }: Pick<Plan, 'addOn' | 'groupName'>): string | null {
+  return addOn ? null : groupName;
+}
+
+/** Fails if a plan that is, or becomes, an add-on would get a group. */
+export function refuseGroupOfAddOn(addOn: boolean, group: string | null | undefined): void {
+  if (!addOn || group === undefined || group === null) return;
+  const message = 'must be null or absent: an add-on is in no group';
+  throw new Failure('invalid_request', `body.group ${message}`, {
+    errors: [{ path: 'body.group', message }],
+  });
+}
+
+export function planInUse(): Failure {
+  return new Failure(
+    'plan_in_use',
+    'A live subscription has this plan, so addOn cannot change. Create another plan instead.',
+  );
+}
+
 export function foundPlan(plan: Plan | undefined): Plan {
   if (plan === undefined) throw planNotFound();
   return plan;
@@ -202,7 +244,7 @@ export function activePlan(plan: Plan | undefined): Plan {
 
 /** False if the plan does not exist. */
 export function isGrouped(plan: Plan | undefined): boolean {
-  return plan !== undefined && plan.groupName !== null;
+  return plan !== undefined && groupOf(plan) !== null;
 }
 
 export function planArchived(): Failure {

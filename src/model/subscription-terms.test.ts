@@ -14,6 +14,7 @@ function terms(current: Discount | null, facts: Partial<SubscriptionTermFacts>) 
   const { discount, isIncomplete } = termsOf(
     { discount: current, pendingChange: null },
     all,
+    { processorItemId: 'si_1', processorPriceId: 'gold', quantity: 1 },
     () => undefined,
   );
   return [discount, isIncomplete];

@@ -1,5 +1,4 @@
-/** Returns the id of the Till plan with this price, if there is one. */
-export type PlanIdOf = (processorPriceId: string) => string | undefined;
+import { addOnsOf, isMarked, type PlanOf, type PlanQuantity } from './subscription-items.ts';
 
 /** A reduction of the price, as the row stores it. Either `percentOff` or `amountOff` is set. */
 export interface Discount {
@@ -20,11 +19,13 @@ export interface Discount {
   readonly usedBy?: string;
 }
 
-/** Another plan or quantity that the subscription will get, as the row stores it. */
+/** Other plans or quantities that the subscription will get, as the row stores them. */
 export interface PendingChange {
   /** Null if the price is not a Till plan. */
   readonly planId: string | null;
   readonly quantity: number;
+  /** After the change. Absent in rows that were written before there were add-ons. */
+  readonly addOns?: readonly PlanQuantity[];
   /** ISO 8601. Null if the change waits for the customer to authenticate. */
   readonly at: string | null;
 }
@@ -50,15 +51,19 @@ export interface SubscriptionTermFacts {
   readonly pendingChange?: PendingChangeFacts | null;
 }
 
-/** The price of an item after a change. */
+/** An item after a change. */
 export interface PendingItemFacts {
+  /** Null if the item is new, or if a schedule plans the change, which does not show the ids of items. */
+  readonly processorItemId: string | null;
   readonly processorPriceId: string;
-  readonly quantity: number;
+  /** Null if usage decides what is billed. */
+  readonly quantity: number | null;
 }
 
 export interface PendingChangeFacts {
-  /** Oldest first, like the items of the subscription. */
   readonly items: readonly [PendingItemFacts, ...PendingItemFacts[]];
+  /** The mark of the main plan after the change. Null if the change sets none. */
+  readonly mainMark: string | null;
   readonly at: Date | null;
 }
 
@@ -69,14 +74,16 @@ export interface PendingChangeFacts {
 export function termsOf(
   row: Pick<SubscriptionTerms, 'discount' | 'pendingChange'>,
   facts: SubscriptionTermFacts,
-  planIdOf: PlanIdOf,
+  main: PendingItemFacts,
+  planOf: PlanOf,
 ): SubscriptionTerms {
   const { pendingChange } = facts;
   const known =
     facts.discount === null ? usedDiscount(row.discount, facts) : knownDiscount(row.discount, facts.discount);
   return {
     discount: known === undefined ? row.discount : known,
-    pendingChange: pendingChange === undefined ? row.pendingChange : toPendingChange(pendingChange, planIdOf),
+    pendingChange:
+      pendingChange === undefined ? row.pendingChange : toPendingChange(pendingChange, main, planOf),
     isIncomplete: known === undefined || pendingChange === undefined,
   };
 }
@@ -105,13 +112,36 @@ function usedDiscount(
   return current?.isOnce === true ? undefined : null;
 }
 
-function toPendingChange(change: PendingChangeFacts | null, planIdOf: PlanIdOf): PendingChange | null {
+function toPendingChange(
+  change: PendingChangeFacts | null,
+  current: PendingItemFacts,
+  planOf: PlanOf,
+): PendingChange | null {
   if (change === null) return null;
   const { items, at } = change;
-  const item = items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
+  const main = pendingMain(change, current, planOf);
   return {
-    planId: planIdOf(item.processorPriceId) ?? null,
-    quantity: item.quantity,
+    planId: main === undefined ? null : (planOf(main.processorPriceId)?.id ?? null),
+    quantity: (main ?? items[0]).quantity ?? 1,
+    addOns: addOnsOf(items, main, planOf),
     at: at?.toISOString() ?? null,
   };
+}
+
+/** The main plan after a change: like `mainItem`, but a schedule does not show the ids of items or their age. */
+function pendingMain(
+  { items, mainMark }: PendingChangeFacts,
+  current: PendingItemFacts,
+  planOf: PlanOf,
+): PendingItemFacts | undefined {
+  const ofTill = items.filter(({ processorPriceId }) => planOf(processorPriceId) !== undefined);
+  return (
+    ofTill.find((item) => isMarked(item, mainMark)) ??
+    ofTill.find(
+      ({ processorItemId }) => processorItemId !== null && processorItemId === current.processorItemId,
+    ) ??
+    ofTill.find(({ processorPriceId }) => processorPriceId === current.processorPriceId) ??
+    ofTill.find(({ processorPriceId }) => planOf(processorPriceId)?.addOn === false) ??
+    ofTill[0]
+  );
 }

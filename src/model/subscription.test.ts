@@ -11,13 +11,13 @@ import {
 } from '../../test/support/transitions.ts';
 import { asOfRow, rowTime } from './facts.ts';
 import {
-  followedItem,
   hasEnded,
   type Subscription,
   type SubscriptionFacts,
   subscriptionStatuses,
   takeSubscriptionFacts,
 } from './subscription.ts';
+import type { SubscriptionItemFacts } from './subscription-items.ts';
 
 const periodStart = new Date('2026-01-01T00:00:00Z');
 const periodEnd = new Date('2026-02-01T00:00:00Z');
@@ -28,6 +28,9 @@ const subscription: Subscription = {
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
   quantity: 1,
+  addOns: [],
+  otherItems: [],
+  processorMainItemId: 'si_1',
   status: 'incomplete',
   currentPeriodStart: periodStart,
   currentPeriodEnd: periodEnd,
@@ -42,19 +45,23 @@ const subscription: Subscription = {
   revision: 0,
 };
 
+const item: SubscriptionItemFacts = {
+  processorItemId: 'si_1',
+  processorPriceId: 'price_1',
+  planLocalId: null,
+  nickname: null,
+  quantity: 1,
+  createdAt: rowCreatedAt,
+  currentPeriodStart: periodStart,
+  currentPeriodEnd: periodEnd,
+};
+
 const facts: SubscriptionFacts = {
   processorSubscriptionId: 'sub_1',
   localId: subscription.id,
   processorCustomerId: 'cus_1',
-  items: [
-    {
-      processorPriceId: 'price_1',
-      planLocalId: null,
-      quantity: 1,
-      currentPeriodStart: periodStart,
-      currentPeriodEnd: periodEnd,
-    },
-  ],
+  items: [item],
+  mainMark: null,
   status: 'incomplete',
   ...plainSubscription,
   metadata: {},
@@ -63,6 +70,7 @@ const facts: SubscriptionFacts = {
 };
 
 const noPlan = () => undefined;
+const ownPlan = () => ({ id: subscription.planId, addOn: false });
 
 test('every pair of current and new status follows the transition table, for older, equal and newer times', () => {
   assertTransitions(
@@ -77,7 +85,7 @@ test('every pair of current and new status follows the transition table, for old
     },
     ({ from, to, asOf, origin }) => {
       const row = { ...subscription, status: from };
-      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, noPlan, origin, testNow);
+      const taken = takeSubscriptionFacts(row, { ...facts, status: to, asOf }, ownPlan, origin, testNow);
       const { status, updatedAt } = taken.row;
       return { verdict: taken.verdict, status, asOf: asOfRow(taken.row), updatedAt };
     },
@@ -89,19 +97,11 @@ test('a renewal is a change even if the status stays active', () => {
   const renewed = {
     ...facts,
     status: 'active',
-    items: [
-      {
-        processorPriceId: 'price_1',
-        planLocalId: null,
-        quantity: 1,
-        currentPeriodStart: periodEnd,
-        currentPeriodEnd: new Date('2026-03-01T00:00:00Z'),
-      },
-    ],
+    items: [{ ...item, currentPeriodStart: periodEnd, currentPeriodEnd: new Date('2026-03-01T00:00:00Z') }],
   } as const;
-  assert.equal(takeSubscriptionFacts(active, renewed, noPlan, 'event', testNow).verdict, 'refresh');
+  assert.equal(takeSubscriptionFacts(active, renewed, ownPlan, 'event', testNow).verdict, 'refresh');
   const asOf = atSecond(1_001);
-  const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, noPlan, 'event', testNow);
+  const { verdict, row } = takeSubscriptionFacts(active, { ...renewed, asOf }, ownPlan, 'event', testNow);
   assert.deepEqual([verdict, row.currentPeriodStart, row.updatedAt], ['take', periodEnd, testNow]);
 });
 
@@ -109,58 +109,29 @@ test('the plan follows the price, and a price that is not a Till plan does not c
   const otherPlan = '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e12';
   const later = { ...facts, asOf: atSecond(1_001) };
   assert.equal(
-    takeSubscriptionFacts(subscription, later, () => otherPlan, 'event', testNow).row.planId,
+    takeSubscriptionFacts(subscription, later, () => ({ id: otherPlan, addOn: false }), 'event', testNow).row
+      .planId,
     otherPlan,
   );
   const { row } = takeSubscriptionFacts(subscription, later, noPlan, 'event', testNow);
   assert.equal(row.planId, subscription.planId);
 });
 
-test('a subscription with several items shows the plan and period of the oldest item with a Till plan', () => {
-  const plans = new Map([
-    ['gold', 'plan-gold'],
-    ['silver', 'plan-silver'],
-  ]);
-  const planIdOf = (price: string) => plans.get(price);
-  const itemOf = (processorPriceId: string, month: number) => ({
-    processorPriceId,
-    planLocalId: null,
-    quantity: month,
-    currentPeriodStart: new Date(Date.UTC(2026, month)),
-    currentPeriodEnd: new Date(Date.UTC(2026, month + 1)),
-  });
-  const [addOn, gold, silver] = [itemOf('add-on', 3), itemOf('gold', 4), itemOf('silver', 5)];
-  for (const [items, followed, planId] of [
-    [[addOn, gold, silver], gold, 'plan-gold'],
-    [[silver, addOn, gold], silver, 'plan-silver'],
-    // No price is a Till plan: the plan stays, and the oldest item gives the period.
-    [[addOn], addOn, subscription.planId],
-  ] as const) {
-    const later = { ...facts, items, asOf: atSecond(1_001) };
-    assert.equal(followedItem(later, planIdOf), followed);
-    const { row } = takeSubscriptionFacts(subscription, later, planIdOf, 'event', testNow);
-    assert.deepEqual(
-      [row.planId, row.quantity, row.currentPeriodStart, row.currentPeriodEnd],
-      [planId, followed.quantity, followed.currentPeriodStart, followed.currentPeriodEnd],
-    );
-    const other = { ...subscription, planId: 'plan-silver' };
-    const again = takeSubscriptionFacts(other, later, planIdOf, 'event', testNow).row;
-    assert.equal(
-      again.currentPeriodStart,
-      followed.currentPeriodStart,
-      'the plan of the row does not matter',
-    );
-  }
+test('an event that does not show all items never changes them', () => {
+  const partial = { ...facts, status: 'active', hasMoreItems: true, asOf: atSecond(1_001) } as const;
+  for (const origin of ['event', 'current'] as const)
+    assert.equal(takeSubscriptionFacts(subscription, partial, ownPlan, origin, testNow).verdict, 'refresh');
+  const older = { ...partial, asOf: atSecond(999) };
+  assert.equal(takeSubscriptionFacts(subscription, older, ownPlan, 'event', testNow).verdict, 'keep');
 });
 
 test('a subscription ends with its period if the processor shows the flag, or only that date', () => {
   const otherEnd = new Date('2026-03-01T00:00:00Z');
-  const item = (processorPriceId: string, currentPeriodEnd: Date) => ({
-    ...{ processorPriceId, planLocalId: null, quantity: 1, currentPeriodStart: periodStart },
-    currentPeriodEnd,
+  const itemOf = (name: string, currentPeriodEnd: Date) => ({
+    ...{ ...item, processorItemId: name, processorPriceId: name, currentPeriodEnd },
   });
-  const [month, other] = [item('month', periodEnd), item('other', otherEnd)];
-  const planIdOf = (price: string) => (price === 'month' ? 'plan-month' : undefined);
+  const [month, other] = [itemOf('month', periodEnd), itemOf('other', otherEnd)];
+  const planOf = (price: string) => (price === 'month' ? { id: 'plan-month', addOn: false } : undefined);
   const cases: readonly [boolean, Partial<SubscriptionFacts>][] = [
     [false, {}],
     [true, { cancelAtPeriodEnd: true }],
@@ -180,7 +151,7 @@ test('a subscription ends with its period if the processor shows the flag, or on
   ];
   for (const [expected, told] of cases) {
     const later = { ...facts, status: 'active', items: [month], ...told, asOf: atSecond(1_001) } as const;
-    const { row } = takeSubscriptionFacts(subscription, later, planIdOf, 'event', testNow);
+    const { row } = takeSubscriptionFacts(subscription, later, planOf, 'event', testNow);
     assert.equal(row.cancelAtPeriodEnd, expected, JSON.stringify(told));
     assert.equal(row.cancelAt, later.cancelAt);
   }
@@ -203,7 +174,7 @@ test('a renewal into the last period makes an end by date an end with the period
     ...{ ...facts, status: 'active', cancelAt: ending.cancelAt, items: [last], asOf: atSecond(1_001) },
   };
   assert.equal(ending.cancelAtPeriodEnd, false);
-  assert.equal(takeSubscriptionFacts(ending, renewed, noPlan, 'event', testNow).row.cancelAtPeriodEnd, true);
+  assert.equal(takeSubscriptionFacts(ending, renewed, ownPlan, 'event', testNow).row.cancelAtPeriodEnd, true);
 });
 
 test('only canceled and incomplete_expired subscriptions have ended', () => {
@@ -215,7 +186,7 @@ test('metadata changes by itself, even of a subscription that has ended', () => 
   const ended: Subscription = { ...subscription, status: 'canceled' };
   const told: SubscriptionFacts = { ...facts, status: 'canceled', metadata: { a: '1' } };
   const at = (second: number) =>
-    takeSubscriptionFacts(ended, { ...told, asOf: atSecond(second) }, noPlan, 'event', testNow);
+    takeSubscriptionFacts(ended, { ...told, asOf: atSecond(second) }, ownPlan, 'event', testNow);
   assert.equal(at(999).verdict, 'keep');
   assert.equal(at(1_000).verdict, 'refresh');
   assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['take', { a: '1' }]);
@@ -224,12 +195,12 @@ test('metadata changes by itself, even of a subscription that has ended', () => 
 test('an event that does not show the metadata never clears it, and erased metadata stays erased', () => {
   const unknown = { ...facts, status: 'active', metadata: null, asOf: atSecond(1_001) } as const;
   const row: Subscription = { ...subscription, metadata: { a: '1' } };
-  assert.equal(takeSubscriptionFacts(row, unknown, noPlan, 'event', testNow).verdict, 'refresh');
-  assert.deepEqual(takeSubscriptionFacts(row, unknown, noPlan, 'current', testNow).row.metadata, { a: '1' });
+  assert.equal(takeSubscriptionFacts(row, unknown, ownPlan, 'event', testNow).verdict, 'refresh');
+  assert.deepEqual(takeSubscriptionFacts(row, unknown, ownPlan, 'current', testNow).row.metadata, { a: '1' });
   const erased: Subscription = { ...subscription, metadata: null };
   for (const metadata of [{ a: '1' }, null]) {
     const told = { ...unknown, metadata };
-    const taken = takeSubscriptionFacts(erased, told, noPlan, 'event', testNow);
+    const taken = takeSubscriptionFacts(erased, told, ownPlan, 'event', testNow);
     assert.deepEqual([taken.verdict, taken.row.status, taken.row.metadata], ['take', 'active', null]);
   }
 });

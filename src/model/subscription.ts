@@ -8,13 +8,15 @@ import {
   type OwnedMetadata,
   takeMetadata,
 } from './metadata.ts';
-import type { PriceObstacle } from './price-obstacle.ts';
 import {
-  type PlanIdOf,
-  type SubscriptionTermFacts,
-  type SubscriptionTerms,
-  termsOf,
-} from './subscription-terms.ts';
+  followedItem,
+  type ItemListFacts,
+  type ItemValues,
+  type PlanOf,
+  type SubscriptionItemFacts,
+  valuesOfItems,
+} from './subscription-items.ts';
+import { type SubscriptionTermFacts, type SubscriptionTerms, termsOf } from './subscription-terms.ts';
 import { type Origin, type Taken, type TransitionTable, takeValues } from './transition.ts';
 
 /** `entitlement.ts` decides which of them entitle the customer. */
@@ -46,13 +48,9 @@ interface SubscriptionValues {
   readonly defaultPaymentMethodId: string | null;
 }
 
-export interface Subscription extends DatedRow, SubscriptionValues, SubscriptionTerms {
+export interface Subscription extends DatedRow, SubscriptionValues, ItemValues, SubscriptionTerms {
   readonly processorSubscriptionId: string;
   readonly customerId: string;
-  readonly planId: string;
-  readonly quantity: number;
-  readonly currentPeriodStart: Date | null;
-  readonly currentPeriodEnd: Date | null;
   /** Null until the webhook of the invoice has arrived. */
   readonly latestInvoiceId: string | null;
   /**
@@ -63,15 +61,14 @@ export interface Subscription extends DatedRow, SubscriptionValues, Subscription
   readonly metadata: OwnedMetadata;
 }
 
-export interface SubscriptionFacts extends OwnFacts, SubscriptionValues, SubscriptionTermFacts {
+export interface SubscriptionFacts
+  extends OwnFacts,
+    SubscriptionValues,
+    ItemListFacts,
+    SubscriptionTermFacts {
   readonly processorSubscriptionId: string;
   /** Null if a response omits it. */
   readonly processorCustomerId: string | null;
-  /**
-   * Oldest first. Till creates subscriptions with one item, but more can be added on the processor's dashboard. Items
-   * beyond the first page of the processor's list are not read.
-   */
-  readonly items: readonly [SubscriptionItemFacts, ...SubscriptionItemFacts[]];
   /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
 }
@@ -85,18 +82,6 @@ export interface ChangedSubscriptionFacts {
 export interface DetachedMethodFacts {
   readonly processorCustomerId: string;
   readonly paymentMethodId: string;
-}
-
-/** A price that a subscription bills, with its current period. */
-export interface SubscriptionItemFacts {
-  readonly processorPriceId: string;
-  /** Till's id of the plan, from the metadata of the price. Null if the price is not a Till plan. */
-  readonly planLocalId: string | null;
-  /** Why the price cannot be a Till plan. Absent if it can, or if the price is not shown. */
-  readonly obstacle?: PriceObstacle;
-  readonly quantity: number;
-  readonly currentPeriodStart: Date;
-  readonly currentPeriodEnd: Date;
 }
 
 const open = {
@@ -130,42 +115,23 @@ const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
   canceled: { ...final, canceled: 'if newer' },
 };
 
-/**
- * The item whose plan and period the subscription shows: the oldest whose price is a Till plan, else the oldest. It
- * depends only on the facts and not on the row, so that the order of events does not matter.
- */
-export function followedItem(
-  { items }: Pick<SubscriptionFacts, 'items'>,
-  planIdOf: PlanIdOf,
-): SubscriptionItemFacts {
-  return items.find(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined) ?? items[0];
-}
-
-/** The number of items whose price is a Till plan. */
-export function countPlans({ items }: Pick<SubscriptionFacts, 'items'>, planIdOf: PlanIdOf): number {
-  return items.filter(({ processorPriceId }) => planIdOf(processorPriceId) !== undefined).length;
-}
-
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeSubscriptionFacts(
   subscription: Subscription,
   facts: SubscriptionFacts,
-  planIdOf: PlanIdOf,
+  planOf: PlanOf,
   origin: Origin,
   now: Date,
 ): Taken<Subscription> {
-  const item = followedItem(facts, planIdOf);
   const values = {
-    ...valuesOfSubscription(facts, item),
-    ...termsOf(subscription, facts, planIdOf),
-    // A price that is not a Till plan does not change the plan.
-    planId: planIdOf(item.processorPriceId) ?? subscription.planId,
+    ...valuesOfSubscription(facts, subscription, planOf),
     metadata: takeMetadata(subscription.metadata, facts),
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
   const taken = takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
-  const isIncomplete = subscription.metadata !== null && needsMetadata(facts, origin, taken.verdict);
-  return isIncomplete ? { ...taken, verdict: 'refresh' } : taken;
+  const lacksMetadata = subscription.metadata !== null && needsMetadata(facts, origin, taken.verdict);
+  const lacksItems = facts.hasMoreItems === true && taken.verdict === 'take';
+  return lacksMetadata || lacksItems ? { ...taken, verdict: 'refresh' } : taken;
 }
 
 /** A change of a subscription that bills nothing. An absent field keeps its value. */
@@ -195,15 +161,15 @@ export function isSubscriptionChangeIgnored(
   );
 }
 
-/** The values that a row takes from the facts unchanged, and from the item that it follows. */
+/** The values that a row takes from the facts: those of the subscription, of its items, and its terms. */
 export function valuesOfSubscription(
   facts: SubscriptionFacts,
-  item: SubscriptionItemFacts,
-): SubscriptionValues & Pick<Subscription, 'quantity' | 'currentPeriodStart' | 'currentPeriodEnd'> {
+  row: Pick<Subscription, 'planId' | 'processorMainItemId' | 'discount' | 'pendingChange'>,
+  planOf: PlanOf,
+): SubscriptionValues & ItemValues & SubscriptionTerms {
+  const item = followedItem(facts, row, planOf);
   return {
-    quantity: item.quantity,
-    currentPeriodStart: item.currentPeriodStart,
-    currentPeriodEnd: item.currentPeriodEnd,
+    ...valuesOfItems(facts, row, planOf),
     status: facts.status,
     trialEnd: facts.trialEnd,
     cancelAtPeriodEnd: endsWithPeriod(facts, item),
@@ -212,6 +178,7 @@ export function valuesOfSubscription(
     endedAt: facts.endedAt,
     processorLatestInvoiceId: facts.processorLatestInvoiceId,
     defaultPaymentMethodId: facts.defaultPaymentMethodId,
+    ...termsOf(row, facts, item, planOf),
   };
 }
 
@@ -233,8 +200,10 @@ export function hasEnded(status: SubscriptionStatus): boolean {
 }
 
 /** Whether no other period follows the current one. */
-export function isInLastPeriod(facts: SubscriptionFacts): boolean {
-  const { currentPeriodEnd } = followedItem(facts, () => undefined);
+export function isInLastPeriod(
+  facts: SubscriptionFacts,
+  { currentPeriodEnd }: Pick<SubscriptionItemFacts, 'currentPeriodEnd'>,
+): boolean {
   return facts.cancelAtPeriodEnd || (facts.cancelAt !== null && facts.cancelAt <= currentPeriodEnd);
 }
 

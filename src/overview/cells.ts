@@ -1,5 +1,6 @@
 import type { EventType } from '../events/event.ts';
 import { dayOf } from '../platform/day.ts';
+import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 import {
   type Contribution,
   type CountedObject,
@@ -76,7 +77,13 @@ function isCountedType(objectType: string): objectType is CountedObject['type'] 
 export function planIdsOf(changes: readonly Change[]): readonly string[] {
   const drafts = changes.flatMap(({ before, after }) => (before === null ? [after] : [before, after]));
   const subscriptions = drafts.filter(({ type }) => type === 'subscription');
-  return [...new Set(subscriptions.map(({ view }) => String(view['planId'])))];
+  return [...new Set(subscriptions.flatMap(({ view }) => [String(view['planId']), ...addOnPlanIdsOf(view)]))];
+}
+
+/** Events that were written before subscriptions had add-ons do not show any. */
+function addOnPlanIdsOf({ addOns = [] }: Draft['view']): readonly string[] {
+  // Events contain views.
+  return (addOns as SubscriptionView['addOns']).map(({ planId }) => planId);
 }
 
 /** Adds up cells. Cells that become zero stay, and change nothing. */
@@ -128,8 +135,14 @@ export type Plans = ReadonlyMap<string, PricedPlan>;
 /** Events contain views, so a parsed object of an event is a view. */
 function priced({ type, view }: Draft, plans: Plans): CountedObject {
   if (type !== 'subscription') return { type, view } as unknown as CountedObject;
-  const plan = plans.get(String(view['planId']));
-  // A subscription refers to its plan, and plans are never deleted.
-  if (plan === undefined) throw new Error(`the plan of a subscription is missing: ${view['planId']}`);
-  return { type, view, plan } as unknown as CountedObject;
+  const plan = pricedPlan(String(view['planId']), plans);
+  const addOnPlans = addOnPlanIdsOf(view).map((planId) => pricedPlan(planId, plans));
+  return { type, view, plan, addOnPlans } as unknown as CountedObject;
+}
+
+/** A subscription refers to its plans, and plans are never deleted. */
+function pricedPlan(planId: string, plans: Plans): PricedPlan {
+  const plan = plans.get(planId);
+  if (plan === undefined) throw new Error(`the plan of a subscription is missing: ${planId}`);
+  return plan;
 }

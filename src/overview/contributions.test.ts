@@ -30,9 +30,11 @@ const payment: PaymentView = {
 const paid = { ...payment, status: 'succeeded', amountReceived: 5_000 } as const;
 
 const monthly: PricedPlan = { amount: 900, currency: 'eur', interval: 'month', intervalCount: 1 };
+const noAddOns: SubscriptionView['addOns'] = [];
 const subscription = {
   planId: 'plan-1',
   quantity: 3,
+  addOns: noAddOns,
   status: 'active',
   createdAt: '2026-11-15T09:30:00.000Z',
 } as SubscriptionView;
@@ -42,7 +44,7 @@ function ofPayment(view: PaymentView): readonly string[] {
 }
 
 function ofSubscription(view: SubscriptionView, plan = monthly): readonly string[] {
-  return show(contributionsOf({ type: 'subscription', view, plan }));
+  return show(contributionsOf({ type: 'subscription', view, plan, addOnPlans: [] }));
 }
 
 function show(cells: ReturnType<typeof contributionsOf>): readonly string[] {
@@ -121,6 +123,27 @@ describe('a subscription', () => {
       ),
       ['now eur subscriptions.past_due 1 0', 'now eur recurring.past_due.week.2 1 2700'],
     );
+  });
+
+  test('charges its add-ons too, each in its own interval, and is one subscription', () => {
+    const view = {
+      ...subscription,
+      addOns: [
+        { planId: 'plan-2', quantity: 2 },
+        { planId: 'plan-3', quantity: 1 },
+      ],
+    };
+    const yearly = { ...monthly, amount: 100, interval: 'year' } as const;
+    const charged = contributionsOf({
+      ...{ type: 'subscription', view, plan: monthly },
+      addOnPlans: [{ ...monthly, amount: 50 }, yearly],
+    });
+    assert.deepEqual(show(charged), [
+      'now eur subscriptions.active 1 0',
+      'now eur recurring.active.month.1 1 2700',
+      'now eur recurring.active.month.1 1 100',
+      'now eur recurring.active.year.1 1 100',
+    ]);
   });
 
   test('charges nothing in a trial, or unpaid', () => {
@@ -203,6 +226,18 @@ describe('an event', () => {
     );
   });
 
+  test('of a subscription that gets add-ons adds what they charge', () => {
+    const addOns = [{ planId: 'plan-2', quantity: 4 }];
+    const { addOns: _, ...old } = subscription;
+    assert.deepEqual(sumOf(eventOf('subscription.updated', { ...subscription, addOns }, { addOns: [] })), [
+      'infinity usd recurring.active.year.1 1 200',
+      '2026-12-24 usd recurring.active.year.1 1 200',
+    ]);
+    // An event of an earlier release does not show any.
+    const before = sumOf(eventOf('subscription.created', old, {}));
+    assert.deepEqual(before, sumOf(eventOf('subscription.created', subscription, {})));
+  });
+
   test('cannot change a number without changing one of the counted fields', () => {
     const seen = new Set<string>();
     const watch = <View extends object>(view: View): View =>
@@ -218,7 +253,7 @@ describe('an event', () => {
     });
     assert.deepEqual([...seen].sort(), [...countedFields.payment].sort());
     seen.clear();
-    contributionsOf({ type: 'subscription', view: watch(subscription), plan: monthly });
+    contributionsOf({ type: 'subscription', view: watch(subscription), plan: monthly, addOnPlans: [] });
     assert.deepEqual([...seen, 'planId'].sort(), [...countedFields.subscription].sort());
   });
 });

@@ -29,7 +29,13 @@ export interface Contribution {
 export type CountedObject =
   | { readonly type: 'payment'; readonly view: PaymentView }
   | { readonly type: 'refund'; readonly view: RefundView }
-  | { readonly type: 'subscription'; readonly view: SubscriptionView; readonly plan: PricedPlan };
+  | {
+      readonly type: 'subscription';
+      readonly view: SubscriptionView;
+      readonly plan: PricedPlan;
+      /** The plans of its `addOns`, in the same order. */
+      readonly addOnPlans: readonly PricedPlan[];
+    };
 
 export const countedTypes = ['payment', 'refund', 'subscription'] as const;
 
@@ -37,7 +43,7 @@ export const countedTypes = ['payment', 'refund', 'subscription'] as const;
 export function contributionsOf(object: CountedObject): readonly Contribution[] {
   if (object.type === 'payment') return ofPayment(object.view);
   if (object.type === 'refund') return ofRefund(object.view);
-  return ofSubscription(object.view, object.plan);
+  return ofSubscription(object);
 }
 
 /** The fields of each view that decide what it adds. A change of any other field changes no number. */
@@ -53,7 +59,7 @@ export const countedFields: Readonly<Record<CountedObject['type'], readonly stri
     'createdAt',
   ],
   refund: ['amount', 'currency', 'status', 'createdAt'],
-  subscription: ['planId', 'quantity', 'status'],
+  subscription: ['planId', 'quantity', 'addOns', 'status'],
 };
 
 function ofPayment(view: PaymentView): readonly Contribution[] {
@@ -74,16 +80,24 @@ function ofRefund({ createdAt, currency, status, amount }: RefundView): readonly
   ];
 }
 
-function ofSubscription(
-  { status, quantity }: SubscriptionView,
-  { amount, currency, interval, intervalCount }: PricedPlan,
-): readonly Contribution[] {
+/** Each add-on counts in its own currency and interval: one that was added in the dashboard may have others. */
+function ofSubscription({
+  view: { status, quantity, addOns },
+  plan,
+  addOnPlans,
+}: CountedObject & { readonly type: 'subscription' }): readonly Contribution[] {
   if (!isCounted(status)) return [];
-  const at = { day: null, currency, count: 1 };
-  const counted = { ...at, metric: `subscriptions.${status}`, amount: 0n };
+  const { currency } = plan;
+  const counted = { day: null, currency, metric: `subscriptions.${status}`, count: 1, amount: 0n };
   if (!isRecurring(status)) return [counted];
-  const metric = recurringMetric({ status, interval, intervalCount });
-  return [counted, { ...at, metric, amount: BigInt(amount) * BigInt(quantity) }];
+  const recurring = (of: PricedPlan, units: number) => ({
+    ...{ day: null, currency: of.currency, metric: recurringMetric({ ...of, status }), count: 1 },
+    amount: BigInt(of.amount) * BigInt(units),
+  });
+  return [
+    ...[counted, recurring(plan, quantity)],
+    ...addOnPlans.map((of, index) => recurring(of, addOns[index]?.quantity ?? 0)),
+  ];
 }
 
 /**

@@ -51,7 +51,7 @@ const refunds = countedTable(
 );
 
 const subscriptions = countedTable(
-  `select subscriptions.id, subscriptions.status, quantity, plans.amount, plans.currency, plans.interval,
+  `select subscriptions.id, subscriptions.status, quantity, add_ons, plans.amount, plans.currency, plans.interval,
      plans.interval_count`,
   'from till.subscriptions join till.plans on plans.id = subscriptions.plan_id where true',
   `select '${now}' as day, currency, 'subscriptions.' || status as metric, count(*) as count, '0' as amount
@@ -59,7 +59,15 @@ const subscriptions = countedTable(
    union all
    select '${now}', currency, 'recurring.' || status || '.' || interval || '.' || interval_count, count(*),
      sum(amount::numeric * quantity)::text
-   from batch where status in (${texts(recurringStatuses)}) group by currency, status, interval, interval_count`,
+   from (
+     select status, quantity, amount, currency, interval, interval_count from batch
+     union all
+     select status, (item ->> 'quantity')::bigint, plans.amount, plans.currency, plans.interval, plans.interval_count
+     from batch cross join jsonb_array_elements(add_ons) as item
+       join till.plans on plans.id = (item ->> 'planId')::uuid
+     where add_ons <> '[]'
+   ) as items
+   where status in (${texts(recurringStatuses)}) group by currency, status, interval, interval_count`,
   'subscriptions.id',
 );
 

@@ -56,8 +56,9 @@ const subscriptionNumbers = {
   monthlyRecurringRevenue: component('MonthlyRecurringRevenue', {
     total: number('The sum of `active` and `pastDue`.'),
     active: number(
-      'What subscriptions with the status `active` charge in a month: the sum of the amount of the plan times the ' +
-        'quantity, before discounts and taxes. Of a plan that does not bill monthly it is a twelfth of a year with 12 ' +
+      'What subscriptions with the status `active` charge in a month: the sum of the amount of each plan times its ' +
+        'quantity, add-ons included, before discounts and taxes. `otherItems` do not count, because their amount ' +
+        'depends on use or tiers. Of a plan that does not bill monthly it is a twelfth of a year with 12 ' +
         'months, 52 weeks or 365 days. The exact sum is rounded once. In the smallest unit of the currency.',
     ),
     pastDue: number('The same for subscriptions with the status `past_due`: revenue at risk.'),

@@ -206,6 +206,7 @@ export function toPlan(id: string, { product, price }: PlanFacts, now: Date): Pl
     intervalCount: price.intervalCount,
     features: product.features,
     groupName: product.groupName,
+    addOn: price.addOn ?? false,
     productActive: product.active,
     priceActive: price.active,
     active: product.active && price.active,

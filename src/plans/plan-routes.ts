@@ -14,7 +14,7 @@ import {
   response,
 } from '../http/docs/api-schema.ts';
 import { inCurrency } from '../http/input/validator.ts';
-import { intervalCountMax, planIntervals, refuseLongPeriod } from '../model/plan.ts';
+import { intervalCountMax, planIntervals, refuseGroupOfAddOn, refuseLongPeriod } from '../model/plan.ts';
 import {
   featureKeyLengthMax,
   featureKeyPattern,
@@ -58,6 +58,12 @@ const Group = nullable(
   }),
 );
 
+const AddOn = Type.Boolean({
+  description:
+    'An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. ' +
+    'It can change while no live subscription has the plan.',
+});
+
 const CreateBody = Type.Object(
   {
     name: Name,
@@ -79,6 +85,7 @@ const CreateBody = Type.Object(
     ),
     features: Type.Optional(Features),
     group: Type.Optional(Group),
+    addOn: Type.Optional({ ...AddOn, default: false }),
     metadata: Type.Optional(NewMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -90,6 +97,7 @@ const UpdateBody = Type.Object(
     name: Type.Optional(Name),
     features: Type.Optional(Features),
     group: Type.Optional(Group),
+    addOn: Type.Optional(AddOn),
     metadata: Type.Optional(ChangedMetadata),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
@@ -135,10 +143,17 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     scope: 'write',
     operationId: 'updatePlan',
     summary: 'Update a plan',
+    description:
+      "Changes the product, so other plans of the same product change too; `addOn` is the price's. An add-on takes no " +
+      '`group`.',
     body: body(UpdateBody, exampleOfChange),
     response: { 200: response('The updated plan.', PlanSchema, { ...example, ...exampleOfChange }) },
     callsProcessor: true,
-    run: ({ params, body: { idempotencyKey: _, ...change } }, key) => plans.update(params.id, change, key),
+    failures: ['plan_in_use'],
+    run: ({ params, body: { idempotencyKey: _, ...change } }, key) => {
+      refuseGroupOfAddOn(change.addOn === true, change.group);
+      return plans.update(params.id, change, key);
+    },
     toResponse: planView,
   });
   routes.add(`POST ${path}/:id/archive`, {
@@ -181,7 +196,9 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
  */
 function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
   const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;
+  const { addOn = false } = body;
   refuseLongPeriod(interval, intervalCount);
+  refuseGroupOfAddOn(addOn, group);
   return {
     name,
     amount,
@@ -190,6 +207,7 @@ function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
     ...(intervalCount === 1 ? {} : { intervalCount }),
     ...(Object.keys(features).length === 0 ? {} : { features }),
     ...(group === null ? {} : { group }),
+    ...(addOn ? { addOn } : {}),
     ...(metadata === undefined ? {} : { metadata }),
   };
 }

@@ -94,14 +94,17 @@ export class PlanService {
   }
 
   /**
-   * The failure to report after a call to the processor about a plan failed. If the processor refused because the price
-   * is archived there, the row is corrected, and the failure says so.
+   * The failure to report after a call to the processor about plans failed. If the processor refused because a price is
+   * archived there, the row is corrected, and the failure says so.
    */
-  async explainRefusal(error: unknown, id: string): Promise<unknown> {
+  async explainRefusal(error: unknown, ids: readonly string[]): Promise<unknown> {
     const isAboutPrice = isDefiniteRefusal(error) && error.extras.processorParam?.includes('price') === true;
     if (!isAboutPrice) return error;
-    const { processorPriceId } = await this.read(id);
-    await correct(this.#parts.mirror, processorPriceId);
-    return (await this.read(id)).active ? error : planArchived();
+    for (const id of ids) {
+      const { processorPriceId } = await this.read(id);
+      await correct(this.#parts.mirror, processorPriceId);
+      if (!(await this.read(id)).active) return planArchived();
+    }
+    return error;
   }
 }

@@ -1,5 +1,6 @@
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Plan } from '../model/plan.ts';
+import { hasEnded, subscriptionStatuses } from '../model/subscription.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 
@@ -15,6 +16,7 @@ const planTable = defineTable<Plan>('plans', {
   intervalCount: immutable('integer'),
   features: mutable('jsonb'),
   groupName: mutable('text'),
+  addOn: mutable('boolean'),
   productActive: mutable('boolean'),
   priceActive: mutable('boolean'),
   active: computed('boolean'),
@@ -28,6 +30,8 @@ const planTable = defineTable<Plan>('plans', {
 });
 
 const { columns } = planTable;
+
+const liveStatuses = subscriptionStatuses.filter((status) => !hasEnded(status));
 
 /** All SQL for the plans. */
 export class PlanStore extends MirrorStore<Plan> {
@@ -53,6 +57,20 @@ export class PlanStore extends MirrorStore<Plan> {
       `select ${columns} from till.plans where processor_product_id = any($1) order by id for no key update`,
       [ids],
     );
+  }
+
+  /** Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change. */
+  async isInUse(db: Queryable, id: string): Promise<boolean> {
+    const rows = await db.query<{ inUse: boolean }>(
+      `select exists (select from till.subscriptions where plan_id = $1 and status = any($2))
+         or exists (select from till.subscription_add_ons join till.subscriptions on id = subscription_id
+           where subscription_add_ons.plan_id = $1 and status = any($2))
+         or exists (select from till.subscriptions where pending_change is not null and status = any($2)
+           and (pending_change ->> 'planId' = $1::text or pending_change -> 'addOns' @> jsonb_build_array(
+             jsonb_build_object('planId', $1::text)))) as "inUse"`,
+      [id, liveStatuses],
+    );
+    return rows[0]?.inUse === true;
   }
 
   /** Newest first. There are few plans, so the list has no pages. */

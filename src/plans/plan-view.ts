@@ -1,4 +1,4 @@
-import type { Plan } from '../model/plan.ts';
+import { groupOf, type Plan } from '../model/plan.ts';
 
 export type PlanView = ReturnType<typeof planView>;
 
@@ -14,7 +14,8 @@ export function planView(plan: Plan) {
     interval: plan.interval,
     intervalCount: plan.intervalCount,
     features: plan.features,
-    group: plan.groupName,
+    group: groupOf(plan),
+    addOn: plan.addOn,
     active: plan.active,
     metadata: plan.metadata,
     createdAt: plan.createdAt.toISOString(),

@@ -105,6 +105,7 @@ export const demoPlans = {
     amount: 400,
     currency: 'eur',
     interval: 'month',
+    addOn: true,
     features: { backups: true },
   },
 } as const satisfies Record<string, PlanValues>;

@@ -90,12 +90,13 @@ export class Performer {
 
   async #subscribe(customer: Customer, action: Extract<Action, { do: 'subscribe' }>): Promise<Afterwards> {
     const { services, shopper } = this.#parts;
-    const { plan, quantity, trialDays: trialPeriodDays, card } = action;
+    const { plan, quantity, addOn, trialDays: trialPeriodDays, card } = action;
     const { result } = await services.subscriptions.create(
       {
         customerId: customer.id,
         planId: this.#plan(plan).id,
         quantity,
+        ...(addOn === null ? {} : { addOns: [{ planId: this.#plan(addOn).id, quantity: 1 }] }),
         trialPeriodDays,
         ...(card === null ? { trialEndWithoutCard: 'cancel' as const } : {}),
       },

@@ -17,6 +17,7 @@ test('a story has everything that can happen, in order of time, and within its y
     assert.ok(count(what) > 0, what);
   for (const what of ['lose card', 'bring card', 'leave', 'buy', 'refund', 'defend'] as const)
     assert.ok(count(what) > 0, what);
+  assert.ok(story.some((action) => action.do === 'subscribe' && action.addOn !== null));
   const times = story.map(({ at }) => at);
   assert.deepEqual(
     times,

@@ -30,6 +30,7 @@ export type Action = { readonly at: number } & (
       readonly customer: number;
       readonly plan: DemoPlan;
       readonly quantity: number;
+      readonly addOn: DemoPlan | null;
       readonly trialDays: number;
       readonly card: string | null;
     }
@@ -138,6 +139,9 @@ function customerStory(dice: Dice, life: Life): readonly Action[] {
   return actions;
 }
 
+/** One in so many customers with a plan that fits also buys the add-on. */
+const addOnEvery = 4;
+
 function subscriptionStory(
   dice: Dice,
   { customer, at, to }: Life,
@@ -150,7 +154,11 @@ function subscriptionStory(
   const quantity = plan.startsWith('team') && dice.happens(0.4) ? dice.whole(2, 8) : 1;
   // A trial without a card is not followed by a paid period.
   const card = trialDays > 0 && dice.happens(0.3) ? null : dice.pick(goodCards);
-  const actions: Action[] = [{ at: begins, do: 'subscribe', customer, plan, quantity, trialDays, card }];
+  const { currency: sold, interval } = demoPlans[plan];
+  const addOn = sold === 'eur' && interval === 'month' && customer % addOnEvery === 0 ? 'backups eur' : null;
+  const actions: Action[] = [
+    { at: begins, do: 'subscribe', customer, plan, quantity, addOn, trialDays, card },
+  ];
   if (card === null) return actions;
   const later = (fromDays: number, toDays: number) =>
     inWorkingHours(dice, begins + dice.between(fromDays, toDays) * day);

@@ -1,5 +1,6 @@
 import { Failure } from '../errors.ts';
 import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
+import { groupOf } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Transaction } from '../platform/postgres.ts';
@@ -35,7 +36,7 @@ export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: 
   const { groups, plans } = parts;
   const { customerId, planId, subscriptionId, claimId, admission } = joining;
   const [plan] = await plans.findAll(tx, [planId]);
-  const groupName = plan?.groupName ?? null;
+  const groupName = plan === undefined ? null : groupOf(plan);
   if (groupName === null) return;
   if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return;
   const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
@@ -52,7 +53,7 @@ export async function refuseTakenGroup(
   joining: Joined,
 ): Promise<void> {
   const [plan] = await parts.plans.findAll(tx, [joining.planId]);
-  const groupName = plan?.groupName ?? null;
+  const groupName = plan === undefined ? null : groupOf(plan);
   const live = groupName === null ? undefined : await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
 }
@@ -71,7 +72,7 @@ async function findLive(
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
     (await plans.findAll(tx, [...new Set(others.flatMap(plansOf))]))
-      .filter((plan) => plan.groupName === groupName)
+      .filter((plan) => groupOf(plan) === groupName)
       .map(({ id }) => id),
   );
   const [oldest] = others

@@ -12,11 +12,13 @@ import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
 import { activePlan, type Plan } from '../model/plan.ts';
 import { foundSubscription, hasEnded, type Subscription } from '../model/subscription.ts';
+import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
 import type { NewSubscription, Processor, SubscriptionWithSecrets } from '../processor/port/processor.ts';
+import { requireAddOn, requireMainPlan, requireSameTerms } from './add-ons.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
 import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
 import { type GroupParts, reserveGroup } from './reserve-group.ts';
@@ -24,10 +26,11 @@ import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
 
-export interface NewSubscriptionRequest
-  extends Omit<NewSubscription, 'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'> {
+export interface NewSubscriptionRequest extends Omit<NewSubscription, keyof PreparedSubscription> {
   readonly customerId: string;
   readonly planId: string;
+  /** In the order of `planId`. */
+  readonly addOns?: readonly PlanQuantity[];
   /** What the customer entered. */
   readonly promotionCode?: string;
 }
@@ -46,7 +49,7 @@ export interface CreatedSubscription {
 /** What the call to the processor needs. */
 type PreparedSubscription = Pick<
   NewSubscription,
-  'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId'
+  'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId' | 'addOns'
 >;
 
 export interface SubscriptionParts {
@@ -87,18 +90,29 @@ export class SubscriptionCreation
   async prepare({
     customerId,
     planId,
+    addOns = [],
     promotionCode,
   }: NewSubscriptionRequest): Promise<PreparedSubscription> {
     const { customers, plans } = this.#parts;
     const customer = await customers.read(customerId);
-    const { processorPriceId } = activePlan(this.#plan ?? (await plans.find(planId)));
-    const prepared = { processorCustomerId: customer.processorCustomerId, processorPriceId };
+    const main = requireMainPlan(activePlan(this.#plan ?? (await plans.find(planId))));
+    const found = await Promise.all(addOns.map((addOn) => plans.find(addOn.planId)));
+    const items = addOns.map(({ quantity }, index) => {
+      const addOn = requireAddOn(found[index]);
+      requireSameTerms(addOn, main);
+      return { processorPriceId: addOn.processorPriceId, quantity };
+    });
+    const { processorCustomerId } = customer;
+    const prepared = {
+      ...{ processorCustomerId, processorPriceId: main.processorPriceId },
+      ...(items.length === 0 ? {} : { addOns: items }),
+    };
     if (promotionCode === undefined) return prepared;
     return { ...prepared, processorPromotionCodeId: await this.#findCode(customer, promotionCode) };
   }
 
   async call(
-    { customerId, planId, promotionCode, ...values }: NewSubscriptionRequest,
+    { customerId, planId, addOns = [], promotionCode, ...values }: NewSubscriptionRequest,
     prepared: PreparedSubscription,
     write: OperationWrite,
   ): Promise<SubscriptionWithSecrets> {
@@ -106,7 +120,8 @@ export class SubscriptionCreation
     try {
       return await processor.subscriptions.create({ ...write, ...prepared, ...values });
     } catch (error) {
-      const known = await plans.explainRefusal(await customers.explainRefusal(error, customerId), planId);
+      const planIds = [planId, ...addOns.map((addOn) => addOn.planId)];
+      const known = await plans.explainRefusal(await customers.explainRefusal(error, customerId), planIds);
       const method = { id: values.paymentMethodId, processorCustomerId: prepared.processorCustomerId };
       const explained = explainCodeRefusal(known, promotionCode);
       throw await explainMethodRefusal(processor.paymentMethods, explained, method);

@@ -18,19 +18,18 @@ import {
 import { rowTime } from '../model/facts.ts';
 import type { Applied, Source, Take } from '../model/fold.ts';
 import { noMetadata, type OwnedChange } from '../model/metadata.ts';
+import type { Plan } from '../model/plan.ts';
 import {
   type ChangedSubscriptionFacts,
-  countPlans,
   type DetachedMethodFacts,
-  followedItem,
   hasEnded,
   type Subscription,
   type SubscriptionFacts,
-  type SubscriptionItemFacts,
   takeSubscriptionFacts,
   valuesOfSubscription,
 } from '../model/subscription.ts';
-import { noTerms, type PlanIdOf, termsOf } from '../model/subscription-terms.ts';
+import { mainItem, type PlanOf, type SubscriptionItemFacts } from '../model/subscription-items.ts';
+import { noTerms } from '../model/subscription-terms.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { derivedId, idTime, isOurId } from '../platform/id.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -80,9 +79,9 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
    * recovers lost plans of a subscription that has a row.
    */
   async apply(tx: Transaction, facts: readonly SubscriptionFacts[], source: Source): Promise<Applied> {
-    const { applied, planIdOf } = await this.#apply(tx, facts, source);
+    const { applied, planOf } = await this.#apply(tx, facts, source);
     const isOfLostPlan = ({ planLocalId, processorPriceId }: SubscriptionItemFacts) =>
-      isOurId(planLocalId) && planIdOf(processorPriceId) === undefined;
+      isOurId(planLocalId) && planOf(processorPriceId) === undefined;
     const withoutRow = new Set(applied.ignored);
     const lost = facts.filter((one) =>
       withoutRow.has(this.keyOf(one)) ? isOurId(one.localId) : one.items.some(isOfLostPlan),
@@ -108,6 +107,15 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return this.#parts.store.findByKeys(db, keys);
   }
 
+  /** The Till plans that the subscription bills, by the ids of their prices. */
+  async findPlans(
+    db: Queryable,
+    facts: SubscriptionFacts,
+  ): Promise<(processorPriceId: string) => Plan | undefined> {
+    const plans = await this.#parts.plans.find(db, pricesOf(facts));
+    return (processorPriceId) => plans.get(processorPriceId);
+  }
+
   /** The row, which is created first if it is missing. Undefined if the subscription does not belong to Till. */
   async findOrRefresh(key: string): Promise<Subscription | undefined> {
     const { database, store } = this.#parts;
@@ -131,24 +139,29 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     tx: Transaction,
     facts: readonly SubscriptionFacts[],
     source: Source,
-  ): Promise<{ readonly applied: Applied; readonly planIdOf: PlanIdOf }> {
+  ): Promise<{ readonly applied: Applied; readonly planOf: PlanOf }> {
     const { store, plans, clock, customers } = this.#parts;
     const prices = facts.flatMap(pricesOf);
     const { keyOf } = this;
-    const [planOf, rows] = await Promise.all([
+    const [found, rows] = await Promise.all([
       plans.find(tx, prices),
       lockRows<Subscription, SubscriptionFacts>(tx, store, facts, keyOf),
     ]);
-    const planIdOf: PlanIdOf = (processorPriceId) => planOf.get(processorPriceId)?.id;
+    const planOf: PlanOf = (processorPriceId) => found.get(processorPriceId);
     const now = clock.now();
-    const inserted = await this.#insert(tx, rows.unknown, planIdOf, now);
+    const inserted = await this.#insert(tx, rows.unknown, planOf, now);
     const take: Take<Subscription, SubscriptionFacts> = (subscription, next, origin, at) =>
-      takeSubscriptionFacts(subscription, next, planIdOf, origin, at);
+      takeSubscriptionFacts(subscription, next, planOf, origin, at);
     const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
     const folding = { rows, inserted, source, keyOf, take, view, now, beforeWrite };
     const { applied } = await applyToRows(tx, store, folding);
-    const lost = createdWithoutMetadata(source, rows, inserted, keyOf);
-    return { applied: withRecovery(applied, { lost }), planIdOf };
+    const partial = new Set(rows.unknown.filter(({ hasMoreItems }) => hasMoreItems).map(keyOf));
+    const created = inserted?.created.map(keyOf) ?? [];
+    const lost = [
+      ...createdWithoutMetadata(source, rows, inserted, keyOf),
+      ...created.filter((key) => partial.has(key)),
+    ];
+    return { applied: withRecovery(applied, { lost }), planOf };
   }
 
   async #toRefresh(tx: Transaction, keys: readonly string[]): Promise<Applied> {
@@ -202,14 +215,11 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     return { ...nothingApplied, changed };
   }
 
-  /**
-   * Mirrors a subscription of a Till customer to a Till plan, even if it was created outside Till. A subscription from
-   * outside Till with several plans is left out, because its row would show only one of them.
-   */
+  /** Mirrors a subscription of a Till customer to a Till plan, even if it was created outside Till. */
   async #insert(
     tx: Transaction,
     unknown: readonly SubscriptionFacts[],
-    planIdOf: PlanIdOf,
+    planOf: PlanOf,
     now: Date,
   ): Promise<Inserted<Subscription> | undefined> {
     const { store, customers } = this.#parts;
@@ -220,11 +230,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     );
     const subscriptions = unknown.flatMap((facts) => {
       const customer = owners.get(facts.processorCustomerId);
-      const item = followedItem(facts, planIdOf);
-      const planId = planIdOf(item.processorPriceId);
-      if (customer === undefined || planId === undefined) return [];
-      if (!isOurId(facts.localId) && countPlans(facts, planIdOf) > 1) return [];
-      return [toSubscription(facts, { customerId: customer.id, planId, item, planIdOf, now })];
+      const item = mainItem(facts, noMain, planOf);
+      const plan = item && planOf(item.processorPriceId);
+      if (customer === undefined || plan === undefined) return [];
+      return [toSubscription(facts, { customerId: customer.id, planId: plan.id, planOf, now })];
     });
     customers.hold(
       tx,
@@ -255,6 +264,9 @@ function view(subscription: Subscription): object {
   return subscriptionView(subscription, false);
 }
 
+/** What a new row has recorded about its main plan. */
+const noMain = { processorMainItemId: null };
+
 function pricesOf({ items, pendingChange }: SubscriptionFacts): readonly string[] {
   return [...items, ...(pendingChange?.items ?? [])].map(({ processorPriceId }) => processorPriceId);
 }
@@ -264,20 +276,17 @@ function toSubscription(
   links: {
     readonly customerId: string;
     readonly planId: string;
-    readonly item: SubscriptionItemFacts;
-    readonly planIdOf: PlanIdOf;
+    readonly planOf: PlanOf;
     readonly now: Date;
   },
 ): Subscription {
   const { localId, processorSubscriptionId, createdAt } = facts;
-  const { customerId, planId, item, planIdOf, now } = links;
+  const { customerId, planId, planOf, now } = links;
   return {
     id: isOurId(localId) ? localId : derivedId('subscription', processorSubscriptionId, createdAt),
     processorSubscriptionId,
     customerId,
-    planId,
-    ...valuesOfSubscription(facts, item),
-    ...termsOf(noTerms, facts, planIdOf),
+    ...valuesOfSubscription(facts, { planId, ...noMain, ...noTerms }, planOf),
     latestInvoiceId: null,
     paidUntil: null,
     metadata: facts.metadata ?? noMetadata,

@@ -14,15 +14,15 @@ import {
 import { component } from '../http/docs/components.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
+import { parseAddOns } from './add-ons.ts';
+import { quantityMax } from './changes/subscription-patch.ts';
+import { AddOnsInput } from './changes/subscription-patch-schema.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
 import { activeExample, SubscriptionSchema, subscriptionExample } from './subscription-schema.ts';
 import type { SubscriptionService } from './subscription-service.ts';
 import { subscriptionView } from './subscription-view.ts';
-
-/** The processor's own limit. */
-const quantityMax = 1_000_000;
 
 const CreateBody = Type.Object(
   {
@@ -32,6 +32,11 @@ const CreateBody = Type.Object(
       Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
     ),
     quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
+    addOns: Type.Optional({
+      ...AddOnsInput,
+      description:
+        'Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan.',
+    }),
     paymentMethodId: Type.Optional(
       Type.String({
         minLength: 1,
@@ -103,7 +108,8 @@ export function registerSubscriptionRoutes(
     filters: {
       customerId: CustomerIdFilter,
       status: Type.Optional(Type.Enum([...subscriptionStatuses])),
-      planId: Type.Optional(Id),
+      planId: Type.Optional({ ...Id, description: 'The main plan.' }),
+      addOnPlanId: Type.Optional({ ...Id, description: 'The plan of one of the add-ons.' }),
       currency: CurrencyFilter,
     },
     list: (request) => subscriptions.list(request),
@@ -129,6 +135,7 @@ function addWrites(
       customerId: subscriptionExample.customerId,
       planId: subscriptionExample.planId,
       quantity: 1,
+      addOns: activeExample.addOns,
       trialPeriodDays: 0,
     }),
     response: {
@@ -138,7 +145,16 @@ function addWrites(
         setupClientSecret: null,
       }),
     },
-    failures: ['not_found', 'plan_archived', 'already_subscribed', 'promotion_code_invalid'],
+    failures: [
+      'not_found',
+      'plan_archived',
+      'plan_is_add_on',
+      'plan_is_no_add_on',
+      'currency_mismatch',
+      'interval_mismatch',
+      'already_subscribed',
+      'promotion_code_invalid',
+    ],
     callsProcessor: true,
     run: (request, key) => subscriptions.create(newSubscriptionOf(request.body), key),
     toResponse: ({ subscription, ...secrets }) => ({ subscription: toResponse(subscription), ...secrets }),
@@ -165,11 +181,13 @@ function addWrites(
 function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequest {
   const { customerId, planId, quantity, trialPeriodDays = 0, paymentMethodId, promotionCode } = body;
   const { trialEndWithoutCard: atTrialEnd, metadata } = body;
+  const addOns = parseAddOns(body.addOns ?? [], planId);
   return {
     customerId,
     planId,
     trialPeriodDays,
     ...(quantity === undefined || quantity === 1 ? {} : { quantity }),
+    ...(addOns.length === 0 ? {} : { addOns }),
     ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
     ...(promotionCode === undefined ? {} : { promotionCode }),
     ...(atTrialEnd === undefined || atTrialEnd === 'invoice' ? {} : { trialEndWithoutCard: atTrialEnd }),

@@ -19,23 +19,43 @@ const DiscountSchema = Type.Object(
   },
 );
 
+const AddOnsSchema = Type.Array(Type.Object({ planId: Id, quantity: Type.Integer() }), {
+  description: 'The other plans that the subscription bills, in the order of `planId`.',
+});
+
+const OtherItemsSchema = Type.Array(
+  Type.Object({
+    processorPriceId: Type.String(),
+    quantity: nullable(Type.Integer({ description: 'Null if usage decides what is billed.' })),
+    description: nullable(Type.String({ description: "The processor's name of the price." })),
+  }),
+  {
+    description:
+      'What the processor bills in this subscription that is not a Till plan, such as metered or tiered prices. Till ' +
+      'never changes it.',
+  },
+);
+
 const PendingChangeSchema = Type.Object(
   {
     planId: nullable(
       Type.String({ format: 'uuid', description: 'Null if the new price is not a Till plan.' }),
     ),
     quantity: Type.Integer(),
+    addOns: AddOnsSchema,
     at: time('Null if the change waits for the customer to authenticate.'),
   },
-  { description: 'The next change of plan or quantity. Null if there is none.' },
+  { description: 'The next change of plans or quantities. Null if there is none.' },
 );
 
 export const SubscriptionSchema = component('Subscription', {
   id: Id,
   processorSubscriptionId: Type.String(),
   customerId: Id,
-  planId: Id,
+  planId: Type.String({ format: 'uuid', description: 'The main plan.' }),
   quantity: Type.Integer(),
+  addOns: AddOnsSchema,
+  otherItems: OtherItemsSchema,
   status: Type.Enum([...subscriptionStatuses], {
     description: '`active` and `trialing` both entitle the customer to the service.',
   }),
@@ -72,6 +92,8 @@ export const subscriptionExample: Static<typeof SubscriptionSchema> = {
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
   planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
   quantity: 1,
+  addOns: [],
+  otherItems: [],
   status: 'incomplete',
   entitled: false,
   currentPeriodStart: '2026-11-15T09:30:00.000Z',
@@ -96,10 +118,15 @@ export const activeExample: Static<typeof SubscriptionSchema> = {
   entitled: true,
   latestInvoiceId: '0199c1f4-8e21-7f35-8d6a-1c2b3a4f5e6d',
   defaultPaymentMethodId: 'pm_1MtwBwLkdIwHu7ixUEzhvCw1',
+  addOns: [{ planId: '0199c1f0-8d2a-7b6c-9c0d-5f4e3d2c1b0a', quantity: 3 }],
+  otherItems: [
+    { processorPriceId: 'price_1MoBy5LkdIwHu7ixZhnattbh', quantity: null, description: 'Traffic' },
+  ],
   discount: { code: 'WELCOME', percentOff: 20, amountOff: null, currency: null, endsAt: null },
   pendingChange: {
     planId: '0199c1f0-9c31-7a2b-8f10-4e5d6c7b8a90',
     quantity: 1,
+    addOns: [{ planId: '0199c1f0-8d2a-7b6c-9c0d-5f4e3d2c1b0a', quantity: 5 }],
     at: '2026-12-15T09:30:00.000Z',
   },
 };

@@ -1,6 +1,6 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
-import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
+import { byCondition, byId, byLink, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Subscription } from '../model/subscription.ts';
@@ -36,6 +36,9 @@ const subscriptionTable = defineTable<Subscription>(
     customerId: immutable('uuid'),
     planId: mutable('uuid'),
     quantity: mutable('bigint'),
+    addOns: mutable('jsonb'),
+    otherItems: mutable('jsonb'),
+    processorMainItemId: mutable('text'),
     status: mutable('text'),
     currentPeriodStart: mutable('timestamptz'),
     currentPeriodEnd: mutable('timestamptz'),
@@ -68,6 +71,7 @@ export const subscriptionList: List<Subscription> = {
   owner: 'customerId',
   filters: {
     customerId: byId('customer_id'),
+    addOnPlanId: byLink('subscription_add_ons', 'plan_id', 'subscription_id'),
     planId: byId('plan_id'),
     status: byText('status'),
     // There are few plans, and most have the same currency.

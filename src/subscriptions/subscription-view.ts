@@ -1,17 +1,19 @@
 import type { Subscription } from '../model/subscription.ts';
-import type { Discount } from '../model/subscription-terms.ts';
+import type { Discount, PendingChange } from '../model/subscription-terms.ts';
 
 export type SubscriptionView = ReturnType<typeof subscriptionView>;
 
 /** A subscription as the API shows it. */
 export function subscriptionView(subscription: Subscription, entitled: boolean) {
-  const { discount } = subscription;
+  const { discount, pendingChange } = subscription;
   return {
     id: subscription.id,
     processorSubscriptionId: subscription.processorSubscriptionId,
     customerId: subscription.customerId,
     planId: subscription.planId,
     quantity: subscription.quantity,
+    addOns: [...subscription.addOns],
+    otherItems: [...subscription.otherItems],
     status: subscription.status,
     entitled,
     currentPeriodStart: subscription.currentPeriodStart?.toISOString() ?? null,
@@ -24,7 +26,7 @@ export function subscriptionView(subscription: Subscription, entitled: boolean) 
     latestInvoiceId: subscription.latestInvoiceId,
     defaultPaymentMethodId: subscription.defaultPaymentMethodId,
     discount: discount === null ? null : discountView(discount),
-    pendingChange: subscription.pendingChange,
+    pendingChange: pendingChange === null ? null : pendingChangeView(pendingChange),
     metadata: subscription.metadata ?? {},
     createdAt: subscription.createdAt.toISOString(),
     updatedAt: subscription.updatedAt.toISOString(),
@@ -33,4 +35,8 @@ export function subscriptionView(subscription: Subscription, entitled: boolean) 
 
 function discountView({ code, percentOff, amountOff, currency, endsAt }: Discount) {
   return { code, percentOff, amountOff, currency, endsAt };
+}
+
+function pendingChangeView({ planId, quantity, addOns = [], at }: PendingChange) {
+  return { planId, quantity, addOns: [...addOns], at };
 }

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { newestInvoice, type PreviewBody, subscribed } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
 import { assertMistake } from '../support/invalid.ts';
-import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { createMeteredPrice, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
 import { endSubscriptions } from '../support/past-due.ts';
 import { readProblem } from '../support/problem.ts';
 import { assertProperty } from '../support/seeds.ts';
@@ -141,6 +141,15 @@ const caseArbitrary = fc.record({
   currency: fc.constantFrom('eur', 'usd', 'jpy', 'kwd'),
   from: planArbitrary,
   to: fc.oneof(planArbitrary, fc.constant(null)),
+  /** Amounts of add-ons, and their quantities before and after the change. 0: it is not there. */
+  addOns: fc.array(
+    fc.record({
+      amount: fc.integer({ min: 100, max: 9_999 }),
+      quantities: fc.tuple(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 4 })),
+    }),
+    { maxLength: 4 },
+  ),
+  isMetered: fc.boolean(),
   quantities: fc.tuple(fc.integer({ min: 1, max: 9 }), fc.option(fc.integer({ min: 1, max: 9 }))),
   proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
   /** How far into the period the preview is, and how long the change follows after it. */
@@ -161,9 +170,25 @@ function unitOf(currency: string): number {
   return currency === 'kwd' ? 10 : 1;
 }
 
-async function createPlanIn(currency: string, values: Case['from']): Promise<PlanBody> {
+async function createPlanIn(currency: string, values: Case['from'], more: object = {}): Promise<PlanBody> {
   const amount = values.amount * unitOf(currency);
-  return readJson(await call('POST', '/plans', { name: 'Random', currency, ...values, amount }), 201);
+  const plan = { name: 'Random', currency, ...values, amount, ...more };
+  return readJson(await call('POST', '/plans', plan), 201);
+}
+
+/** The lists of add-ons before and after a change. Another interval needs other add-ons. */
+async function addOnsOf({ currency, from, to, addOns }: Case) {
+  const createAll = (terms: Case['from']) =>
+    Promise.all(addOns.map(({ amount }) => createPlanIn(currency, { ...terms, amount }, { addOn: true })));
+  const isOther = to !== null && (to.interval !== from.interval || to.intervalCount !== from.intervalCount);
+  const before = await createAll(from);
+  const after = isOther ? await createAll(to) : before;
+  const listed = (plans: readonly PlanBody[], index: 0 | 1) =>
+    addOns.flatMap(({ quantities }, at) => {
+      const [planId, quantity] = [plans[at]?.id ?? '', quantities[index]];
+      return quantity === 0 ? [] : [{ planId, quantity }];
+    });
+  return { before: listed(before, 0), after: listed(after, 1), isOther };
 }
 
 async function discounted(
@@ -176,16 +201,23 @@ async function discounted(
   await stripe.subscriptions.update(processorSubscriptionId, { discounts: [{ coupon: coupon.id }] });
 }
 
-test('a change with the date of its preview bills the previewed amount, to the cent', async () => {
+test('a change of up to five plans with the date of its preview bills the previewed amount, to the cent', async () => {
   await assertProperty(
     fc.asyncProperty(caseArbitrary, async (given) => {
       const { currency, from, to, quantities, proration, elapsed, hesitation } = given;
       const plan = await createPlanIn(currency, from);
       const wanted = to === null ? null : await createPlanIn(currency, to);
+      const addOns = await addOnsOf(given);
       const { subscription, changed, previewed } = await subscribed(till, {
         planId: plan.id,
         customerCard: 'pm_card_visa',
+        addOns: addOns.before,
       });
+      // Metered prices are monthly here, and a change of the interval is refused while there is one.
+      if (given.isMetered && !addOns.isOther && from.interval === 'month' && from.intervalCount === 1) {
+        const items = [{ price: await createMeteredPrice(till, { currency }) }];
+        await stripe.subscriptions.update(subscription.processorSubscriptionId, { items });
+      }
       await discounted(subscription, given);
       const [quantity, quantityAfter] = quantities;
       if (quantity > 1) await changed({ quantity, proration: 'none' });
@@ -195,6 +227,7 @@ test('a change with the date of its preview bills the previewed amount, to the c
       const body = {
         proration,
         quantity: quantityAfter ?? quantity,
+        addOns: addOns.after,
         ...(wanted === null ? {} : { planId: wanted.id }),
       };
       const preview = await previewed(body);
@@ -203,6 +236,10 @@ test('a change with the date of its preview bills the previewed amount, to the c
       await moveClock(hesitation);
       const { subscription: after } = await changed({ ...body, prorationDate });
       assert.deepEqual([after.quantity, after.planId], [body.quantity, wanted?.id ?? plan.id]);
+      assert.deepEqual(
+        after.addOns,
+        addOns.after.toSorted((a, b) => (a.planId < b.planId ? -1 : 1)),
+      );
       const billed = await newestInvoice(till, subscription);
       assert.equal(preview.billedNow, billed.billing_reason === 'subscription_update');
       if (!preview.billedNow) {
@@ -219,6 +256,6 @@ test('a change with the date of its preview bills the previewed amount, to the c
       );
       await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
     }),
-    20,
+    { short: 20, long: 500 },
   );
 });

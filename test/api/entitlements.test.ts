@@ -23,6 +23,7 @@ interface EntitlementsBody {
   readonly subscriptions: readonly {
     readonly subscriptionId: string;
     readonly planId: string;
+    readonly addOnPlanIds: readonly string[];
     readonly status: string;
     readonly entitled: boolean;
     readonly reason: string;
@@ -48,6 +49,17 @@ const { call, get } = till;
 
 function entitlementsOf({ id }: { readonly id: string }): Promise<EntitlementsBody> {
   return get(`/customers/${id}/entitlements`);
+}
+
+/** Adds items to a subscription at the processor, by price and quantity. */
+async function addItems(
+  { processorSubscriptionId }: SubscriptionBody,
+  items: Readonly<Record<string, number>>,
+): Promise<void> {
+  await till.stripe.subscriptions.update(processorSubscriptionId, {
+    items: Object.entries(items).map(([price, quantity]) => ({ price, quantity })),
+  });
+  await till.settle();
 }
 
 /** Later than anything that the sandbox has done; each call a second later still. */
@@ -79,7 +91,7 @@ describe('the entitlements of a customer', () => {
       entitled: boolean,
       until: unknown,
     ) => ({
-      ...{ subscriptionId: subscription.id, planId: subscription.planId, entitled, until },
+      ...{ subscriptionId: subscription.id, planId: subscription.planId, addOnPlanIds: [], entitled, until },
     });
     const { currentPeriodEnd } = paid.subscription;
     assert.deepEqual(shown, {
@@ -112,6 +124,41 @@ describe('the entitlements of a customer', () => {
     assert.deepEqual((await entitlementsOf(customer)).features, {
       ...{ export: true, projects: 10, support: 'phone', theme: true },
     });
+  });
+
+  test('200: the features of add-ons join those of the main plan, and subscriptions are merged after that', async () => {
+    const customer = await createCustomer(till);
+    const main = await createPlan(till, {
+      features: { sso: false, seats: 5, support: 'email', projects: 3, extra: 1 },
+    });
+    const seats = await createPlan(till, {
+      addOn: true,
+      features: { seats: 2, support: 'phone', audit: true },
+    });
+    const all = await createPlan(till, { addOn: true, features: { sso: true, projects: true, seats: 1 } });
+    const { subscription } = await createSubscription(till, {
+      ...{ customerId: customer.id, planId: main.id, trialPeriodDays: 7 },
+    });
+    const other = await createPlan(till, { features: { seats: 9, extra: 2 } });
+    await createSubscription(till, { customerId: customer.id, planId: other.id, trialPeriodDays: 7 });
+    const before = await call('GET', `/customers/${customer.id}/entitlements`);
+    await addItems(subscription, { [seats.processorPriceId]: 3, [all.processorPriceId]: 1 });
+    const shown = await entitlementsOf(customer);
+    assert.deepEqual(shown.features, {
+      ...{ sso: true, seats: 12, support: 'email', projects: true, extra: 2, audit: true },
+    });
+    assert.deepEqual(
+      shown.subscriptions.map(({ planId, addOnPlanIds }) => [planId, addOnPlanIds]),
+      [
+        [other.id, []],
+        [main.id, [seats.id, all.id].toSorted()],
+      ],
+    );
+    const tag = before.headers.get('etag') ?? '';
+    const after = await call('GET', `/customers/${customer.id}/entitlements`, undefined, {
+      'if-none-match': tag,
+    });
+    assert.equal(after.status, 200);
   });
 
   test('200: all open subscriptions are shown, and the 20 newest that ended', async () => {
@@ -313,7 +360,14 @@ describe('the table in docs/entitlements.md', () => {
       assert.deepEqual(
         { ...shown, subscriptionId: '', planId: '' },
         {
-          ...{ subscriptionId: '', planId: '', status, entitled: entitled === 'yes', reason },
+          ...{
+            subscriptionId: '',
+            planId: '',
+            addOnPlanIds: [],
+            status,
+            entitled: entitled === 'yes',
+            reason,
+          },
           until: end === null ? null : new Date(end * 1_000).toISOString(),
         },
       );

@@ -50,6 +50,7 @@ const filters: Readonly<Record<Listed, readonly (readonly [query: string, condit
   subscriptions: [
     ['', 'true'],
     [`status=active&planId=${owners.plans[1]}`, `status = 'active' and plan_id = '${owners.plans[1]}'`],
+    [`addOnPlanId=${owners.plans[0]}`, `add_ons @> '[{"planId": "${owners.plans[0]}"}]'`],
   ],
   invoices: [
     ['', 'true'],

@@ -71,6 +71,10 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
     customerId: ofColumn('customer_id', customer, otherCustomer),
     status: ofColumn('status', 'active', 'trialing', 'unpaid'),
     planId: ofColumn('plan_id', plan, otherPlan.toUpperCase(), unknownId),
+    addOnPlanId: [plan, otherPlan.toUpperCase(), unknownId].map((id) => [
+      id,
+      `add_ons @> '[{"planId": "${id.toLowerCase()}"}]'`,
+    ]),
     currency: ['eur', 'usd', 'jpy'].map((currency) => [
       currency,
       `(select plans.currency from till.plans where plans.id = plan_id) = '${currency}'`,
@@ -196,6 +200,8 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       'status=paid',
       'planId=',
       'planId=gold',
+      'addOnPlanId=',
+      'addOnPlanId=gold',
       `subscriptionId=${subscription}`,
     ],
     invoices: ['status=active', 'subscriptionId=sub_1', 'subscriptionId=%00', `planId=${plan}`],

@@ -31,6 +31,7 @@ const rows = Array.from({ length: rowCount }, (_, index) => ({
   kind: Math.floor((index * 36) / rowCount),
 }));
 const middle = new Date(Date.UTC(2026, 0, 1) + rowCount / 2).toISOString();
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 const [customerId, planId] = [owners.customers[0], owners.plans[0]];
 
 interface Case {
@@ -72,6 +73,9 @@ const cases: readonly Case[] = [
       { planId, status: 'canceled' },
       // Each is frequent, and no row has both.
       { planId: owners.plans[1], status: 'past_due' },
+      { addOnPlanId: planId },
+      { addOnPlanId: owners.plans[1] },
+      { addOnPlanId: unknownId },
     ],
   },
   {
@@ -99,11 +103,15 @@ function scansOf(node: PlanNode | undefined, table: string): readonly PlanNode[]
 }
 
 for (const { name, list, selections } of cases) {
+  const links = Object.values(list.filters).flatMap((filter) =>
+    'linkTable' in filter ? [filter.linkTable] : [],
+  );
+  const tables = [name, ...links];
   test(`a page of ${name} ${list.variant ?? ''} reads only rows that its filters select`, async () => {
     if (name === 'customers') await insertOwners(till);
     await insertRows(till, name, rows);
     // Without a vacuum no page counts as visible, and PostgreSQL expects an index alone to be worth little.
-    await pool.query(`analyze till.${name}`);
+    for (const table of tables) await pool.query(`analyze till.${table}`);
     const withTimes = selections.flatMap((values) => [
       values,
       { ...values, createdBefore: middle },
@@ -124,7 +132,8 @@ for (const { name, list, selections } of cases) {
           `explain (analyze, format json) ${statement.text}`,
           [...statement.values],
         );
-        const scans = scansOf(explained[0]?.['QUERY PLAN'][0].Plan, name);
+        const plan = explained[0]?.['QUERY PLAN'][0].Plan;
+        const scans = tables.flatMap((table) => scansOf(plan, table));
         const what = `${name} ${JSON.stringify({ values, at: Object.keys(place) })}: ${JSON.stringify(scans, null, 1)}`;
         const read = scans.map(
           (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],

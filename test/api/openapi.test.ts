@@ -95,6 +95,9 @@ async function rightRequest(operation: Documented): Promise<Request> {
     ...('paymentMethodId' in example ? card : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
+    ...('addOns' in example
+      ? { addOns: [{ planId: (await createPlan(till, { addOn: true })).id, quantity: 2 }] }
+      : {}),
     ...('externalId' in example ? { externalId: randomUUID() } : {}),
   };
   return { ...created, body: { ...example, ...ids } };
@@ -205,8 +208,10 @@ async function makeWebhookEvent(): Promise<string> {
 
 /** Values that do not fit a schema, for every kind of field that the document has. */
 function wrongValues(schema: Schema): readonly unknown[] {
+  // An empty list is right unless it needs an item.
+  const isList = schema.type === 'array' && schema.minItems === undefined;
   return [
-    [],
+    isList ? {} : [],
     ...(schema.type === 'integer' || schema.type === 'number' ? ['x', 1.5] : []),
     ...(schema.minimum === undefined ? [] : [schema.minimum - 1]),
     ...(schema.maximum === undefined ? [] : [schema.maximum + 1]),

@@ -88,7 +88,7 @@ test('200: a change at the end of the period of a subscription whose plan has ch
     });
     const { planId, pendingChange, currentPeriodEnd } = await changedOf(response);
     assert.equal(planId, plan.id);
-    assert.deepEqual(pendingChange, { planId: plan.id, quantity: 3, at: currentPeriodEnd });
+    assert.deepEqual(pendingChange, { planId: plan.id, quantity: 3, addOns: [], at: currentPeriodEnd });
   }
 });
 

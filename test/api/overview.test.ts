@@ -251,6 +251,27 @@ describe('every number is that of the rows that its lists show', () => {
     assert.equal((await ofCurrency('eur')).subscriptions.monthlyRecurringRevenue.pastDue, 900);
   });
 
+  test('of subscriptions with add-ons, each by its own interval', async () => {
+    const [main, seats, yearly] = [
+      await createPlan(till, { currency: 'chf', amount: 1_000 }),
+      await createPlan(till, { currency: 'chf', amount: 100, addOn: true }),
+      await createPlan(till, { currency: 'chf', amount: 1_200, interval: 'year', addOn: true }),
+    ];
+    const { subscription, clientSecret } = await createSubscription(till, { planId: main.id });
+    await confirmSecret(till, clientSecret);
+    await till.settle();
+    const revenue = async () => (await ofCurrency('chf')).subscriptions;
+    assert.equal((await revenue()).monthlyRecurringRevenue.active, 1_000);
+    await till.stripe.subscriptions.update(subscription.processorSubscriptionId, {
+      ...{ items: [{ price: seats.processorPriceId, quantity: 3 }, { price: yearly.processorPriceId }] },
+      proration_behavior: 'none',
+    });
+    await till.settle();
+    const shown = await revenue();
+    assert.deepEqual([shown.active, shown.monthlyRecurringRevenue.active], [1, 1_400]);
+    await assertOverviewExact(till, sql);
+  });
+
   test('of webhook events', async () => {
     const total = async (state: string) =>
       (await till.get<PageBody<object>>(`/webhook-events?state=${state}`)).total;

@@ -43,7 +43,7 @@ async function nextPeriod(): Promise<void> {
 }
 
 const pending = (plan: Pick<PlanBody, 'id'>, quantity: number, { currentPeriodEnd }: SubscriptionBody) => ({
-  ...{ planId: plan.id, quantity, at: currentPeriodEnd },
+  ...{ planId: plan.id, quantity, addOns: [], at: currentPeriodEnd },
 });
 
 describe('a change at the end of the period', () => {
@@ -254,7 +254,7 @@ describe('a change that waits for the end of the period', () => {
     await changed(till, subscription, { paymentMethodId });
     const [billed, other] = [await daily(), await daily()];
     const waiting = await changed(till, subscription, { planId: billed.id, proration: 'invoice' });
-    assert.deepEqual(waiting.pendingChange, { planId: billed.id, quantity: 1, at: null });
+    assert.deepEqual(waiting.pendingChange, { planId: billed.id, quantity: 1, addOns: [], at: null });
     const planned = await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
     assert.deepEqual(planned.pendingChange, pending(other, 1, subscription));
     const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });

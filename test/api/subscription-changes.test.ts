@@ -115,7 +115,7 @@ test('200: a change that needs authentication waits, and is applied once the cus
   const { subscription: waiting, clientSecret } = await changed(body);
   assert.deepEqual(
     [waiting.planId, waiting.quantity, waiting.status, waiting.pendingChange],
-    [plan.id, 1, 'active', { planId: dearer.id, quantity: 2, at: null }],
+    [plan.id, 1, 'active', { planId: dearer.id, quantity: 2, addOns: [], at: null }],
   );
   const intentId = intentOf(clientSecret);
   const again = await change(body);
@@ -168,7 +168,12 @@ test('a second change that needs authentication replaces the first one', async (
   const first = await changed({ planId: dearer.id, proration: 'invoice' });
   const held = await newestInvoice(till, subscription);
   const second = await changed({ planId: yearly.id });
-  assert.deepEqual(second.subscription.pendingChange, { planId: yearly.id, quantity: 1, at: null });
+  assert.deepEqual(second.subscription.pendingChange, {
+    planId: yearly.id,
+    quantity: 1,
+    addOns: [],
+    at: null,
+  });
   assert.notEqual(second.clientSecret, first.clientSecret);
   assert.equal((await stripe.invoices.retrieve(String(held.id))).status, 'void');
 });

@@ -55,6 +55,33 @@ browserTest('a plan in a currency without decimals can be created, once', async 
   );
 });
 
+browserTest('a plan can be sold as an add-on, and shows the subscriptions that have it', async (tab) => {
+  const { page, till, open } = tab;
+  const main = await createPlan(till, { name: 'Iron' });
+  const { id, processorPriceId } = await createPlan(till, { name: 'Extra seat', group: 'seats' });
+  await open(`/console/plans/${id}`);
+  await page.getByRole('button', { name: 'Edit' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Group').waitFor();
+  await dialog.getByRole('radio', { name: 'Add-on' }).check();
+  await dialog.getByLabel('Group').waitFor({ state: 'detached' });
+  await expectAccessible(page);
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Plan saved').waitFor();
+  const changed = await till.get<PlanBody>(`/plans/${id}`);
+  assert.deepEqual([changed.addOn, changed.group], [true, null]);
+  const { subscription } = await createSubscription(till, { planId: main.id, trialPeriodDays: 7 });
+  await till.stripe.subscriptions.update(subscription.processorSubscriptionId, {
+    items: [{ price: processorPriceId, quantity: 2 }],
+  });
+  await till.settle();
+  await page.getByRole('link', { name: '1 subscription' }).click();
+  await page.getByRole('link', { name: 'Iron + 2 × Extra seat' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Iron + 2 × Extra seat' }).waitFor();
+  await page.getByRole('link', { name: '2 × Extra seat', exact: true }).waitFor();
+  await expectAccessible(page);
+});
+
 browserTest('a plan can be edited and archived', async ({ page, till, open }) => {
   const { id } = await createPlan(till, { name: 'Bronze', features: { sso: true, support: 'email' } });
   await createSubscription(till, { planId: id });

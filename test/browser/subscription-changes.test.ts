@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Page, Route } from 'playwright-core';
-import { type CustomerBody, createPlan, type InvoiceBody, type PageBody } from '../support/objects.ts';
+import {
+  type CustomerBody,
+  createPlan,
+  type InvoiceBody,
+  type PageBody,
+  type SubscriptionBody,
+} from '../support/objects.ts';
 import { createPastDue } from '../support/past-due.ts';
 import { changed, subscribe } from '../support/subscribed.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
@@ -53,6 +59,51 @@ browserTest('a change that is billed now charges exactly what its preview shows'
   );
   await page.getByRole('region', { name: 'Invoices' }).getByText('€18.00').first().waitFor();
 });
+
+browserTest(
+  'add-ons can be added, changed and removed, each with a preview',
+  async ({ page, till, open }) => {
+    const subscription = await subscribed(till);
+    const seats = await createPlan(till, { name: 'Seat', amount: 200, addOn: true });
+    const support = await createPlan(till, { name: 'Support', amount: 500, addOn: true });
+    await createPlan(till, { name: 'Yearly', interval: 'year', addOn: true });
+    const read = () => till.get<SubscriptionBody>(`/subscriptions/${subscription.id}`);
+    await open(`/console/subscriptions/${subscription.id}`);
+    const { dialog, choose } = await openChange(page);
+    const plan = (number: number) => dialog.getByLabel(`Add-on ${number}: plan`);
+    await dialog.getByRole('button', { name: 'Add add-on' }).click();
+    await plan(1).selectOption(seats.id);
+    assert.equal(
+      await plan(1)
+        .getByRole('option', { name: /Yearly/ })
+        .count(),
+      0,
+    );
+    await dialog.getByLabel('Add-on 1: quantity').fill('3');
+    await dialog.getByRole('button', { name: 'Add add-on' }).click();
+    await plan(2).selectOption(support.id);
+    await choose('Bill the difference', 'Now');
+    await dialog.getByText(/€11\.00 is charged to Visa •••• 4242 now\./).waitFor();
+    await expectAccessible(page);
+    await dialog.getByRole('button', { name: 'Change and charge €11.00' }).click();
+    await page.getByRole('heading', { level: 1, name: /Gold \+ .*3 × Seat/ }).waitFor();
+    const both = [
+      { planId: seats.id, quantity: 3 },
+      { planId: support.id, quantity: 1 },
+    ];
+    assert.deepEqual(
+      (await read()).addOns,
+      both.toSorted((a, b) => (a.planId < b.planId ? -1 : 1)),
+    );
+    const again = await openChange(page);
+    const number = both.findIndex(({ planId }) => planId === seats.id) + 1;
+    await again.dialog.getByRole('button', { name: `Remove add-on ${number}` }).click();
+    await again.dialog.getByText(/^Nothing is charged now\./).waitFor();
+    await again.dialog.getByRole('button', { name: 'Change now' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Gold + Support' }).waitFor();
+    assert.deepEqual((await read()).addOns, [{ planId: support.id, quantity: 1 }]);
+  },
+);
 
 browserTest('a change at the end of the period waits, and can be dropped', async ({ page, till, open }) => {
   const subscription = await subscribed(till);

@@ -90,6 +90,19 @@ test('a subscription: created, previewed, changed, canceled, and what it entitle
   assert.equal((await till.subscriptions.preview(subscription.id, change)).currency, 'eur');
   assert.equal((await till.subscriptions.update(subscription.id, change)).subscription.planId, larger.id);
   assert.equal(await till.isEntitled({ externalId }, 'reports'), false, 'a change is seen at once');
+  const seat = await till.plans.create({
+    ...{ name: 'Seat', amount: 100, currency: 'eur', interval: 'month', addOn: true },
+    features: { seats: 2 },
+  });
+  const addOns = [{ planId: seat.id, quantity: 3 }];
+  assert.ok((await till.subscriptions.preview(subscription.id, { addOns })).lines.length > 1);
+  assert.deepEqual(
+    (await till.subscriptions.update(subscription.id, { addOns })).subscription.addOns,
+    addOns,
+  );
+  const [having] = (await till.subscriptions.list({ addOnPlanId: seat.id }).page()).data;
+  assert.equal(having?.id, subscription.id);
+  assert.equal(await till.isEntitled({ externalId }, 'seats'), true);
   assert.equal((await till.subscriptions.clientSecret(subscription.id)).clientSecret, null);
   assert.equal((await till.subscriptions.cancel(subscription.id)).status, 'canceled');
   const [invoice] = (await till.invoices.list({ customerId: customer.id }).page()).data;

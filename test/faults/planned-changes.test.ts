@@ -6,6 +6,7 @@ import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { inTurn } from '../support/in-turn.ts';
 import {
+  type AddOnBody,
   confirmSecret,
   createPlan,
   createSubscription,
@@ -22,6 +23,7 @@ interface Scene {
   /** A plan of a group, so that the group is reserved too. */
   readonly planId: string;
   readonly otherPlanId: string;
+  readonly addOnId: string;
   /** The card that the subscription charges at first. */
   readonly oldCard: string;
   readonly card: string;
@@ -41,6 +43,7 @@ interface PlannedCase {
   readonly expected: (scene: Scene) => {
     readonly planId: string | null;
     readonly quantity: number | null;
+    readonly addOns?: readonly AddOnBody[];
     readonly ends: boolean;
     readonly card: string;
     readonly schedules: number;
@@ -51,10 +54,14 @@ const cases: readonly PlannedCase[] = [
   {
     name: 'plan',
     isPlanned: false,
-    body: ({ planId }) => ({ planId, quantity: 2, when: 'periodEnd' }),
+    body: ({ planId, addOnId }) => ({
+      ...{ planId, quantity: 2, when: 'periodEnd' },
+      addOns: [{ planId: addOnId, quantity: 3 }],
+    }),
     calls: ['subscription_schedules.create', 'subscription_schedules.update'],
     expected: (scene) => ({
       ...{ planId: scene.planId, quantity: 2, ends: false, card: scene.oldCard, schedules: 1 },
+      addOns: [{ planId: scene.addOnId, quantity: 3 }],
     }),
   },
   {
@@ -123,6 +130,7 @@ async function setScene(
   const key = `${name}-${at}`.replaceAll(' ', '-');
   const plan = await createPlan(till, { amount: 5_000, group: key });
   const { id: otherPlanId } = await createPlan(till, { amount: 7_000 });
+  const { id: addOnId } = await createPlan(till, { amount: 300, addOn: true });
   // Till does not know yet that it is paid. What the processor says decides.
   const { subscription, clientSecret } = await createSubscription(till);
   await confirmSecret(till, clientSecret);
@@ -135,7 +143,7 @@ async function setScene(
   if (isPlanned) await changed(till, subscription, { planId: otherPlanId, when: 'periodEnd' });
   const there = await till.stripe.subscriptions.retrieve(subscription.processorSubscriptionId);
   const oldCard = String(there.default_payment_method);
-  return { subscription, planId: plan.id, otherPlanId, oldCard, card, key };
+  return { subscription, planId: plan.id, otherPlanId, addOnId, oldCard, card, key };
 }
 
 async function endElsewhere(
@@ -176,6 +184,7 @@ async function assertShows({ body }: Answer, expected: ReturnType<PlannedCase['e
     [shown.pendingChange?.planId ?? null, shown.pendingChange?.quantity ?? null, shown.cancelAtPeriodEnd],
     [expected.planId, expected.quantity, expected.ends],
   );
+  assert.deepEqual(shown.pendingChange?.addOns ?? [], expected.addOns ?? []);
   assert.equal(shown.defaultPaymentMethodId, expected.card);
 }
 

@@ -6,7 +6,7 @@ import type { Answer, Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { inTurn } from '../support/in-turn.ts';
-import { createPlan } from '../support/objects.ts';
+import { type AddOnBody, createPlan } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
@@ -24,6 +24,8 @@ interface Scene {
   readonly subscriptionId: string;
   readonly processorSubscriptionId: string;
   readonly planId: string;
+  /** After the change: one more of an add-on, and a new one. */
+  readonly addOns: readonly AddOnBody[];
   readonly key: string;
   /** The amounts of an earlier change that wait for the next invoice. The change bills them too. */
   readonly waiting: readonly number[];
@@ -32,7 +34,8 @@ interface Scene {
 async function setScene(till: TillInProcess, outcome: Outcome, name: string): Promise<Scene> {
   // A plan of a group, so that the group is reserved too.
   const plan = await createPlan(till, { amount: 5_000, group: name });
-  const { subscription, changed } = await subscribed(till);
+  const [seats, support] = [await createPlan(till, { addOn: true }), await createPlan(till, { addOn: true })];
+  const { subscription, changed } = await subscribed(till, { addOns: [{ planId: seats.id, quantity: 1 }] });
   await changed({ quantity: 2 });
   await useCard(till, subscription, outcome.card);
   return {
@@ -40,13 +43,18 @@ async function setScene(till: TillInProcess, outcome: Outcome, name: string): Pr
     subscriptionId: subscription.id,
     processorSubscriptionId: subscription.processorSubscriptionId,
     planId: plan.id,
+    addOns: [
+      { planId: seats.id, quantity: 3 },
+      { planId: support.id, quantity: 2 },
+    ],
     key: `${name}-${outcome.card}`,
     waiting: await waitingAmounts(till, subscription),
   };
 }
 
-function send(till: Pick<Client, 'tryPatch'>, { subscriptionId, planId, key }: Scene): Promise<Answer> {
-  return till.tryPatch(`/subscriptions/${subscriptionId}`, { planId, proration: 'invoice' }, key);
+function send(till: Pick<Client, 'tryPatch'>, scene: Scene): Promise<Answer> {
+  const { subscriptionId, planId, addOns, key } = scene;
+  return till.tryPatch(`/subscriptions/${subscriptionId}`, { planId, addOns, proration: 'invoice' }, key);
 }
 
 async function waitingAmounts(
@@ -76,7 +84,11 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
   assert.equal(pending !== null, outcome.waits);
   const shown = await till.get<Record<string, unknown>>(`/subscriptions/${scene.subscriptionId}`);
   assert.equal(shown['planId'] === planId, outcome.isCreated);
-  assert.deepEqual(shown['pendingChange'], outcome.waits ? { planId, quantity: 2, at: null } : null);
+  if (outcome.isCreated) assert.deepEqual(shown['addOns'], scene.addOns);
+  assert.deepEqual(
+    shown['pendingChange'],
+    outcome.waits ? { planId, quantity: 2, addOns: scene.addOns, at: null } : null,
+  );
   const repeated = await send(till, scene);
   assert.equal(repeated.replayed, true);
   const withoutRequest = ({ requestId: _, ...body }: Answer['body']) => body;

@@ -71,6 +71,9 @@ const testCards = fc.constantFrom(
   'pm_card_authenticationRequired',
 );
 
+/** More are rarely all valid. */
+const addOnsMax = 3;
+
 export function rightPairs(
   fields: Readonly<Record<string, Schema>>,
   required: readonly string[],
@@ -95,6 +98,17 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
       return fc.oneof(
         { weight: 3, arbitrary: fc.constant(knownText) },
         { weight: 1, arbitrary: rightValues(schema, testCards) },
+      );
+    case 'addOnPlanId':
+      return placeholder('plans');
+    case 'addOns':
+      // Two placeholders may be replaced by the same plan, which is refused.
+      return fc.array(
+        fc.record(
+          { planId: placeholder('plans'), quantity: fc.integer({ min: 1, max: 5 }) },
+          { requiredKeys: ['planId'] },
+        ),
+        { maxLength: addOnsMax },
       );
     case 'after':
       return placeholder('events');

@@ -50,13 +50,15 @@ function valid(operation: Documented): fc.Arbitrary<Draft> {
 }
 
 /**
- * An off-session charge needs a payment method and cannot save it, no billing period is longer than three years, and
- * amounts of a currency with three decimals end in 0. The schema of a single field cannot say so.
+ * An off-session charge needs a payment method and cannot save it, no billing period is longer than three years, an
+ * add-on is in no group, and amounts of a currency with three decimals end in 0. The schema of a single field cannot say so.
  */
 function withoutConflicts(pairs: readonly Pair[]): readonly Pair[] {
   const names = pairs.map(([name]) => name);
   const fits = names.includes('paymentMethodId') && !names.includes('savePaymentMethod');
-  return withRoundAmount(withoutLongPeriod(fits ? pairs : without(pairs, 'offSession')));
+  const isAddOn = pairs.some(([name, json]) => name === 'addOn' && json === 'true');
+  const fitting = fits ? pairs : without(pairs, 'offSession');
+  return withRoundAmount(withoutLongPeriod(isAddOn ? without(fitting, 'group') : fitting));
 }
 
 const threeDecimals = /^"(bhd|jod|kwd|omr|tnd)"$/i;
@@ -76,12 +78,13 @@ function withoutLongPeriod(pairs: readonly Pair[]): readonly Pair[] {
   return isLong ? without(pairs, 'intervalCount') : pairs;
 }
 
-const ofTerms = ['planId', 'quantity', 'when', 'proration', 'prorationDate'];
+const ofTerms = ['planId', 'quantity', 'addOns', 'when', 'proration', 'prorationDate'];
 
 /** The fields that a change of a subscription can have together, by the field that decides its kind. */
 const kindsOfChange: readonly (readonly [string, readonly string[]])[] = [
   ['planId', ofTerms],
   ['quantity', ofTerms],
+  ['addOns', ofTerms],
   ['cancelAtPeriodEnd', ['cancelAtPeriodEnd', 'metadata']],
   ['paymentMethodId', ['paymentMethodId', 'metadata']],
   ['metadata', ['metadata']],

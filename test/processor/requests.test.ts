@@ -258,9 +258,9 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'subscriptionChanges.changeAtPeriodEnd',
     ({ subscriptionChanges }) =>
       subscriptionChanges.changeAtPeriodEnd({
-        ...{ ...key, isRepeated: false, found: changeable({ schedule: null }), quantity: 1 },
-        ...{ currentPriceId: 'price_1', processorPriceId: 'price_2', interval: 'month', intervalCount: 1 },
-        startsCycle: false,
+        ...{ ...key, isRepeated: false, found: changeable({ schedule: null }) },
+        items: [{ processorItemId: 'si_1', processorPriceId: 'price_2', quantity: 1 }],
+        ...{ processorMainItemId: 'si_1', interval: 'month', intervalCount: 1, startsCycle: false },
       }),
     'POST /v1/subscription_schedules from_subscription=sub_1',
     'key-1-schedule',
@@ -658,7 +658,7 @@ describe('what comes back', () => {
 
   test('an invoice with more lines than it shows is read with all of them', async (t) => {
     const line = (end: number) => ({
-      ...{ id: `il_${end}`, object: 'line_item', amount: 900, period: { start: 0, end } },
+      ...{ id: `il_${end}`, object: 'line_item', amount: 900, period: { start: end - 100, end } },
       parent: { type: 'subscription_item_details', subscription_item_details: { proration: false } },
     });
     const invoice = JSON.parse(eventFixture('invoice.paid.newer')).data.object;
@@ -673,6 +673,29 @@ describe('what comes back', () => {
       server.seen.map(({ path, query }) => `${path} ${query.get('starting_after')}`),
       ['/v1/invoices/in_1 null', '/v1/invoices/in_1/lines null', '/v1/invoices/in_1/lines il_200'],
     );
+  });
+
+  test('a subscription with more items than it shows is read with all of them', async (t) => {
+    const object = JSON.parse(eventFixture('customer.subscription.updated.newer')).data.object;
+    const [item] = object.items.data;
+    const items = Array.from({ length: 20 }, (_, index) => ({
+      ...{ ...item, id: `si_${index + 10}`, created: index, price: { ...item.price, id: `price_${index}` } },
+    }));
+    const server = await startScriptedServer(t, (response, { path, query }) => {
+      if (path.endsWith('/subscription_items')) {
+        assert.deepEqual([query.get('subscription'), query.get('limit')], ['sub_1', '100']);
+        respond(response, 200, list(items, false));
+      } else respond(response, 200, { ...object, items: list(items.slice(0, 10), true) });
+    });
+    const { processor } = startAdapter(t, server.url);
+    const found = await processor.subscriptions.read('sub_1');
+    assert.deepEqual(
+      found?.subscription.items.map(({ processorItemId }) => processorItemId),
+      items.map(({ id }) => id),
+    );
+    assert.equal(found?.subscription.hasMoreItems, undefined);
+    const changeable = await processor.subscriptionChanges.read('sub_1');
+    assert.equal(changeable.items.length, 20);
   });
 
   test('a preview with more lines than it shows has all of them', async (t) => {
@@ -691,7 +714,7 @@ describe('what comes back', () => {
     });
     const { processor } = startAdapter(t, server.url);
     const attempt = await processor.subscriptionChanges.preview({
-      ...{ processorSubscriptionId: 'sub_1', processorItemId: 'si_1', quantity: 2 },
+      ...{ processorSubscriptionId: 'sub_1', items: [{ processorItemId: 'si_1', quantity: 2 }] },
       ...{ proration: 'none', startsPeriod: false },
     });
     assert(attempt.outcome === 'done' && attempt.value !== null);

@@ -63,19 +63,20 @@ export const changeCases: readonly ChangeCase[] = [
     method: 'PATCH',
     status: 200,
     path: ({ unsoldPlanId }) => `/plans/${unsoldPlanId}`,
-    body: () => ({ name: newName, metadata: { c: '3' }, features: { seats: 2 }, group: 'changed' }),
+    body: () => ({ name: newName, metadata: { c: '3' }, features: { seats: 2 }, addOn: true }),
     countAtProcessor: async (backend, { unsoldPlanId }) => {
-      const [plan] = await backend.sql<{ product: string }>(
-        'select processor_product_id as product from till.plans where id = $1',
+      const [plan] = await backend.sql<{ product: string; price: string }>(
+        'select processor_product_id as product, processor_price_id as price from till.plans where id = $1',
         [unsoldPlanId],
       );
-      return countEvents(backend, 'product.updated', String(plan?.product));
+      const product = await countEvents(backend, 'product.updated', String(plan?.product));
+      return Math.max(product, await countEvents(backend, 'price.updated', String(plan?.price), 'metadata'));
     },
     countRows: (backend, { unsoldPlanId }) =>
       count(
         backend,
         `plans where id = $1 and name = '${newName}' and metadata = '{"c": "3"}' and features = '{"seats": 2}'
-         and group_name = 'changed'`,
+         and add_on`,
         unsoldPlanId,
       ),
   },

@@ -1,5 +1,6 @@
 import { type Client, readJson } from './client.ts';
 import {
+  type AddOnBody,
   type CreatedSubscriptionBody,
   type CustomerBody,
   confirmSecret,
@@ -44,11 +45,13 @@ export async function subscribed(
   {
     planId,
     card,
+    addOns = [],
     ...values
   }: {
     readonly planId?: string;
     readonly card?: string;
     readonly customerId?: string;
+    readonly addOns?: readonly AddOnBody[];
     /** The customer's default, for a plan that costs nothing at first. */
     readonly customerCard?: string;
   } = {},
@@ -57,7 +60,10 @@ export async function subscribed(
   const plan = planId === undefined ? await createPlan(till) : await till.get<PlanBody>(`/plans/${planId}`);
   const customerId = values.customerId ?? (await createCustomer(till)).id;
   if (values.customerCard !== undefined) await useCardOfCustomer(till, customerId, values.customerCard);
-  const { subscription, clientSecret } = await createSubscription(till, { customerId, planId: plan.id });
+  const { subscription, clientSecret } = await createSubscription(till, {
+    ...{ customerId, planId: plan.id },
+    ...(addOns.length === 0 ? {} : { addOns }),
+  });
   if (clientSecret !== null) await confirmSecret(till, clientSecret);
   if (card !== undefined) await useCard(till, subscription, card);
   const path = `/subscriptions/${subscription.id}`;

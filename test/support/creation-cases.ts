@@ -21,6 +21,7 @@ export interface Prerequisites {
   readonly planId: string;
   /** A plan without subscriptions, which can get a group. */
   readonly unsoldPlanId: string;
+  readonly addOnPlanId: string;
   /** A paid payment of another customer. */
   readonly paymentId: string;
   readonly processorPaymentIntentId: string;
@@ -154,12 +155,14 @@ export const creationCases: readonly CreationCase[] = [
     processorOperation: 'subscriptions.create',
     status: 201,
     path: () => '/subscriptions',
-    body: ({ customerId, planId }) => ({ customerId, planId }),
+    body: ({ customerId, planId, addOnPlanId }) => ({
+      ...{ customerId, planId, addOns: [{ planId: addOnPlanId, quantity: 2 }] },
+    }),
     idOf: ({ body }) => idIn(body['subscription']),
     countAtProcessor: async ({ stripe }, { processorCustomerId }) =>
       (await stripe.subscriptions.list({ customer: processorCustomerId, status: 'all' })).data.length,
     countRows: (backend, { customerId }) =>
-      count(backend, 'subscriptions where customer_id = $1', customerId),
+      count(backend, `subscriptions where customer_id = $1 and add_ons -> 0 -> 'quantity' = '2'`, customerId),
   },
   {
     operation: 'payment_methods.create',
@@ -215,6 +218,9 @@ export async function createPrerequisites(
   const payer = await create('/customers', { email: 'payer@example.com' });
   const plan = await create('/plans', { name: 'Gold', amount: 900, currency: 'eur', interval: 'month' });
   const unsold = await create('/plans', { name: 'Silver', amount: 700, currency: 'eur', interval: 'month' });
+  const addOn = await create('/plans', {
+    ...{ name: 'Seats', amount: 500, currency: 'eur', interval: 'month', addOn: true },
+  });
   const order = { customerId: payer['id'], amount: 2_000, currency: 'eur' };
   // The shape that the API promises for a created payment.
   const payment = (await create('/payments', order))['payment'] as Record<string, unknown>;
@@ -252,6 +258,7 @@ export async function createPrerequisites(
     processorCustomerId: String(customer['processorCustomerId']),
     planId: String(plan['id']),
     unsoldPlanId: String(unsold['id']),
+    addOnPlanId: String(addOn['id']),
     paymentId: String(payment['id']),
     processorPaymentIntentId,
     authorisedPaymentId: String(authorised['id']),

@@ -31,6 +31,9 @@ const commonColumns = 'processor_as_of, processor_as_of_latest, created_at, upda
 const failure = `'{"code": null, "declineCode": null, "message": null}'::jsonb`;
 const dispute = `'{"status": "won", "amount": 1, "currency": "eur", "reason": null, "evidenceDueBy": null}'::jsonb`;
 
+const addOnOf = (planId: string) => `{"planId": "${planId}", "quantity": 2}`;
+const addOns = ['[]', `[${addOnOf(owners.plans[0])}]`, `[${owners.plans.map(addOnOf).join(', ')}]`];
+
 const inserts: Readonly<Record<Listed, string>> = {
   customers: `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
     select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])}, ${common} ${rows}`,
@@ -42,9 +45,9 @@ const inserts: Readonly<Record<Listed, string>> = {
       case when kind % 5 = 0 then ${failure} end, case when kind % 7 = 0 then ${dispute} end,
       case when kind % 11 = 0 then 1 else 0 end, ${common} ${rows}`,
   subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
-      ${commonColumns})
+      add_ons, ${commonColumns})
     select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
-      ${pick(['active', 'trialing', 'canceled'], 4)}, ${common} ${rows}`,
+      ${pick(['active', 'trialing', 'canceled'], 4)}, ${pick(addOns, 6)}::jsonb, ${common} ${rows}`,
   invoices: `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, amount_remaining, currency,
       customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
     select id, 'in_' || id, 1, 1, 0, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)}, 1,
@@ -94,6 +97,7 @@ export async function insertRows(
 
 /** Deletes the rows of a list except the owners, so that a walk is short, and corrects its total. */
 export async function clearRows({ sql }: { readonly sql: Sql }, list: Listed): Promise<void> {
+  if (list === 'subscriptions') await sql('delete from till.subscription_add_ons');
   await sql(`delete from till.${list} where not id = any ($1)`, [Object.values(owners).flat()]);
   await sql('delete from till.list_counts where resource = $1', [list]);
   await sql(`select till.add_to_list_count($1, (select count(*) from till.${list}))`, [list]);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import type { Sql, TestProcessor } from './backend.ts';
 import { type Client, readJson } from './client.ts';
 
@@ -26,6 +27,7 @@ export interface PlanBody {
   readonly intervalCount: number;
   readonly features: Readonly<Record<string, boolean | number | string>>;
   readonly group: string | null;
+  readonly addOn: boolean;
   readonly active: boolean;
   readonly metadata: Readonly<Record<string, string>>;
   readonly createdAt: string;
@@ -99,12 +101,23 @@ export interface RefundBody {
   readonly updatedAt: string;
 }
 
+export interface AddOnBody {
+  readonly planId: string;
+  readonly quantity: number;
+}
+
 export interface SubscriptionBody {
   readonly id: string;
   readonly processorSubscriptionId: string;
   readonly customerId: string;
   readonly planId: string;
   readonly quantity: number;
+  readonly addOns: readonly AddOnBody[];
+  readonly otherItems: readonly {
+    readonly processorPriceId: string;
+    readonly quantity: number | null;
+    readonly description: string | null;
+  }[];
   readonly status: string;
   readonly entitled: boolean;
   readonly currentPeriodStart: string | null;
@@ -126,6 +139,7 @@ export interface SubscriptionBody {
   readonly pendingChange: {
     readonly planId: string | null;
     readonly quantity: number;
+    readonly addOns: readonly AddOnBody[];
     readonly at: string | null;
   } | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -136,6 +150,8 @@ export interface SubscriptionBody {
 /** The fields of a subscription that was never changed or canceled. */
 export const plainSubscription = {
   quantity: 1,
+  addOns: [],
+  otherItems: [],
   cancelAtPeriodEnd: false,
   cancelAt: null,
   canceledAt: null,
@@ -236,6 +252,7 @@ export async function createPlan(
     readonly intervalCount?: number;
     readonly features?: PlanBody['features'];
     readonly group?: string;
+    readonly addOn?: boolean;
   } = {},
 ): Promise<PlanBody> {
   const plan = { name: 'Gold', amount: 900, currency: 'eur', interval: 'month', ...values };
@@ -265,6 +282,7 @@ export async function createSubscription(
     readonly planId?: string;
     readonly trialPeriodDays?: number;
     readonly quantity?: number;
+    readonly addOns?: readonly AddOnBody[];
     readonly paymentMethodId?: string;
     readonly promotionCode?: string;
     readonly trialEndWithoutCard?: 'invoice' | 'pause' | 'cancel';
@@ -276,6 +294,25 @@ export async function createSubscription(
 }
 
 type WithStripe = Pick<TestProcessor, 'stripe'>;
+
+/** A price that bills usage, which cannot be a Till plan. Returns its id. */
+export async function createMeteredPrice(
+  { stripe }: WithStripe,
+  {
+    interval = 'month',
+    currency = 'eur',
+  }: { readonly interval?: 'month' | 'year'; readonly currency?: string } = {},
+): Promise<string> {
+  const meter = await stripe.billing.meters.create({
+    ...{ display_name: 'Traffic', event_name: `traffic-${randomUUID()}` },
+    default_aggregation: { formula: 'sum' },
+  });
+  const { id } = await stripe.prices.create({
+    ...{ currency, unit_amount: 20, nickname: 'Traffic', product_data: { name: 'Traffic' } },
+    recurring: { interval, usage_type: 'metered', meter: meter.id },
+  });
+  return id;
+}
 
 /** A payment that is paid at the processor. Till does not know it yet. */
 export async function createPaidPayment(

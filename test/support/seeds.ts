@@ -54,9 +54,10 @@ export function seedOf(group: SeedGroup): number {
 /** Checks a property that takes no time worth mentioning; fast-check's report names the seed. */
 export async function assertProperty<Inputs>(
   property: fc.IProperty<Inputs> | fc.IAsyncProperty<Inputs>,
-  runs = 100,
+  runs: number | Amount = 100,
 ): Promise<void> {
-  for (const run of seededRuns('FUZZ', { short: runs, long: runs * 10 }))
+  const amount = typeof runs === 'number' ? { short: runs, long: runs * 10 } : runs;
+  for (const run of seededRuns('FUZZ', amount))
     await fc.assert(property, { seed: run.seed, numRuns: run.runs });
 }
 

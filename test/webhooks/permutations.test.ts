@@ -32,12 +32,11 @@ import { noInvoice, type Payment, takePaymentFacts } from '../../src/model/payme
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
 import { type Refund, takeRefundFacts } from '../../src/model/refund.ts';
 import {
-  followedItem,
   type Subscription,
   takeSubscriptionFacts,
   valuesOfSubscription,
 } from '../../src/model/subscription.ts';
-import { termsOf } from '../../src/model/subscription-terms.ts';
+import type { KnownPlan } from '../../src/model/subscription-items.ts';
 import { createRandom } from '../../src/seed/random.ts';
 import { effort } from '../support/effort.ts';
 import { plainSubscription } from '../support/plain-subscription.ts';
@@ -111,14 +110,24 @@ test("every order of a subscription's events ends equal to the processor's subsc
     ['trialing 0', 'active 1', 'past_due 2', 'unpaid 2', 'active 2', 'past_due 3', 'active 3'],
     ['incomplete 0', 'incomplete_expired 0'],
     // Items come and go on the dashboard: an add-on, another plan, the first plan again.
-    ['active 0', 'active 0 addon,gold', 'active 1 gold,silver', 'active 1 silver', 'active 2 silver,gold'],
+    ['active 0', 'active 0 gold,meter', 'active 1 gold,silver', 'active 1 silver', 'active 2 silver,gold.2'],
     [
       'active 0',
-      'active 0 gold,addon',
-      'active 1 addon,silver',
+      'active 0 gold,meter',
+      'active 1 meter,silver',
       'past_due 1 silver',
-      'canceled 1 addon,gold',
+      'canceled 1 meter,gold.2',
     ],
+    // Add-ons come and go, and the item of the main plan gets another price.
+    [
+      'active 0 gold,seats*2',
+      'active 0 gold,seats*3,support',
+      'active 1 silver.gold,support,meter',
+      'past_due 1 silver.gold,support,meter,seats.2',
+      'canceled 1 silver.gold,seats.2',
+    ],
+    // Till makes another item the main plan, which is removed later.
+    ['active 0 gold', 'active 0 gold,silver', 'active 0 gold,silver tsilver', 'active 1 gold,seats tsilver'],
     // Discounts and scheduled changes, of which events show only the ids.
     ['active 0 gold d1', 'active 0 gold d2', 'active 0 gold d2,s1', 'active 1 silver d2', 'active 2 silver'],
     ['active 0 gold d1,s1', 'past_due 1 gold d1,s2', 'active 1 gold d1', 'canceled 1 gold d1'],
@@ -261,12 +270,18 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
     [
       {
         ...{ what: 'subscribe', interval: 'week', amount: 900, trialDays: 0, card, savesCard: true },
-        ...{ quantity: 2, percent: 10, atTrialEnd: 'pause' },
+        ...{ quantity: 2, addOns: [1, 2], percent: 10, atTrialEnd: 'pause' },
       },
       { what: 'update customer', name: 'One', by: 'processor' },
       { what: 'update customer', name: 'Two', by: 'processor' },
     ],
-    [],
+    [
+      {
+        ...{ what: 'change add-ons', which: 0, quantities: [0, 3, 1], when: 'now' },
+        ...{ proration: 'none', by: 'processor' },
+      },
+      { what: 'meter', which: 0, isThere: true },
+    ],
     [
       { what: 'refund charge', which: 0, whole: false, by: 'processor' },
       { what: 'spoil card', which: 0 },
@@ -613,7 +628,8 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
 /**
  * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
  * (`d`), a scheduled change (`s`), a cancellation (`c`, or `e` by the end of a period alone), a card (`m`), an invoice
- * (`i`), a quantity (`q`); after # the metadata.
+ * (`i`), a quantity (`q`), the price that Till marked as the main plan (`t`); after # the metadata. `gold.2` is the item
+ * `2` with the price `gold`, and `seats*3` three of `seats`.
  */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const [values = '', note = ''] = state.split(' #');
@@ -621,14 +637,21 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
   const mores = new Map(more.split(',').map((one) => [one.charAt(0), one]));
   const numberOf = (letter: string) => Number(mores.get(letter)?.slice(1) ?? 0);
   const of = { processorSubscriptionId: key, processorCustomerId: 'c' };
-  const itemOf = (processorPriceId: string) => ({
-    processorPriceId,
-    planLocalId: null,
-    quantity: numberOf('q') || 1,
-    // Each item has a period of its own.
-    currentPeriodStart: second(Number(period) * 100 + processorPriceId.length),
-    currentPeriodEnd: second(Number(period) * 100 + 100),
-  });
+  const itemOf = (item: string, age: number) => {
+    const [name = '', quantity] = item.split('*');
+    const [processorPriceId = '', id = processorPriceId] = name.split('.');
+    return {
+      processorItemId: `item ${id}`,
+      processorPriceId,
+      planLocalId: null,
+      nickname: null,
+      quantity: Number(quantity ?? 0) || numberOf('q') || 1,
+      createdAt: second(age),
+      // Each item has a period of its own.
+      currentPeriodStart: second(Number(period) * 100 + processorPriceId.length),
+      currentPeriodEnd: second(Number(period) * 100 + 100),
+    };
+  };
   const [first = '', ...others] = prices.split(',');
   return {
     ...{ ...created, ...of, ...plainSubscription, metadata: metadataOf(note), asOf: asOfEvent(second(at)) },
@@ -641,7 +664,8 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
     defaultPaymentMethodId: mores.get('m') ?? null,
     // The tables above name nothing but statuses.
     status: status as SubscriptionFacts['status'],
-    items: [itemOf(first), ...others.map(itemOf)],
+    items: [itemOf(first, 0), ...others.map((item, index) => itemOf(item, index + 1))],
+    mainMark: mores.get('t')?.slice(1) ?? null,
   };
 }
 
@@ -655,13 +679,20 @@ function termsOfState(
     pendingChange:
       schedule === 0
         ? null
-        : { items: [{ processorPriceId: 'silver', quantity: schedule }], at: second(9_000) },
+        : {
+            items: [
+              { processorItemId: null, processorPriceId: 'silver', quantity: schedule },
+              { processorItemId: null, processorPriceId: 'seats', quantity: 2 },
+            ],
+            ...{ mainMark: null, at: second(9_000) },
+          },
   };
 }
 
-/** The add-on is not a plan of Till. */
-function planIdOf(price: string): string | undefined {
-  return price === 'addon' ? undefined : `the plan ${price}`;
+/** The meter is not a plan of Till. */
+function planOf(price: string): KnownPlan | undefined {
+  const addOn = ['seats', 'support'].includes(price);
+  return price === 'meter' ? undefined : { id: `the plan ${price}`, addOn };
 }
 
 function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscription, SubscriptionFacts> {
@@ -673,19 +704,17 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
       ...(pendingChange === null ? { pendingChange } : {}),
     }),
     born: ({ asOf, ...facts }) => {
-      const item = followedItem(facts, planIdOf);
-      const planId = planIdOf(item.processorPriceId) ?? '';
-      const values = valuesOfSubscription({ ...facts, asOf }, item);
-      const terms = termsOf({ discount: null, pendingChange: null }, facts, planIdOf);
+      const nothing = { planId: '', processorMainItemId: null, discount: null, pendingChange: null };
+      const values = valuesOfSubscription({ ...facts, asOf }, nothing, planOf);
       const looked = { latestInvoiceId: null, paidUntil: null };
-      return { ...facts, ...born, ...values, ...terms, ...looked, customerId: 'c', planId, ...rowTime(asOf) };
+      return { ...facts, ...born, ...values, ...looked, customerId: 'c', ...rowTime(asOf) };
     },
-    take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planIdOf, origin, now),
+    take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planOf, origin, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd, quantity, discount, ...row }) => ({
       metadata: row.metadata,
       ...{ planId, status, currentPeriodStart, currentPeriodEnd, quantity },
       discount: discount?.code,
-      pendingChange: row.pendingChange,
+      ...{ addOns: row.addOns, otherItems: row.otherItems, pendingChange: row.pendingChange },
       ...{ atEnd: row.cancelAtPeriodEnd, at: row.cancelAt, canceledAt: row.canceledAt, endedAt: row.endedAt },
       ...{ invoice: row.processorLatestInvoiceId, card: row.defaultPaymentMethodId },
     }),
@@ -749,7 +778,7 @@ function productLife(events: readonly ProductFacts[]): Life<Plan, ProductFacts> 
     events,
     born: ({ asOf, active, metadata, features, groupName, name }) => ({
       ...{ ...born, processorProductId: key, processorPriceId: 'price', currency: 'eur', amount: 900 },
-      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName },
+      ...{ interval: 'month', intervalCount: 1, metadata: metadata ?? {}, features, groupName, addOn: false },
       ...{ name: name ?? '', productActive: active, priceActive: true, active },
       ...{ productAsOf: asOf.earliest, productAsOfLatest: asOf.latest },
       ...{ priceAsOf: asOf.earliest, priceAsOfLatest: asOf.latest },

@@ -188,7 +188,7 @@ describe('the pending change of a subscription', () => {
     await till.settle();
     const waiting = await readSubscription(till, subscription);
     const at = waiting.currentPeriodEnd;
-    assert.deepEqual(waiting.pendingChange, { planId: other.id, quantity: 2, at });
+    assert.deepEqual(waiting.pendingChange, { planId: other.id, quantity: 2, addOns: [], at });
     assert.deepEqual([waiting.planId, waiting.quantity], [subscription.planId, 1]);
     await till.control('clock', { advanceSeconds: 86_400 + 60 });
     await till.settle();
@@ -238,7 +238,7 @@ describe('the pending change of a subscription', () => {
       );
     await till.take(event('customer.subscription.updated', update, 0));
     const { pendingChange, planId } = await readSubscription(till, subscription);
-    assert.deepEqual(pendingChange, { planId: other.id, quantity: 4, at: null });
+    assert.deepEqual(pendingChange, { planId: other.id, quantity: 4, addOns: [], at: null });
     assert.equal(planId, subscription.planId);
     await till.take(event('customer.subscription.pending_update_expired', null, 1));
     assert.equal((await readSubscription(till, subscription)).pendingChange, null);

@@ -4,7 +4,7 @@ import type { InvoiceFacts } from '../../model/invoice.ts';
 import type { Metadata } from '../../model/metadata.ts';
 import type { PaymentChange, PaymentFacts } from '../../model/payment.ts';
 import type { AttachablePaymentMethod, CardSetup, PaymentMethodUse } from '../../model/payment-method.ts';
-import type { PlanChange, PlanFacts, PlanInterval, ProductFacts } from '../../model/plan.ts';
+import type { ChangedPlanFacts, PlanChange, PlanFacts, PlanInterval } from '../../model/plan.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import type { RefundFacts, RefundReason } from '../../model/refund.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
@@ -129,10 +129,14 @@ export interface PlanCalls {
       readonly keepsProduct?: boolean;
     },
   ): Promise<Attempt<PlanFacts>>;
-  /** Changes the product. The price of a plan never changes. */
+  /**
+   * Changes the product, then the price if `addOn` is given. Of a price, only that can change. Repeating both changes
+   * has no further effect.
+   */
   update(
-    change: KeyedWrite & PlanChange & { readonly processorProductId: string },
-  ): Promise<Attempt<ProductFacts>>;
+    change: KeyedWrite &
+      PlanChange & { readonly processorProductId: string; readonly processorPriceId: string },
+  ): Promise<Attempt<ChangedPlanFacts>>;
   find(lookUp: LookUp): Promise<Marked<PlanFacts> | null>;
   list(filter?: ListingStart & { readonly processorProductId?: string }): Pages<PlanFacts>;
 }
@@ -146,6 +150,7 @@ export interface PlanValues {
   readonly intervalCount?: number;
   readonly features?: PlanFeatures;
   readonly group?: string;
+  readonly addOn?: boolean;
   readonly metadata?: Metadata;
 }
 
@@ -266,6 +271,7 @@ export interface NewSubscription {
   readonly processorPriceId: string;
   /** 1 if absent. */
   readonly quantity?: number;
+  readonly addOns?: readonly { readonly processorPriceId: string; readonly quantity: number }[];
   /** 0: no trial. */
   readonly trialPeriodDays: number;
   /** The processor's id of a payment method of the customer. It is charged at once, on session. */

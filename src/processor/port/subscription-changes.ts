@@ -1,5 +1,6 @@
 import type { PlanInterval } from '../../model/plan.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
+import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
 import type { Attempt } from './attempt.ts';
 import type { Declined } from './invoice-payment.ts';
 
@@ -11,11 +12,11 @@ export interface SubscriptionChangeCalls {
   /** Fails if the processor does not know the subscription. */
   read(processorSubscriptionId: string): Promise<ChangeableSubscription>;
   /**
-   * Changes an item now, and sets the marks together with the change. A change that is billed but not paid at once
+   * Changes the items now in one call, and sets the marks together with the change. A change that is billed but not paid at once
    * waits for its payment, and the subscription stays as it is. A declined change is dropped.
    */
   changeNow(
-    order: ChangeOrder & ItemChange & { readonly changeMarks: readonly string[] },
+    order: ChangeOrder & ItemsChange & { readonly changeMarks: readonly string[] },
   ): Promise<ChangeResult>;
   /** Settles the charge of the change that waits for its payment. */
   settleWaitingChange(order: ChangeOrder): Promise<ChangeResult>;
@@ -46,7 +47,7 @@ export interface SubscriptionChangeCalls {
    */
   restoreUnbilled(processorSubscriptionId: string): Promise<void>;
   /** Null if no invoice will follow, because the subscription ends first. */
-  preview(change: ItemChange | Resumption): Promise<Attempt<ChangePreview | null>>;
+  preview(change: ItemsChange | Resumption): Promise<Attempt<ChangePreview | null>>;
 }
 
 /** A subscription with the processor's ids of its parts, which a change needs. */
@@ -55,7 +56,7 @@ export interface ChangeableSubscription {
   /** The mirror stores `paused` as `unpaid`. */
   readonly isPaused: boolean;
   readonly currency: string;
-  /** In the same order as the items of the facts. */
+  /** The items of the facts, with what they cost. */
   readonly items: readonly [ChangeableItem, ...ChangeableItem[]];
   /** The invoice of a change that waits for its payment. */
   readonly changeInvoiceId: string | null;
@@ -69,10 +70,7 @@ export interface ChangeableSubscription {
   readonly state: string;
 }
 
-export interface ChangeableItem {
-  readonly processorItemId: string;
-  readonly processorPriceId: string;
-  readonly quantity: number;
+export interface ChangeableItem extends SubscriptionItemFacts {
   /** The interval of the price, such as `1 month`. Equal intervals have equal texts. */
   readonly interval: string;
   /** Null if the price is not one whole amount. */
@@ -87,12 +85,18 @@ export interface ChangeOrder {
   readonly isRepeated: boolean;
 }
 
-/** A change of an item. */
-export interface ItemChange {
+/** A new item, another price or quantity of an item, or the removal of an item. */
+export type ItemChange =
+  | { readonly processorItemId: null; readonly processorPriceId: string; readonly quantity: number }
+  | { readonly processorItemId: string; readonly processorPriceId?: string; readonly quantity: number }
+  | { readonly processorItemId: string; readonly isRemoved: true };
+
+/** A change of the items. Those that it does not name stay as they are. */
+export interface ItemsChange {
   readonly processorSubscriptionId: string;
-  readonly processorItemId: string;
-  readonly processorPriceId?: string;
-  readonly quantity?: number;
+  readonly items: readonly ItemChange[];
+  /** Marks the item, or the price, of the main plan. */
+  readonly mainMark?: string;
   readonly proration: 'nextInvoice' | 'invoice' | 'none';
   readonly prorationDate?: Date;
   /** A new period starts now, and is billed at once. */
@@ -100,11 +104,12 @@ export interface ItemChange {
 }
 
 export interface PlannedChange {
-  /** The price of the item to change. */
-  readonly currentPriceId: string;
-  readonly processorPriceId: string;
-  readonly quantity: number;
-  /** The interval of the new price. */
+  readonly items: readonly ItemChange[];
+  /** The item whose period the change waits for. */
+  readonly processorMainItemId: string;
+  /** Marks the price of the main plan. */
+  readonly mainMark?: string;
+  /** The interval of the main plan after the change. */
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   /** Whether the change starts a new billing cycle. */

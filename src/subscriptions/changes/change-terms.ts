@@ -1,31 +1,48 @@
 import { Failure } from '../../errors.ts';
-import type { Plan } from '../../model/plan.ts';
+import { foundPlan, type Plan, planArchived } from '../../model/plan.ts';
 import { hasEnded, type Subscription } from '../../model/subscription.ts';
+import { followedItem } from '../../model/subscription-items.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
 import type {
   ChangeableItem,
   ChangeableSubscription,
-  ItemChange,
+  ItemsChange,
 } from '../../processor/port/subscription-changes.ts';
+import {
+  intervalMismatch,
+  intervalOf,
+  itemsMax,
+  type ListedAddOn,
+  requireAddOn,
+  requireMainPlan,
+  requireSameCurrency,
+} from '../add-ons.ts';
+import type { SubscriptionParts } from '../subscription-creation.ts';
+import { type ItemChanges, itemChanges, needsMainMark, type WantedItem } from './item-changes.ts';
 import type { TermsChange, WantedTerms } from './subscription-patch.ts';
 
-/** What a change of plan or quantity depends on. */
+/** What a change of plans or quantities depends on. */
 export interface ChangePlans {
   readonly subscription: Subscription;
-  /** The plan that the row has. */
-  readonly currentPlan: Plan;
-  /** The requested plan. Null if the plan does not change. */
+  /** The requested main plan. Null if it does not change. */
   readonly wanted: Plan | null;
+  /** All requested add-ons. Null if they stay. */
+  readonly addOns: readonly ListedAddOn[] | null;
 }
 
-/** The item to change, and its values after the change. */
-export interface ChangeTarget {
+/** The items after the change, and what that means for the subscription. */
+export interface ChangeTarget extends ItemChanges {
+  /** The item of the main plan before the change. Its period is the subscription's. */
   readonly item: ChangeableItem;
-  readonly processorPriceId: string;
-  readonly quantity: number;
-  /** The subscription has this plan and quantity already. */
+  /** The main plan before the change. Undefined if its price is not a Till plan. */
+  readonly currentPlan: Plan | undefined;
+  /** The mark that the change must set: the item, or the price, of the main plan. Null if none is needed. */
+  readonly mainMark: string | null;
+  /** The same for a change at the end of the period. */
+  readonly plannedMainMark: string | null;
+  /** The subscription has these plans and quantities already. */
   readonly isUnchanged: boolean;
-  /** The wanted plan bills in another interval. */
+  /** The wanted main plan bills in another interval. */
   readonly isOtherInterval: boolean;
   /** Another interval, or from free to paid. */
   readonly changesPeriod: boolean;
@@ -35,68 +52,181 @@ export interface ChangeTarget {
   readonly isCheaper: boolean;
 }
 
-/** Reads the plans of a change. Fails if the subscription has ended, or cannot get the plan. */
+/** Reads the plans of a change. Fails if the subscription has ended, or cannot get one of them. */
 export async function plansOfChange(
   plans: PlanService,
   subscription: Subscription,
-  { planId }: WantedTerms,
+  { planId, addOns }: WantedTerms,
 ): Promise<ChangePlans> {
   if (hasEnded(subscription.status)) throw subscriptionEnded();
-  const currentPlan = await plans.read(subscription.planId);
-  if (planId === undefined) return { subscription, currentPlan, wanted: null };
-  // A subscription keeps a plan that was archived since.
-  const wanted = planId === currentPlan.id ? currentPlan : await plans.requireActive(planId);
-  return { subscription, currentPlan, wanted };
-}
-
-/** What the change does to the processor's subscription. Fails if its state forbids the change. */
-export function targetOf(
-  found: ChangeableSubscription,
-  { quantity: wantedQuantity }: WantedTerms,
-  { currentPlan, wanted }: ChangePlans,
-): ChangeTarget {
-  const { status } = found.subscription;
-  refuseChangeIn(status);
-  if (wanted !== null && wanted.currency !== found.currency)
-    throw new Failure(
-      'currency_mismatch',
-      `The subscription is billed in ${found.currency}, and the plan in ${wanted.currency}. Choose a plan in the ` +
-        'same currency.',
-    );
-  const item = itemOf(found, currentPlan);
-  const quantity = wantedQuantity ?? item.quantity;
-  const processorPriceId = wanted?.processorPriceId ?? item.processorPriceId;
-  const { unitAmount } = item;
-  const isFreeNow = unitAmount === 0;
-  const isOtherInterval = wanted !== null && `${wanted.intervalCount} ${wanted.interval}` !== item.interval;
-  const changesPeriod = isOtherInterval || (isFreeNow && wanted !== null && wanted.amount > 0);
+  if (planId === undefined && addOns?.some((one) => one.planId === subscription.planId))
+    throw mainPlanListed(subscription.planId);
+  const ids = addOns?.map((addOn) => addOn.planId) ?? [];
+  const [main, ...listed] = await Promise.all([planId ?? null, ...ids].map((id) => id && plans.find(id)));
+  // A subscription keeps a plan that was archived since, or that is no add-on.
+  const has = new Set([subscription.planId, ...subscription.addOns.map((addOn) => addOn.planId)]);
   return {
-    item,
-    processorPriceId,
-    quantity,
-    isUnchanged: processorPriceId === item.processorPriceId && quantity === item.quantity,
-    isOtherInterval,
-    changesPeriod,
-    // In a trial, the new plan is billed from the end of the trial, so no period starts. None starts in a pause either.
-    startsPeriod: changesPeriod && status !== 'trialing' && !found.isPaused,
-    isCheaper: unitAmount === null || (wanted?.amount ?? unitAmount) * quantity < unitAmount * item.quantity,
+    subscription,
+    wanted: planId === undefined ? null : mainPlan(foundPlan(main || undefined), subscription, has),
+    addOns:
+      addOns?.map(({ planId: id, quantity }, index) => {
+        const plan = listed[index] || undefined;
+        return { plan: has.has(id) ? foundPlan(plan) : requireAddOn(plan), quantity };
+      }) ?? null,
   };
 }
 
-/** The change of the item, for the change itself or its preview. */
-export function itemChange(
+function mainPlan(plan: Plan, { planId }: Subscription, has: ReadonlySet<string>): Plan {
+  if (plan.id === planId) return plan;
+  if (!plan.active && !has.has(plan.id)) throw planArchived();
+  return requireMainPlan(plan);
+}
+
+function mainPlanListed(planId: string): Failure {
+  const message = `must not contain the main plan, ${planId}`;
+  return new Failure('invalid_request', `body.addOns ${message}`, {
+    errors: [{ path: 'body.addOns', message }],
+  });
+}
+
+/** What the change does to the processor's subscription. Fails if its state forbids the change. */
+export async function readTarget(
+  { database, mirror }: Pick<SubscriptionParts, 'database' | 'mirror'>,
+  found: ChangeableSubscription,
+  change: WantedTerms,
+  plans: ChangePlans,
+): Promise<ChangeTarget> {
+  refuseChangeIn(found.subscription.status);
+  return targetOf(found, change, plans, await mirror.findPlans(database, found.subscription));
+}
+
+export function targetOf(
+  found: ChangeableSubscription,
+  change: WantedTerms,
+  plans: ChangePlans,
+  planOf: (processorPriceId: string) => Plan | undefined,
+): ChangeTarget {
+  const { subscription, wanted } = plans;
+  const listing = { items: found.items, mainMark: found.subscription.mainMark };
+  const item = followedItem(listing, subscription, planOf);
+  const ofTill = found.items.filter((one) => one === item || planOf(one.processorPriceId) !== undefined);
+  const main = {
+    processorPriceId: wanted?.processorPriceId ?? item.processorPriceId,
+    quantity: change.quantity ?? item.quantity ?? 1,
+  };
+  const addOns = wantedAddOns(ofTill, item, main, plans);
+  refuseItems(found, ofTill, item, addOns, plans);
+  const wantedItems = { main, addOns };
+  const items = itemChanges(ofTill, item, wantedItems);
+  const isOtherInterval = wanted !== null && intervalOf(wanted) !== item.interval;
+  const mainCost = {
+    ...main,
+    ...(wanted === null ? item : { interval: intervalOf(wanted), unitAmount: wanted.amount }),
+    quantity: main.quantity,
+  };
+  const { isFreeNow, isPaidAfter, isCheaper } = amountsOf(found.items, ofTill, [mainCost, ...addOns]);
+  const changesPeriod = isOtherInterval || (isFreeNow && isPaidAfter);
+  const planAfter = (price: string) =>
+    [wanted, ...(plans.addOns ?? []).map(({ plan }) => plan)].find(
+      (plan) => plan?.processorPriceId === price,
+    ) ?? planOf(price);
+  const needsMark = (planned: boolean) =>
+    needsMainMark(listing, item, {
+      ...{ wanted: wantedItems, changes: items.changes, planned, planOf: planAfter },
+    });
+  return {
+    ...items,
+    item,
+    currentPlan: planOf(item.processorPriceId),
+    mainMark: needsMark(false) ? (items.processorMainItemId ?? main.processorPriceId) : null,
+    plannedMainMark: needsMark(true) ? main.processorPriceId : null,
+    isUnchanged: items.changes.length === 0 && items.processorMainItemId === item.processorItemId,
+    isOtherInterval,
+    changesPeriod,
+    // In a trial, the new plan is billed from the end of the trial, so no period starts. None starts in a pause either.
+    startsPeriod: changesPeriod && found.subscription.status !== 'trialing' && !found.isPaused,
+    isCheaper,
+  };
+}
+
+/** An add-on that becomes the main plan is no add-on any more. */
+function wantedAddOns(
+  ofTill: readonly ChangeableItem[],
+  item: ChangeableItem,
+  main: WantedItem,
+  { addOns }: ChangePlans,
+): readonly (WantedItem & Pick<ChangeableItem, 'interval' | 'unitAmount'>)[] {
+  if (addOns !== null)
+    return addOns.map(({ plan, quantity }) => ({
+      ...{ processorPriceId: plan.processorPriceId, quantity, interval: intervalOf(plan) },
+      unitAmount: plan.amount,
+    }));
+  return ofTill
+    .filter((one) => one !== item && one.processorPriceId !== main.processorPriceId)
+    .map((one) => ({ ...one, quantity: one.quantity ?? 1 }));
+}
+
+/** What the subscription has already may stay, unless the main plan gets another interval. */
+function refuseItems(
+  { items, currency }: ChangeableSubscription,
+  ofTill: readonly ChangeableItem[],
+  item: ChangeableItem,
+  wantedItems: readonly (WantedItem & Pick<ChangeableItem, 'interval'>)[],
+  { wanted, addOns }: ChangePlans,
+): void {
+  const interval = wanted === null ? item.interval : intervalOf(wanted);
+  const isNew = ({ processorPriceId }: { readonly processorPriceId: string }) =>
+    !ofTill.some((one) => one.processorPriceId === processorPriceId);
+  for (const plan of [wanted, ...(addOns ?? []).map((addOn) => addOn.plan)])
+    if (plan !== null && isNew(plan)) requireSameCurrency(plan, { currency });
+  const isOtherInterval = interval !== item.interval;
+  const others = items.filter((one) => !ofTill.includes(one));
+  const checked = isOtherInterval ? [...wantedItems, ...others] : wantedItems.filter(isNew);
+  const other = checked.find((one) => one.interval !== interval);
+  if (other !== undefined) throw intervalMismatch(other.processorPriceId, other.interval, interval);
+  const count = 1 + wantedItems.length + others.length;
+  if (count > itemsMax)
+    throw new Failure(
+      'too_many_items',
+      `The subscription would have ${count} items, and at most ${itemsMax} are possible. Send fewer addOns.`,
+    );
+}
+
+/** A price with what a unit costs. Null if that is not one whole amount. */
+interface Cost {
+  readonly processorPriceId: string;
+  readonly quantity: number | null;
+  readonly interval: string;
+  readonly unitAmount: number | null;
+}
+
+/** What a period costs before and after the change. Usage is billed afterwards, and does not count. */
+function amountsOf(found: readonly Cost[], before: readonly Cost[], after: readonly Cost[]) {
+  const costOf = ({ unitAmount, quantity }: Cost) => (unitAmount ?? 0) * (quantity ?? 0);
+  const sumOf = (costs: readonly Cost[]) => costs.reduce((sum, cost) => sum + costOf(cost), 0);
+  // Amounts of different periods cannot be compared, so such a change counts as cheaper.
+  const isComparable =
+    before.every(({ unitAmount }) => unitAmount !== null) &&
+    new Set([...before, ...after].map(({ interval }) => interval)).size === 1;
+  return {
+    isFreeNow: found.every(({ unitAmount, quantity }) => unitAmount === 0 || quantity === null),
+    isPaidAfter: sumOf(after) > 0,
+    isCheaper: !isComparable || sumOf(after) < sumOf(before),
+  };
+}
+
+/** The change of the items, for the change itself or its preview. */
+export function itemsChange(
   change: TermsChange,
-  { item, processorPriceId, quantity, startsPeriod, isOtherInterval }: ChangeTarget,
+  { changes, mainMark, startsPeriod, isOtherInterval }: ChangeTarget,
   { processorSubscriptionId }: Pick<Subscription, 'processorSubscriptionId'>,
-): ItemChange {
+): ItemsChange {
   const isNow = change.kind === 'now';
   const prorationDate = isNow ? change.prorationDate : undefined;
   return {
     processorSubscriptionId,
-    processorItemId: item.processorItemId,
-    ...(change.planId === undefined ? {} : { processorPriceId }),
-    // The processor sets the quantity to 1 if a change of price names none.
-    quantity,
+    items: changes,
+    ...(mainMark === null ? {} : { mainMark }),
     proration: isNow ? change.proration : 'none',
     ...(prorationDate === undefined ? {} : { prorationDate: new Date(prorationDate) }),
     // At the end of a period a new one starts anyway.
@@ -117,11 +247,4 @@ export function refuseChangeIn(status: Subscription['status']): void {
 
 function subscriptionEnded(): Failure {
   return new Failure('subscription_ended', 'The subscription has ended. Create a new one.');
-}
-
-/** The item of the plan that the row has, unless the plan was changed elsewhere: then the oldest item of a Till plan. */
-function itemOf({ items, subscription }: ChangeableSubscription, { processorPriceId }: Plan): ChangeableItem {
-  const ofTill = subscription.items.find(({ planLocalId }) => planLocalId !== null);
-  const withPrice = (price: string | undefined) => items.find((item) => item.processorPriceId === price);
-  return withPrice(processorPriceId) ?? withPrice(ofTill?.processorPriceId) ?? items[0];
 }

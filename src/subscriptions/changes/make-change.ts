@@ -3,20 +3,32 @@ import type { OperationWrite } from '../../idempotency/operation.ts';
 import { correct } from '../../mirrors/refresh.ts';
 import { isPaymentMethodId, paymentMethodNotFound } from '../../model/payment-method.ts';
 import {
-  followedItem,
   isSubscriptionChangeIgnored,
   type Subscription,
   type SubscriptionFacts,
 } from '../../model/subscription.ts';
+import { followedItem } from '../../model/subscription-items.ts';
 import { explainMethodRefusal } from '../../processor/explain-method-refusal.ts';
 import { concurrentChange, notReached, objectMissing } from '../../processor/port/attempt.ts';
 import type { ChangeableSubscription, ChangeResult } from '../../processor/port/subscription-changes.ts';
 import { declineFailure } from '../paying/pay-invoice.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
 import { hasChangeMark, withChangeMark } from './change-marks.ts';
-import { type ChangePlans, itemChange, refuseChangeIn, targetOf } from './change-terms.ts';
+import {
+  type ChangePlans,
+  type ChangeTarget,
+  itemsChange,
+  readTarget,
+  refuseChangeIn,
+} from './change-terms.ts';
 import { refuseChange } from './refuse-change.ts';
-import type { ChangeAtPeriodEnd, ChangeNow, MetadataPatch, SettingsChange } from './subscription-patch.ts';
+import type {
+  ChangeAtPeriodEnd,
+  ChangeNow,
+  MetadataPatch,
+  SettingsChange,
+  WantedTerms,
+} from './subscription-patch.ts';
 
 /** The effect of a change. */
 export interface ChangeEffect {
@@ -30,15 +42,16 @@ export interface ChangeEffect {
 }
 
 /**
- * Changes plan or quantity now, unless an earlier call of the same request already has, even one whose claim is lost.
+ * Changes plans or quantities now, unless an earlier call of the same request already has, even one whose claim is lost.
  */
 export async function changeNow(
-  { processor, plans: planService }: SubscriptionParts,
+  parts: SubscriptionParts,
   change: ChangeNow,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
+  const { processor, plans: planService } = parts;
   const { subscriptionChanges } = processor;
   const { subscription } = plans;
   const { idempotencyKey, isRepeated } = write;
@@ -46,55 +59,60 @@ export async function changeNow(
   if (hasChangeMark(found.waitingMarks, write))
     return effectOf(subscription, await subscriptionChanges.settleWaitingChange(order));
   if (hasChangeMark(found.changeMarks, write)) return unbilled(subscription, found);
-  await refuseChange(processor, found, change, targetOf(found, change, plans));
+  const intended = await readTarget(parts, found, change, plans);
+  await refuseChange(processor, found, change, intended);
   // A change that the processor will refuse must not drop the pending one.
-  const current = isWithinPeriod(found, change)
+  const current = isWithinPeriod(intended, change)
     ? await subscriptionChanges.dropPendingChange({ ...order, which: 'all' })
     : found;
-  const target = targetOf(current, change, plans);
+  const target = current === found ? intended : await readTarget(parts, current, change, plans);
   if (target.isUnchanged) return unbilled(subscription, current);
   const changeMarks = withChangeMark(current.changeMarks, write);
-  const { planId } = change;
   const result = await subscriptionChanges
-    .changeNow({ ...order, ...itemChange(change, target, subscription), found: current, changeMarks })
+    .changeNow({ ...order, ...itemsChange(change, target, subscription), found: current, changeMarks })
     .catch(async (error: unknown) => {
-      throw planId === undefined ? error : await planService.explainRefusal(error, planId);
+      throw await planService.explainRefusal(error, planIdsOf(change));
     });
   return effectOf(subscription, result);
 }
 
-/** Plans a change of plan or quantity for the end of the period. It replaces a pending change. */
+/** Plans a change of plans or quantities for the end of the period. It replaces a pending change. */
 export async function changeAtPeriodEnd(
-  { processor, plans: planService }: SubscriptionParts,
+  parts: SubscriptionParts,
   change: ChangeAtPeriodEnd,
   plans: ChangePlans,
   found: ChangeableSubscription,
   write: OperationWrite,
 ): Promise<ChangeEffect> {
+  const { processor, plans: planService } = parts;
   const { subscriptionChanges } = processor;
-  const { subscription, currentPlan, wanted } = plans;
+  const { subscription } = plans;
   const { idempotencyKey, isRepeated } = write;
-  await refuseChange(processor, found, change, targetOf(found, change, plans));
+  const intended = await readTarget(parts, found, change, plans);
+  await refuseChange(processor, found, change, intended);
   const order = { found, idempotencyKey, isRepeated };
   const current = await subscriptionChanges.dropPendingChange({ ...order, which: 'unpaid' });
-  const target = targetOf(current, change, plans);
+  const target = current === found ? intended : await readTarget(parts, current, change, plans);
   if (target.isUnchanged) {
     const dropping = { ...order, found: current, which: 'all' } as const;
     return unbilled(subscription, await subscriptionChanges.dropPendingChange(dropping));
   }
-  const { id, interval, intervalCount } = wanted ?? currentPlan;
-  const { item, processorPriceId, quantity, isOtherInterval } = target;
+  const { item, changes: items, plannedMainMark: mainMark, isOtherInterval } = target;
+  const { interval, intervalCount } =
+    plans.wanted ?? target.currentPlan ?? (await planService.read(subscription.planId));
   const facts = await subscriptionChanges
     .changeAtPeriodEnd({
-      ...{ ...order, found: current, currentPriceId: item.processorPriceId },
-      ...{ processorPriceId, quantity, interval, intervalCount, startsCycle: isOtherInterval },
+      ...{ ...order, found: current, items, processorMainItemId: item.processorItemId },
+      ...(mainMark === null ? {} : { mainMark }),
+      ...{ interval, intervalCount, startsCycle: isOtherInterval },
     })
     .catch(async (error: unknown) => {
-      throw await planService.explainRefusal(error, id);
+      throw await planService.explainRefusal(error, planIdsOf(change));
     });
   // A new period started meanwhile, and the change was planned for the end of the old one.
   const at = facts.pendingChange?.at ?? null;
-  if (at !== null && at < followedItem(facts, () => undefined).currentPeriodEnd) throw concurrentChange();
+  const followed = followedItem(facts, { processorMainItemId: item.processorItemId }, () => undefined);
+  if (at !== null && at < followed.currentPeriodEnd) throw concurrentChange();
   return { facts, subscription, clientSecret: null };
 }
 
@@ -157,8 +175,12 @@ function unbilled(
   return { facts, subscription, clientSecret: null };
 }
 
-function isWithinPeriod({ subscription }: ChangeableSubscription, { prorationDate }: ChangeNow): boolean {
-  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
+function planIdsOf({ planId, addOns = [] }: WantedTerms): readonly string[] {
+  return [...(planId === undefined ? [] : [planId]), ...addOns.map((addOn) => addOn.planId)];
+}
+
+function isWithinPeriod({ item }: ChangeTarget, { prorationDate }: ChangeNow): boolean {
+  const { currentPeriodStart, currentPeriodEnd } = item;
   const date = prorationDate === undefined ? currentPeriodStart : new Date(prorationDate);
   return date >= currentPeriodStart && date <= currentPeriodEnd;
 }

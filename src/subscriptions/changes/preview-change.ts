@@ -8,7 +8,7 @@ import type {
 } from '../../processor/port/subscription-changes.ts';
 import { refuseTakenGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
-import { type ChangeTarget, itemChange, plansOfChange, targetOf } from './change-terms.ts';
+import { type ChangeTarget, itemsChange, plansOfChange, readTarget } from './change-terms.ts';
 import { refuseChange } from './refuse-change.ts';
 import type { TermsChange } from './subscription-patch.ts';
 
@@ -37,9 +37,9 @@ export async function previewChange(
     await database.transaction((tx) => refuseTakenGroup(tx, parts, joining));
   }
   const found = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
-  const target = targetOf(found, change, plans);
+  const target = await readTarget(parts, found, change, plans);
   await refuseChange(processor, found, change, target);
-  const order = itemChange(change, target, subscription);
+  const order = itemsChange(change, target, subscription);
   const attempt = await processor.subscriptionChanges.preview(
     // A change to the current plan and quantity bills nothing, whatever its `proration`.
     target.isUnchanged ? { ...order, proration: 'none' } : order,
@@ -49,9 +49,9 @@ export async function previewChange(
   return {
     amountDue: preview?.amountDue ?? 0,
     currency: found.currency,
-    billedNow: isBilledNow(change, target, found, preview),
-    prorationDate: prorationDateOf(change, found, preview),
-    lines: linesOf(change, target, found, wanted, preview),
+    billedNow: isBilledNow(change, target, preview),
+    prorationDate: prorationDateOf(change, target, found, preview),
+    lines: linesOf(change, target, wanted, preview),
   };
 }
 
@@ -61,14 +61,12 @@ export async function previewChange(
  */
 function linesOf(
   change: TermsChange,
-  { isOtherInterval }: ChangeTarget,
-  { subscription }: ChangeableSubscription,
+  { item: { currentPeriodEnd }, isOtherInterval }: ChangeTarget,
   wanted: Plan | null,
   preview: ChangePreview | null,
 ): readonly PreviewLine[] {
   const lines = preview?.lines ?? [];
   if (change.kind === 'now' || !isOtherInterval || wanted === null) return lines;
-  const { currentPeriodEnd } = subscription.items[0];
   return lines.map((line) =>
     line.proration || line.periodStart >= currentPeriodEnd
       ? line
@@ -101,13 +99,11 @@ export function periodEndOf(
  */
 function isBilledNow(
   change: TermsChange,
-  { startsPeriod, isUnchanged }: ChangeTarget,
-  { subscription }: ChangeableSubscription,
+  { item: { currentPeriodEnd }, startsPeriod, isUnchanged }: ChangeTarget,
   preview: ChangePreview | null,
 ): boolean {
   if (change.kind === 'periodEnd' || isUnchanged || preview === null) return false;
   if (startsPeriod) return true;
-  const { currentPeriodEnd } = subscription.items[0];
   const renews = preview.lines.some((line) => !line.proration && line.periodStart >= currentPeriodEnd);
   return change.proration === 'invoice' && !renews;
 }
@@ -115,13 +111,13 @@ function isBilledNow(
 /** The time that the preview used, else one within the current period, because the processor accepts no other. */
 function prorationDateOf(
   change: TermsChange,
+  { item: { currentPeriodStart, currentPeriodEnd } }: ChangeTarget,
   { subscription }: ChangeableSubscription,
   preview: ChangePreview | null,
 ): Date | null {
   if (change.kind === 'periodEnd' || change.proration === 'none') return null;
   if (change.prorationDate !== undefined) return new Date(change.prorationDate);
   if (preview?.prorationDate != null) return preview.prorationDate;
-  const { currentPeriodStart, currentPeriodEnd } = subscription.items[0];
   const now = preview?.now ?? subscription.asOf.latest;
   const ms = Math.max(currentPeriodStart.getTime(), Math.min(now.getTime(), currentPeriodEnd.getTime()));
   return new Date(ms);

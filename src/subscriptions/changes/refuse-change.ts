@@ -21,7 +21,7 @@ export async function refuseChange(
   target: ChangeTarget,
 ): Promise<void> {
   if (change.kind === 'now') return refuseWhilePaymentDue(processor, found, change, target);
-  refuseIfEnding(found.subscription);
+  refuseIfEnding(found.subscription, target);
   if (found.isPaused && !target.isUnchanged)
     throw new Failure(
       'processor_rejected',
@@ -32,8 +32,8 @@ export async function refuseChange(
 }
 
 /** Fails if no other period follows the current one. */
-function refuseIfEnding(facts: SubscriptionFacts): void {
-  if (isInLastPeriod(facts))
+function refuseIfEnding(facts: SubscriptionFacts, { item }: ChangeTarget): void {
+  if (isInLastPeriod(facts, item))
     throw new Failure(
       'subscription_ending',
       'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
@@ -57,13 +57,11 @@ async function refuseWhilePaymentDue(
   change: ChangeNow,
   target: ChangeTarget,
 ): Promise<void> {
-  const { status, processorSubscriptionId, items } = found.subscription;
+  const { status, processorSubscriptionId } = found.subscription;
   if (!unpaid.includes(status) || !isBilledOrCredited(change, target)) return;
   const current = await calls.subscriptions.readToPay(processorSubscriptionId);
   if (current === null) throw objectMissing('subscription');
-  const { processorPriceId } = target.item;
-  const changed = items.find((item) => item.processorPriceId === processorPriceId) ?? items[0];
-  if (await isPaidUntil(calls, current, changed.currentPeriodEnd)) return;
+  if (await isPaidUntil(calls, current, target.item.currentPeriodEnd)) return;
   throw new Failure(
     'payment_due',
     'No paid invoice covers the current period, and this change would bill or credit it. ' +
@@ -101,13 +99,13 @@ async function isPaidUntil(
 function waysOut(
   { subscription, isPaused }: ChangeableSubscription,
   { proration }: ChangeNow,
-  { changesPeriod, isCheaper }: ChangeTarget,
+  { item, changesPeriod, isCheaper }: ChangeTarget,
   current: SubscriptionToPay,
 ): string {
   const sends = [
     ...(proration === 'invoice' && !changesPeriod && !isCheaper ? ['proration: nextInvoice'] : []),
     ...(changesPeriod ? [] : ['proration: none']),
-    ...(isPaused || isInLastPeriod(subscription) ? [] : ['when: periodEnd']),
+    ...(isPaused || isInLastPeriod(subscription, item) ? [] : ['when: periodEnd']),
   ];
   const isPayable = invoiceToPay(current) !== null;
   const ways = [

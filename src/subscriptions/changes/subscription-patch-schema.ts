@@ -1,11 +1,29 @@
 import { Type } from 'typebox';
 import { Id, nullable } from '../../http/docs/api-schema.ts';
+import { addOnsMax } from '../add-ons.ts';
 import { prorations, quantityMax } from './subscription-patch.ts';
+
+export const AddOnsInput = Type.Array(
+  Type.Object(
+    {
+      planId: Id,
+      quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
+    },
+    { additionalProperties: false },
+  ),
+  { maxItems: addOnsMax },
+);
 
 /** The fields of a change of plan or quantity. */
 export const termsFields = {
   planId: Type.Optional(Id),
   quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax })),
+  addOns: Type.Optional({
+    ...AddOnsInput,
+    description:
+      'All add-ons after the change; `[]` removes them. Without it they stay as they are. A new one must be an add-on with ' +
+      'the currency and interval of the main plan. A change to another interval needs add-ons of that interval.',
+  }),
   when: Type.Optional(
     Type.Enum(['now', 'periodEnd'], {
       description: 'When the change applies: `now`, the default, or when the current period ends.',

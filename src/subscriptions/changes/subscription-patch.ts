@@ -1,5 +1,7 @@
 import { Failure } from '../../errors.ts';
 import type { MetadataChange } from '../../model/metadata.ts';
+import type { PlanQuantity } from '../../model/subscription-items.ts';
+import { parseAddOns } from '../add-ons.ts';
 
 /**
  * When the difference in price is billed. `nextInvoice`: with the next renewal. `invoice`: now. `none`: never. The new
@@ -12,10 +14,12 @@ export type Proration = (typeof prorations)[number];
 /** A limit of Till's API, enough for every team that pays by card. */
 export const quantityMax = 1_000_000;
 
-/** The requested plan and quantity. An absent one does not change. */
+/** The requested plans and quantities. An absent one does not change. */
 export interface WantedTerms {
   readonly planId?: string;
   readonly quantity?: number;
+  /** All add-ons after the change, in the order of `planId`. */
+  readonly addOns?: readonly PlanQuantity[];
 }
 
 export interface ChangeNow extends WantedTerms {
@@ -52,6 +56,7 @@ export type SubscriptionPatch = TermsChange | SettingsChange | MetadataPatch;
 export interface TermsInput {
   readonly planId?: string;
   readonly quantity?: number;
+  readonly addOns?: readonly { readonly planId: string; readonly quantity?: number }[];
   readonly when?: 'now' | 'periodEnd';
   readonly proration?: Proration;
   readonly prorationDate?: string | null;
@@ -63,7 +68,7 @@ export interface PatchInput extends TermsInput {
   readonly metadata?: MetadataChange;
 }
 
-const ofTerms = ['planId', 'quantity', 'when', 'proration', 'prorationDate'] as const;
+const ofTerms = ['planId', 'quantity', 'addOns', 'when', 'proration', 'prorationDate'] as const;
 
 /** Decides which kind of change a body requests. Fails if it mixes two kinds, or requests none. */
 export function parsePatch(input: PatchInput): SubscriptionPatch {
@@ -93,12 +98,13 @@ export function parsePatch(input: PatchInput): SubscriptionPatch {
 
 /** The change of plan or quantity in a body. */
 export function parseTerms(input: TermsInput): TermsChange {
-  const { planId, quantity, when = 'now', proration = 'nextInvoice', prorationDate } = input;
-  if (planId === undefined && quantity === undefined)
-    throw invalid(null, 'must have planId or quantity, or both');
+  const { planId, quantity, addOns, when = 'now', proration = 'nextInvoice', prorationDate } = input;
+  if (planId === undefined && quantity === undefined && addOns === undefined)
+    throw invalid(null, 'must have planId, quantity or addOns');
   const wanted = {
     ...(planId === undefined ? {} : { planId: planId.toLowerCase() }),
     ...(quantity === undefined ? {} : { quantity }),
+    ...(addOns === undefined ? {} : { addOns: parseAddOns(addOns, planId) }),
   };
   const date = prorationDate ?? undefined;
   if (when === 'periodEnd') {

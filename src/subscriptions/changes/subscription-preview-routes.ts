@@ -69,13 +69,17 @@ export function registerSubscriptionPreviewRoutes(
     operationId: 'previewSubscriptionChange',
     summary: 'Preview a change of a subscription',
     description:
-      'Shows the invoice that will contain a change of plan or quantity. Changes nothing. A change that is refused ' +
+      'Shows the invoice that will contain a change of plans or quantities. Changes nothing. A change that is refused ' +
       'gets the same refusal here.',
     body: body(PreviewBody, { quantity: 3, proration: 'invoice' }),
     response: { 200: response('The invoice that will contain the change.', PreviewSchema, example) },
     failures: [
       'plan_archived',
+      'plan_is_add_on',
+      'plan_is_no_add_on',
       'currency_mismatch',
+      'interval_mismatch',
+      'too_many_items',
       'subscription_ended',
       'subscription_incomplete',
       'subscription_ending',

@@ -51,8 +51,8 @@ const ChangedSchema = component('ChangedSubscription', {
 });
 
 const description = [
-  'Send one of these: a change of plan and quantity (`planId`, `quantity` or both, with `when`, `proration` and ' +
-    '`prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with ' +
+  'Send one of these: a change of plans and quantities (`planId`, `quantity` and `addOns`, one or more of them, with ' +
+    '`when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with ' +
     '`cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.',
   'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
     'not prorated, and keeps discounts and the payment method.',
@@ -64,7 +64,7 @@ const description = [
   'While a subscription is `past_due` or `unpaid` and no paid invoice covers its current period, a change that would ' +
     'bill or credit a part of that period is refused with `payment_due`. Pay first, or use `proration: none` or ' +
     '`when: periodEnd`; `detail` names what works.',
-  'A change replaces a pending one. A change to the current plan and quantity drops it, and so does ' +
+  'A change replaces a pending one. A change to the current plans and quantities drops it, and so does ' +
     '`cancelAtPeriodEnd: true`.',
   'While the status is `incomplete`, and after the subscription has ended, you can only change `metadata`.',
 ].join('\n\n');
@@ -93,7 +93,11 @@ export function registerSubscriptionUpdateRoutes(
       'customer_deleted',
       'payment_declined',
       'plan_archived',
+      'plan_is_add_on',
+      'plan_is_no_add_on',
       'currency_mismatch',
+      'interval_mismatch',
+      'too_many_items',
       'subscription_ended',
       'subscription_incomplete',
       'subscription_ending',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { Failure, isDefiniteRefusal } from '../../errors.ts';
 import {
   type Admission,
@@ -217,9 +218,20 @@ export class SubscriptionUpdate
  */
 export function isWaiting(
   change: SubscriptionPatch,
-  { planId, quantity, pendingChange }: Pick<Subscription, 'planId' | 'quantity' | 'pendingChange'>,
+  {
+    planId,
+    quantity,
+    addOns,
+    pendingChange,
+  }: Pick<Subscription, 'planId' | 'quantity' | 'addOns' | 'pendingChange'>,
 ): boolean {
   if (change.kind !== 'now' || pendingChange === null || pendingChange.at !== null) return false;
-  const wanted = { planId, quantity, ...change };
-  return pendingChange.planId === wanted.planId && pendingChange.quantity === wanted.quantity;
+  const wanted = { planId, quantity, addOns, ...change };
+  // An add-on that becomes the main plan is no add-on any more.
+  const others = wanted.addOns.filter((addOn) => addOn.planId !== wanted.planId);
+  return (
+    pendingChange.planId === wanted.planId &&
+    pendingChange.quantity === wanted.quantity &&
+    isDeepStrictEqual(pendingChange.addOns ?? [], others)
+  );
 }

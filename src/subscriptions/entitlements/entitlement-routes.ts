@@ -23,13 +23,17 @@ const EntitlementsSchema = component('Entitlements', {
     type: 'object',
     additionalProperties: { type: ['boolean', 'integer', 'string'] },
     description:
-      'The features of the plans that entitle the customer. A boolean is true if it is true in one of them. ' +
-      "The largest integer counts. Otherwise the newest subscription's value counts.",
+      'The features of the plans that entitle the customer. Within a subscription, the features of its add-ons join ' +
+      'those of its main plan: a boolean is true if it is true in one of them, and an integer is the value of the ' +
+      "main plan plus each add-on's value times its quantity. `true` beats an integer. Otherwise the main plan's value " +
+      'counts. Between subscriptions, a boolean is true if it is true in one of them, the largest integer counts, and ' +
+      "otherwise the newest subscription's value.",
   }),
   subscriptions: Type.Array(
     component('Entitlement', {
       subscriptionId: Id,
       planId: Id,
+      addOnPlanIds: Type.Array(Id, { description: 'The plans of its add-ons, in the order of their ids.' }),
       status: Type.Enum([...subscriptionStatuses]),
       entitled: Type.Boolean(),
       reason: Type.Enum([...entitlementReasons], {
@@ -60,6 +64,7 @@ const example: Static<typeof EntitlementsSchema> = {
     {
       subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
       planId: '0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11',
+      addOnPlanIds: ['0199c1f0-8c22-7e1f-9b63-7a1b4d0e3f22'],
       status: 'active',
       entitled: true,
       reason: 'active',
@@ -109,6 +114,10 @@ function toResponse({
   return {
     ...entitlements,
     until: until?.toISOString() ?? null,
-    subscriptions: subscriptions.map((one) => ({ ...one, until: one.until?.toISOString() ?? null })),
+    subscriptions: subscriptions.map(({ until, addOnPlanIds, ...one }) => ({
+      ...one,
+      addOnPlanIds: [...addOnPlanIds],
+      until: until?.toISOString() ?? null,
+    })),
   };
 }

@@ -3,6 +3,7 @@ import {
   type Entitlement,
   type EntitlementTerms,
   entitlementOf,
+  joinAddOns,
   mergeFeatures,
 } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
@@ -21,10 +22,14 @@ export interface CustomerEntitlements {
   readonly until: Date | null;
   readonly features: PlanFeatures;
   /** Newest first. */
-  readonly subscriptions: readonly (Entitlement & Pick<CustomerSubscription, ShownField>)[];
+  readonly subscriptions: readonly SubscriptionEntitlement[];
 }
 
-type ShownField = 'subscriptionId' | 'planId' | 'status';
+interface SubscriptionEntitlement
+  extends Entitlement,
+    Pick<CustomerSubscription, 'subscriptionId' | 'planId' | 'status'> {
+  readonly addOnPlanIds: readonly string[];
+}
 
 interface EntitlementParts {
   readonly database: Database;
@@ -77,8 +82,9 @@ export class EntitlementService {
   }
 
   #toEntitlements({ customerId, externalId, subscriptions }: EntitledCustomer): CustomerEntitlements {
-    const judged = subscriptions.map(({ subscriptionId, planId, status, features, ...terms }) => ({
-      ...{ subscriptionId, planId, status, features },
+    const judged = subscriptions.map(({ subscriptionId, planId, status, features, addOns, ...terms }) => ({
+      ...{ subscriptionId, planId, addOnPlanIds: addOns?.map((addOn) => addOn.planId) ?? [], status },
+      features: joinAddOns(features, addOns ?? []),
       ...this.judge({ status, ...terms }),
     }));
     const entitled = judged.filter((one) => one.entitled);

@@ -1,4 +1,4 @@
-import type { EntitlementTerms } from '../../model/entitlement.ts';
+import type { AddOnFeatures, EntitlementTerms } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import { paidUntil } from '../subscription-store.ts';
@@ -10,6 +10,12 @@ export interface CustomerSubscription extends EntitlementTerms {
   readonly subscriptionId: string;
   readonly planId: string;
   readonly features: PlanFeatures;
+  /** In the order of `planId`. Null if there are none. */
+  readonly addOns: readonly EntitledAddOn[] | null;
+}
+
+interface EntitledAddOn extends AddOnFeatures {
+  readonly planId: string;
 }
 
 /** A customer with one of its subscriptions, or alone if it has none. */
@@ -50,12 +56,18 @@ export class EntitlementStore {
 const ended = `subscriptions.status in ('canceled', 'incomplete_expired')`;
 
 const columns = `subscriptions.id, subscriptions.plan_id, subscriptions.status, subscriptions.current_period_end,
-  subscriptions.trial_end, subscriptions.created_at, ${paidUntil} as paid_until`;
+  subscriptions.trial_end, subscriptions.created_at, subscriptions.add_ons, ${paidUntil} as paid_until`;
+
+/** Few subscriptions have add-ons, and the plans are looked up only for these. */
+const addOns = `case when one.add_ons <> '[]' then (
+    select jsonb_agg(jsonb_build_object('planId', plans.id, 'quantity', item -> 'quantity', 'features', plans.features)
+      order by plans.id)
+    from jsonb_array_elements(one.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid) end`;
 
 const selection = `
   select customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
     one.plan_id as "planId", one.status, one.current_period_end as "currentPeriodEnd", one.trial_end as "trialEnd",
-    one.paid_until as "paidUntil", plans.features
+    one.paid_until as "paidUntil", plans.features, ${addOns} as "addOns"
   from till.customers
   left join lateral (
     select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}

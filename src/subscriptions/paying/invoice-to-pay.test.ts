@@ -33,13 +33,17 @@ function toPay(
       processorCustomerId: null,
       items: [
         {
+          processorItemId: 'si_1',
           processorPriceId: 'price_1',
           planLocalId: null,
+          nickname: null,
           quantity: 1,
+          createdAt: periodStart,
           currentPeriodStart: periodStart,
           currentPeriodEnd: periodEnd,
         },
       ],
+      mainMark: null,
       status,
       trialEnd: null,
       cancelAtPeriodEnd: false,

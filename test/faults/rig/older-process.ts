@@ -11,6 +11,7 @@ const keptTables = [
   'events',
   'overview_progress',
   'event_seed',
+  'subscription_add_ons',
 ];
 
 interface Table {

@@ -76,4 +76,6 @@ export const seeds: Readonly<Record<string, string>> = {
       select id, '018f0000-0000-7000-8000-00000000000a', 1, now(), 1, true, now() from till.event_endpoints;`,
   '0009': `
     insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
+  '0010': `
+    update till.subscriptions set add_ons = '[{"planId": "018f0000-0000-7000-8000-000000000002", "quantity": 2}]';`,
 };

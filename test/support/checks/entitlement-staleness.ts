@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import { newestTaken, type Taken } from './staleness.ts';
-import { coversUntilTruth, idOf } from './subscription-truth.ts';
+import { coversUntilTruth, idOf, mainItemTruth } from './subscription-truth.ts';
 
 /** One subscription as the entitlements of its customer show it. */
 export interface ShownEntitlement {
@@ -75,15 +75,16 @@ function paidEnds(
 }
 
 function judge(
-  { status, items, trial_end: trialEnd }: Stripe.Subscription,
+  subscription: Stripe.Subscription,
   paidEnd: number | null,
   { days, nowMs }: { readonly days: number; readonly nowMs: number },
 ): readonly [boolean, string, string | null] {
+  const { status, trial_end: trialEnd } = subscription;
   const timeOf = (seconds: number | null) =>
     seconds === null ? null : new Date(seconds * 1_000).toISOString();
   switch (status) {
     case 'active':
-      return [true, status, timeOf(items.data[0]?.current_period_end ?? null)];
+      return [true, status, timeOf(mainItemTruth(subscription)?.current_period_end ?? null)];
     case 'trialing':
       return [true, status, timeOf(trialEnd)];
     case 'past_due': {

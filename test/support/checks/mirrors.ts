@@ -137,7 +137,11 @@ async function readTruth(
   const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all', expand: terms }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
-    plans: byId(prices, planTruth),
+    // A price that bills usage cannot be a Till plan.
+    plans: byId(
+      prices.filter(({ recurring }) => recurring?.usage_type !== 'metered'),
+      planTruth,
+    ),
     payments: byId(intents, (intent) => [
       intent.id,
       {
@@ -151,7 +155,7 @@ async function readTruth(
       { payment: idOf(payment_intent), amount, currency, status },
     ]),
     subscriptions: byId(subscriptions, (one) => {
-      const [id, truth] = subscriptionTruth(one, invoices);
+      const [id, truth] = subscriptionTruth(one, invoices, prices);
       return [id, { ...truth, metadata: ownedTruth(one, live) }];
     }),
     invoices: byId(invoices, invoiceTruth),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
-import { endsWithPeriodTruth } from './subscription-truth.ts';
+import { addOnRows, addOnsTruth, endsWithPeriodTruth, mainItemTruth } from './subscription-truth.ts';
 
 /** What an API call has shown Till. */
 export interface Reading {
@@ -38,7 +38,7 @@ export async function readRows(sql: Sql): Promise<ReadonlyMap<string, string>> {
        where dispute is not null
      union all select processor_subscription_id, json_build_array(status, processor_price_id,
          extract(epoch from current_period_start)::bigint, extract(epoch from current_period_end)::bigint,
-         quantity, cancel_at_period_end, processor_latest_invoice_id, default_payment_method_id)
+         quantity, ${addOnRows('add_ons')}, cancel_at_period_end, processor_latest_invoice_id, default_payment_method_id)
        from till.subscriptions join till.plans on plans.id = plan_id
      union all select processor_invoice_id, json_build_array(status, amount_due, amount_paid) from till.invoices`,
   );
@@ -130,12 +130,13 @@ function viewOf(object: Snapshot, type: string): readonly unknown[] | undefined 
     case 'dispute':
       return [object.status];
     case 'subscription': {
-      const [item] = object.items.data;
+      const item = mainItemTruth(object);
+      const addOns = addOnsTruth(object);
       const { latest_invoice: invoice, default_payment_method: card } = object;
       const period = [item?.current_period_start, item?.current_period_end];
       const ends = endsWithPeriodTruth(object);
       const status = object.status === 'paused' ? 'unpaid' : object.status;
-      return [status, item?.price.id, ...period, item?.quantity, ends, invoice, card];
+      return [status, item?.price.id, ...period, item?.quantity, addOns, ends, invoice, card];
     }
     case 'invoice':
       return [object.status, object.amount_due, object.amount_paid];

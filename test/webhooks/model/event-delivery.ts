@@ -1,5 +1,6 @@
 import type { Stripe } from 'stripe';
 import { createRandom, type Random } from '../../../src/seed/random.ts';
+import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
 
 /** As many as the sandbox's own deliverer sends at a time. */
 const deliveriesAtOnce = 24;
@@ -102,10 +103,13 @@ function olderShape(event: Stripe.Event): object {
   const { object } = event.data;
   const data = (changes: object) => ({ ...event, api_version: '2024-06-20', data: { object: changes } });
   if (object.object === 'subscription') {
-    const [first, ...others] = object.items.data;
-    if (first === undefined) return event;
-    const { current_period_start, current_period_end, ...item } = first;
-    const items = { ...object.items, data: [item, ...others] };
+    const main = mainItemTruth(object);
+    if (main === undefined) return event;
+    const { current_period_start, current_period_end } = main;
+    const withoutPeriod = object.items.data.map(
+      ({ current_period_start: _start, current_period_end: _end, ...item }) => item,
+    );
+    const items = { ...object.items, data: withoutPeriod };
     return data({ ...object, current_period_start, current_period_end, items });
   }
   if (object.object === 'invoice') {

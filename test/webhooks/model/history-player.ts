@@ -3,12 +3,13 @@ import { Stripe } from 'stripe';
 import type { TestProcessor } from '../../support/backend.ts';
 import { listAll } from '../../support/checks/mirrors.ts';
 import type { Reading } from '../../support/checks/staleness.ts';
+import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
 import type { Method } from '../../support/client.ts';
-import { confirmIntent, intentOf } from '../../support/objects.ts';
+import { confirmIntent, createMeteredPrice, intentOf } from '../../support/objects.ts';
 import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { ApiClient } from './api-client.ts';
 import { changeTerms, type TermCommand } from './term-changes.ts';
-import type { Card, Command, DisputeResponse } from './world.ts';
+import { addOnsCount, type Card, type Command, type DisputeResponse } from './world.ts';
 
 interface PaymentResponse {
   readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
@@ -41,6 +42,7 @@ interface CreatedSubscription {
   readonly intentId: string | null;
   /** The request that created it, with its idempotency key. */
   readonly order: object;
+  readonly interval: string;
 }
 
 type SubscriptionCommand =
@@ -65,6 +67,9 @@ export class HistoryPlayer {
   readonly #payments: CreatedPayment[] = [];
   readonly #subscriptions: CreatedSubscription[] = [];
   readonly #plans: PlanResponse[] = [];
+  /** The add-ons of each interval. */
+  readonly #addOns = new Map<string, readonly PlanResponse[]>();
+  #meter: string | undefined;
   readonly #readings: Reading[] = [];
   #customer = { id: '', processorCustomerId: '' };
 
@@ -264,12 +269,16 @@ export class HistoryPlayer {
         return this.#closeInvoice(processorId, command.how);
       default:
         if (command.what === 'schedule' && command.by === 'till') return this.#plan(subscription, command);
+        if (command.what === 'change add-ons' && command.by === 'till')
+          return this.#changeAddOns(subscription, command);
         return changeTerms(
           stripe,
           {
             id: processorId,
             customer: this.#customer.processorCustomerId,
             price: pick(this.#plans, planOf(command))?.processorPriceId,
+            addOns: (this.#addOns.get(subscription.interval) ?? []).map((plan) => plan.processorPriceId),
+            meter: await this.#readMeter(),
           },
           command,
         );
@@ -361,6 +370,8 @@ export class HistoryPlayer {
     });
     if (plan === undefined) return;
     this.#plans.push(plan);
+    if (!this.#addOns.has(interval)) this.#addOns.set(interval, await this.#createAddOns(interval));
+    const addOns = this.#listed(interval, command.addOns);
     const customer = this.#customer.processorCustomerId;
     const { paymentMethods } = this.#processor.stripe;
     const saved = savesCard && card !== null ? await paymentMethods.attach(card, { customer }) : null;
@@ -374,6 +385,7 @@ export class HistoryPlayer {
       planId: plan.id,
       trialPeriodDays: trialDays,
       quantity,
+      ...(addOns.length === 0 ? {} : { addOns }),
       trialEndWithoutCard: atTrialEnd,
       ...(saved === null ? {} : { paymentMethodId: saved.id }),
       ...(promotion === null ? {} : { promotionCode: promotion.code }),
@@ -383,7 +395,7 @@ export class HistoryPlayer {
     if (created === undefined) return;
     const { id, processorSubscriptionId: processorId } = created.subscription;
     const intentId = created.clientSecret?.split('_secret_')[0] ?? null;
-    this.#subscriptions.push({ id, processorId, intentId, order });
+    this.#subscriptions.push({ id, processorId, intentId, order, interval });
     if (card === null || saved !== null) return;
     if (intentId !== null) await this.#confirm(intentId, card);
     if (created.setupClientSecret === null) return;
@@ -424,6 +436,42 @@ export class HistoryPlayer {
   ): Promise<void> {
     const planId = pick(this.#plans, plan)?.id;
     if (planId !== undefined) await this.#patch(subscription, { planId, proration });
+  }
+
+  async #createAddOns(interval: string): Promise<readonly PlanResponse[]> {
+    const created: PlanResponse[] = [];
+    for (let index = 0; index < addOnsCount; index += 1) {
+      const body = {
+        name: `Add-on ${index}`,
+        amount: 300 + 100 * index,
+        currency: 'eur',
+        interval,
+        addOn: true,
+      };
+      const plan = await this.#till.call<PlanResponse>('POST', 'plans', body);
+      if (plan !== undefined) created.push(plan);
+    }
+    return created;
+  }
+
+  #listed(interval: string, quantities: readonly number[]): readonly object[] {
+    return (this.#addOns.get(interval) ?? []).flatMap(({ id: planId }, index) => {
+      const quantity = quantities[index] ?? 0;
+      return quantity === 0 ? [] : [{ planId, quantity }];
+    });
+  }
+
+  #changeAddOns(
+    subscription: CreatedSubscription,
+    { quantities, when, proration }: Extract<Command, { what: 'change add-ons' }>,
+  ): Promise<void> {
+    const addOns = this.#listed(subscription.interval, quantities);
+    return this.#patch(subscription, { addOns, when, proration });
+  }
+
+  async #readMeter(): Promise<string> {
+    this.#meter ??= await createMeteredPrice(this.#processor);
+    return this.#meter;
   }
 
   /** A change at the end of the period. */
@@ -468,7 +516,8 @@ export class HistoryPlayer {
       customer: this.#customer.processorCustomerId,
       status: 'all',
     });
-    const item = data.find(({ id }) => id === processorId)?.items.data[0];
+    const subscription = data.find(({ id }) => id === processorId);
+    const item = subscription && mainItemTruth(subscription);
     if (plan === undefined || item === undefined) return;
     await stripe.subscriptions.update(processorId, {
       items: [{ id: item.id, price: plan.processorPriceId }],

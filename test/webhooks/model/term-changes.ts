@@ -1,9 +1,20 @@
 import type { Stripe } from 'stripe';
+import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
 import type { Command } from './world.ts';
 
 export type TermCommand = Extract<
   Command,
-  { what: 'change quantity' | 'discount' | 'end by date' | 'schedule' | 'release schedule' | 'detach card' }
+  {
+    what:
+      | 'change quantity'
+      | 'change add-ons'
+      | 'meter'
+      | 'discount'
+      | 'end by date'
+      | 'schedule'
+      | 'release schedule'
+      | 'detach card';
+  }
 >;
 
 /** Changes the terms of a subscription on the dashboard. */
@@ -13,7 +24,17 @@ export async function changeTerms(
     id,
     customer,
     price,
-  }: { readonly id: string; readonly customer: string; readonly price: string | undefined },
+    addOns,
+    meter,
+  }: {
+    readonly id: string;
+    readonly customer: string;
+    readonly price: string | undefined;
+    /** The prices of the add-ons. */
+    readonly addOns: readonly string[];
+    /** A metered price, which is not a Till plan. */
+    readonly meter: string;
+  },
   command: TermCommand,
 ): Promise<unknown> {
   // A list, because the model's faults meet single reads.
@@ -23,9 +44,19 @@ export async function changeTerms(
   const { schedule } = subscription;
   switch (command.what) {
     case 'change quantity': {
-      const [item] = subscription.items.data;
+      const item = mainItemTruth(subscription);
       const items = [{ id: item?.id ?? '', quantity: command.quantity }];
       return stripe.subscriptions.update(id, { items, proration_behavior: 'none' });
+    }
+    case 'change add-ons': {
+      const items = addOns.flatMap((addOn, index) =>
+        itemChange(subscription, addOn, command.quantities[index]),
+      );
+      return stripe.subscriptions.update(id, { items, proration_behavior: 'create_prorations' });
+    }
+    case 'meter': {
+      const items = itemChange(subscription, meter, command.isThere ? null : 0);
+      return stripe.subscriptions.update(id, { items });
     }
     case 'discount': {
       if (command.percent === null) return stripe.subscriptions.deleteDiscount(id);
@@ -33,7 +64,7 @@ export async function changeTerms(
       return stripe.subscriptions.update(id, { discounts: [{ coupon: coupon.id }] });
     }
     case 'end by date': {
-      const [item] = subscription.items.data;
+      const item = mainItemTruth(subscription);
       if (item === undefined) return;
       const { current_period_start: start, current_period_end: end } = item;
       const at = { 'this period': end, 'next period': end + (end - start), never: '' } as const;
@@ -48,6 +79,18 @@ export async function changeTerms(
       return typeof card === 'string' ? stripe.paymentMethods.detach(card) : undefined;
     }
   }
+}
+
+/** Adds, changes or removes the item of a price. Null: without a quantity. */
+function itemChange(
+  { items }: Stripe.Subscription,
+  price: string,
+  quantity: number | null = 0,
+): Stripe.SubscriptionUpdateParams.Item[] {
+  const item = items.data.find((one) => one.price.id === price);
+  if (quantity === 0) return item === undefined ? [] : [{ id: item.id, deleted: true }];
+  if (item === undefined) return [{ price, ...(quantity === null ? {} : { quantity }) }];
+  return quantity === null || item.quantity === quantity ? [] : [{ id: item.id, quantity }];
 }
 
 async function scheduleChange(stripe: Stripe, id: string, price: string, quantity: number): Promise<void> {

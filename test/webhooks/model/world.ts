@@ -52,6 +52,7 @@ export type Command =
       /** Given when it is created, instead of afterwards. */
       readonly savesCard: boolean;
       readonly quantity: number;
+      readonly addOns: readonly number[];
       /** The percentage that a promotion code takes off. */
       readonly percent: number | null;
       readonly atTrialEnd: 'invoice' | 'pause' | 'cancel';
@@ -75,6 +76,16 @@ export type Command =
       readonly proration: 'nextInvoice' | 'invoice' | 'none';
       readonly by: Actor;
     }
+  | {
+      /** Quantities of the add-ons of the history. 0: it is not there. */
+      readonly what: 'change add-ons';
+      readonly which: number;
+      readonly quantities: readonly number[];
+      readonly when: 'now' | 'periodEnd';
+      readonly proration: 'nextInvoice' | 'invoice' | 'none';
+      readonly by: Actor;
+    }
+  | { readonly what: 'meter'; readonly which: number; readonly isThere: boolean }
   | { readonly what: 'change quantity'; readonly which: number; readonly quantity: number }
   | { readonly what: 'discount'; readonly which: number; readonly percent: number | null }
   | {
@@ -128,6 +139,8 @@ const by = fc.constantFrom<Actor>('till', 'processor');
 const which = fc.nat({ max: 3 });
 const card = fc.constantFrom(...cards);
 const quantity = fc.integer({ min: 1, max: 5 });
+export const addOnsCount = 3;
+const addOns = fc.array(fc.constantFrom(0, 0, 1, 2, 3), { maxLength: addOnsCount });
 // Above every currency's smallest charge.
 const amount = fc.integer({ min: 100, max: 99_999 });
 const name = fc.string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'abcdefgäß字 ') });
@@ -183,6 +196,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       card: fc.option(card, { nil: null, freq: 3 }),
       savesCard: fc.boolean(),
       quantity,
+      addOns,
       percent: fc.option(fc.constantFrom(10, 50, 100), { nil: null, freq: 1 }),
       atTrialEnd: fc.constantFrom('invoice', 'pause', 'cancel'),
     }),
@@ -222,6 +236,19 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       ...{ which, plan: which, by },
       proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
     }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      what: fc.constant('change add-ons' as const),
+      ...{ which, quantities: addOns, by },
+      when: fc.constantFrom('now', 'now', 'periodEnd'),
+      proration: fc.constantFrom('nextInvoice', 'invoice', 'none'),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ what: fc.constant('meter' as const), which, isThere: fc.boolean() }),
   },
   {
     weight: 1,

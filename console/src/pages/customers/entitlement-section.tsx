@@ -55,8 +55,10 @@ function columns(plans: readonly Plan[] | undefined): readonly Column<Entitlemen
   return [
     {
       header: 'Subscription',
-      cell: ({ subscriptionId, planId }) => (
-        <a href={pageOf('subscription', subscriptionId)}>{planOf(plans, planId)?.name ?? subscriptionId}</a>
+      cell: ({ subscriptionId, planId, addOnPlanIds }) => (
+        <a href={pageOf('subscription', subscriptionId)}>
+          {[planId, ...addOnPlanIds].map((id) => planOf(plans, id)?.name ?? subscriptionId).join(' + ')}
+        </a>
       ),
     },
     {

@@ -21,6 +21,7 @@ import {
 const empty: NewPlanInputs = {
   name: '',
   group: '',
+  addOn: false,
   features: [],
   metadata: [],
   amount: '',

@@ -3,13 +3,23 @@ import { useState } from 'preact/hooks';
 import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { Choices } from '../../parts/choices.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
 import { featureEntries, metadataEntries } from './entries.ts';
 import { EntriesInput } from './entries-input.tsx';
 import { type PlanInputs, planChange } from './plan-inputs.ts';
 
-/** Changes the name, features, group and metadata of a plan. A price cannot change. */
+const soldAs = [
+  { value: 'main', label: 'Main plan', hint: 'Customers subscribe to it.' },
+  {
+    value: 'addOn',
+    label: 'Add-on',
+    hint: 'It is added to a subscription, and is on the same invoice. This cannot change while a subscription has the plan.',
+  },
+] as const;
+
+/** Changes everything of a plan but its price. */
 export function EditPlan({
   plan,
   onClose,
@@ -20,6 +30,7 @@ export function EditPlan({
   const [inputs, setInputs] = useState<PlanInputs>({
     name: plan.name,
     group: plan.group ?? '',
+    addOn: plan.addOn,
     features: featureEntries(plan.features),
     metadata: metadataEntries(plan.metadata),
   });
@@ -66,13 +77,21 @@ export function PlanFields({
         onInput={(name) => onChange({ name })}
       />
       {children}
-      <TextField
-        label="Group"
-        value={inputs.group}
-        hint={problems.group || 'A customer can have one of the plans of a group. Empty: no group.'}
-        isValid={problems.group === ''}
-        onInput={(group) => onChange({ group })}
+      <Choices
+        label="Sold as"
+        value={inputs.addOn ? 'addOn' : 'main'}
+        onChange={(value) => onChange({ addOn: value === 'addOn' })}
+        of={soldAs}
       />
+      {!inputs.addOn && (
+        <TextField
+          label="Group"
+          value={inputs.group}
+          hint={problems.group || 'A customer can have one of the plans of a group. Empty: no group.'}
+          isValid={problems.group === ''}
+          onInput={(group) => onChange({ group })}
+        />
+      )}
       <EntriesInput
         label="Features"
         noun="Feature"

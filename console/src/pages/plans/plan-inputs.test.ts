@@ -8,12 +8,14 @@ const features = { seats: 5, sso: true, trial: false, support: 'email', code: '5
 const plan = {
   name: 'Gold',
   group: 'base',
+  addOn: false,
   features,
   metadata: { edition: '2026', owner: 'sales' },
 } as unknown as Plan;
 const inputs = {
   name: plan.name,
   group: 'base',
+  addOn: false,
   features: featureEntries(plan.features),
   metadata: metadataEntries(plan.metadata),
 };
@@ -56,9 +58,19 @@ test('a change of a plan sends only what differs', () => {
 });
 
 const blank: NewPlanInputs = {
-  ...{ name: 'Gold', group: '', features: [], metadata: [] },
+  ...{ name: 'Gold', group: '', addOn: false, features: [], metadata: [] },
   ...{ amount: '19.00', currency: 'EUR', interval: 'month', intervalCount: '1' },
 };
+
+test('an add-on sends no group, whatever is typed there', () => {
+  const addOn = { ...inputs, addOn: true, group: ' ' };
+  assert.deepEqual(planChange(plan, addOn).body, { addOn: true });
+  assert.deepEqual(planChange({ ...plan, addOn: true, group: null }, { ...inputs, group: 'base' }).body, {
+    ...{ addOn: false, group: 'base' },
+  });
+  const { body } = newPlan({ ...blank, addOn: true, group: 'base' });
+  assert.deepEqual([body?.addOn, body?.group], [true, null]);
+});
 
 test('a new plan has its amount in the smallest unit of its currency', () => {
   const amountOf = (values: Partial<NewPlanInputs>) => newPlan({ ...blank, ...values }).body?.amount;

@@ -11,7 +11,9 @@ export const amountMax = 999_999_999_999;
 /** The inputs of a plan, as typed. */
 export interface PlanInputs {
   readonly name: string;
+  /** Not used for an add-on, which is in no group. */
   readonly group: string;
+  readonly addOn: boolean;
   readonly features: readonly Entry[];
   readonly metadata: readonly Entry[];
 }
@@ -24,7 +26,7 @@ export interface NewPlanInputs extends PlanInputs {
 }
 
 /** What is wrong with each input. Empty if nothing is. */
-export type PlanProblems = Readonly<Record<keyof PlanInputs, string>>;
+export type PlanProblems = Readonly<Record<Exclude<keyof PlanInputs, 'addOn'>, string>>;
 
 /** What to send to change a plan: only what differs. Undefined if nothing does, or an input is not valid. */
 export function planChange(
@@ -33,11 +35,12 @@ export function planChange(
 ): { readonly body: PlanChange | undefined; readonly problems: PlanProblems } {
   const { values, problems } = parse(inputs);
   if (values === undefined) return { body: undefined, problems };
-  const { name, group, features, metadata } = values;
+  const { name, group, addOn, features, metadata } = values;
   const changed = metadataChange(plan.metadata, metadata);
   const body = {
     ...(name === plan.name ? {} : { name }),
-    ...(group === plan.group ? {} : { group }),
+    ...(addOn === plan.addOn ? {} : { addOn }),
+    ...(addOn || group === plan.group ? {} : { group }),
     ...(isSame(features, plan.features) ? {} : { features }),
     ...(Object.keys(changed).length === 0 ? {} : { metadata: changed }),
   };
@@ -79,7 +82,8 @@ function parse(inputs: PlanInputs) {
   const features = parseFeatures(inputs.features);
   const metadata = parseMetadata(inputs.metadata);
   const isNamed = name !== '' && name.length <= nameLengthMax;
-  const isGrouped = group === '' || isGroupName(group);
+  const { addOn } = inputs;
+  const isGrouped = addOn || group === '' || isGroupName(group);
   const problems: PlanProblems = {
     name: isNamed ? '' : `Enter a name of at most ${nameLengthMax} characters.`,
     group: isGrouped ? '' : `Enter at most ${groupLengthMax} characters.`,
@@ -89,7 +93,9 @@ function parse(inputs: PlanInputs) {
   const isValid = isNamed && isGrouped && typeof features !== 'string' && typeof metadata !== 'string';
   return {
     problems,
-    values: isValid ? { name, group: group === '' ? null : group, features, metadata } : undefined,
+    values: isValid
+      ? { name, group: addOn || group === '' ? null : group, addOn, features, metadata }
+      : undefined,
   };
 }
 

@@ -13,7 +13,7 @@ import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { ArchivePlan } from './archive-plan.tsx';
 import { EditPlan } from './edit-plan.tsx';
-import { PlanState } from './plans-page.tsx';
+import { PlanState, soldAs } from './plans-page.tsx';
 
 export function PlanPage() {
   const { id = '' } = useRoute().params;
@@ -67,8 +67,9 @@ function Details({ plan }: { readonly plan: Plan }) {
       <Fields
         of={[
           ['Price', price(plan)],
-          ['Group', plan.group ?? none],
-          ['Subscriptions', <Subscriptions planId={plan.id} />],
+          ['Sold as', soldAs(plan)],
+          ['Group', plan.addOn ? undefined : (plan.group ?? none)],
+          ['Subscriptions', <Subscriptions plan={plan} />],
           ['Features', <Metadata of={plan.features} />],
           ['Created', <Time value={plan.createdAt} />],
           ['Updated', <Time value={plan.updatedAt} />],
@@ -83,15 +84,19 @@ function Details({ plan }: { readonly plan: Plan }) {
 }
 
 /** How many subscriptions the plan has or had, and where they are. */
-function Subscriptions({ planId }: { readonly planId: string }) {
+function Subscriptions({ plan: { id, addOn } }: { readonly plan: Plan }) {
+  const filter = addOn ? { addOnPlanId: id } : { planId: id };
   const { value } = useResource(
-    (options) => till().subscriptions.list({ planId, limit: 1 }, options).page(),
-    [planId],
-    ({ objectType, data }) => objectType === 'subscription' && data.planId === planId,
+    (options) =>
+      till()
+        .subscriptions.list({ ...filter, limit: 1 }, options)
+        .page(),
+    [id, addOn],
+    ({ objectType, data }) => objectType === 'subscription' && (addOn || data.planId === id),
   );
   const { total, totalCapped = false } = value ?? {};
   return (
-    <a href={listOf('subscription', { planId })}>
+    <a href={listOf('subscription', filter)}>
       {total === undefined
         ? 'Subscriptions to this plan'
         : `${totalCapped ? 'More than ' : ''}${plural(total, 'subscription')}`}

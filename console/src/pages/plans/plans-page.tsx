@@ -20,6 +20,7 @@ const filters: readonly Filter[] = [{ kind: 'flag', name: 'activeOnly', label: '
 const columns: readonly Column<Plan>[] = [
   { header: 'Name', cell: ({ id, name }) => <a href={pageOf('plan', id)}>{name}</a> },
   { header: 'Price', cell: (plan) => <span class="number">{price(plan)}</span> },
+  { header: 'Sold as', cell: soldAs, isMinor: true },
   { header: 'Group', cell: ({ group }) => group ?? none, isMinor: true },
   { header: 'State', cell: ({ active }) => <PlanState active={active} /> },
   { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
@@ -27,6 +28,10 @@ const columns: readonly Column<Plan>[] = [
 
 export function PlanState({ active }: { readonly active: boolean }) {
   return <Status value={active ? 'active' : 'archived'} />;
+}
+
+export function soldAs({ addOn }: Pick<Plan, 'addOn'>): string {
+  return addOn ? 'Add-on' : 'Main plan';
 }
 
 /** The API lists all plans at once: a company has few of them. */

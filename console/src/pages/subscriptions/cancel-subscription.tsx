@@ -1,5 +1,4 @@
 import type { Subscription } from '../../../../client/src/index.ts';
-import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { till } from '../../session.ts';
@@ -8,7 +7,7 @@ import { termsText, termsWithPrice } from './terms.ts';
 
 /** Ends a subscription at once. */
 export function CancelNow({ subscription, plans, entitlement, onClose }: DialogProps) {
-  const { id, planId, quantity, status, currentPeriodEnd } = subscription;
+  const { id, status, currentPeriodEnd } = subscription;
   const until = entitlement?.entitled === true ? entitlement.until : null;
   return (
     <ActionDialog
@@ -20,7 +19,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
       onClose={onClose}
       act={() => till().subscriptions.cancel(id)}
     >
-      <p>The subscription to {termsWithPrice(planOf(plans, planId), quantity)} ends now.</p>
+      <p>The subscription to {termsWithPrice(plans, subscription)} ends now.</p>
       <ul>
         {status === 'incomplete' && <li>Its first payment can no longer be made.</li>}
         {subscription.entitled && (
@@ -47,7 +46,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
 
 /** Lets a subscription end with its period. */
 export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps) {
-  const { id, planId, quantity, status, currentPeriodEnd } = subscription;
+  const { id, status, currentPeriodEnd } = subscription;
   const end = currentPeriodEnd === null ? 'the end of its period' : localTime(currentPeriodEnd);
   return (
     <ActionDialog
@@ -62,8 +61,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
       }
     >
       <p>
-        The subscription to {termsWithPrice(planOf(plans, planId), quantity)} goes on until {end}, and ends
-        then.
+        The subscription to {termsWithPrice(plans, subscription)} goes on until {end}, and ends then.
       </p>
       <ul>
         <li>
@@ -81,7 +79,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
 
 /** Undoes the planned end of a subscription. */
 export function KeepSubscription({ subscription, plans, onClose }: DialogProps) {
-  const { id, planId, quantity, cancelAt, currentPeriodEnd } = subscription;
+  const { id, cancelAt, currentPeriodEnd } = subscription;
   const end = currentPeriodEnd === null ? 'when its period ends' : `on ${localTime(currentPeriodEnd)}`;
   return (
     <ActionDialog
@@ -96,7 +94,7 @@ export function KeepSubscription({ subscription, plans, onClose }: DialogProps) 
       <p>
         The subscription does not end
         {cancelAt !== null && ` on ${localTime(cancelAt)}`}. It renews {end}, and the customer is charged for{' '}
-        {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged now.
+        {termsWithPrice(plans, subscription)}. Nothing is charged now.
       </p>
     </ActionDialog>
   );
@@ -110,6 +108,5 @@ function PendingChangeIsDropped({
   readonly plans: DialogProps['plans'];
 }) {
   if (pendingChange === null) return null;
-  const { planId, quantity } = pendingChange;
-  return <li>The pending change to {termsText(planOf(plans, planId), quantity)} is dropped.</li>;
+  return <li>The pending change to {termsText(plans, pendingChange)} is dropped.</li>;
 }

@@ -11,6 +11,7 @@ import { SelectField, TextField } from '../../parts/field.tsx';
 import { Loading } from '../../parts/states.tsx';
 import { Money, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
+import { AddOnInputs } from './add-on-inputs.tsx';
 import type { DialogProps } from './around.ts';
 import { cardName, cardOf } from './card-of.ts';
 import { adviceOnChange } from './change-advice.tsx';
@@ -21,6 +22,7 @@ import {
   changeBody,
   costText,
   parseQuantity,
+  selectableAddOns,
   selectablePlans,
   type WantedTerms,
 } from './wanted-terms.ts';
@@ -35,13 +37,14 @@ const prorations = [
   { value: 'none', label: 'Not at all', hint: 'The new price counts from the next renewal on.' },
 ] as const;
 
-/** Changes plan or quantity, after showing what that costs. */
+/** Changes plan, quantity or add-ons, after showing what that costs. */
 export function ChangeTerms(props: DialogProps) {
   const { subscription, plans, cards, onClose } = props;
-  const { id, planId, quantity, currentPeriodEnd } = subscription;
+  const { id, planId, quantity, addOns, currentPeriodEnd } = subscription;
   const [wanted, setWanted] = useState<WantedTerms>({
     planId,
     quantity: String(quantity),
+    addOns: addOns.map((addOn) => ({ ...addOn, quantity: String(addOn.quantity) })),
     when: 'now',
     proration: 'nextInvoice',
   });
@@ -66,12 +69,11 @@ export function ChangeTerms(props: DialogProps) {
       <Inputs {...props} wanted={wanted} onChange={(change) => setWanted({ ...wanted, ...change })} />
       <div class="preview" aria-live="polite">
         {body === undefined ? (
-          <p class="quiet">Choose another plan or quantity to see what the change costs.</p>
+          <p class="quiet">Choose another plan, quantity or add-on to see what the change costs.</p>
         ) : (
           <>
             <p>
-              From {termsWithPrice(planOf(plans, planId), quantity)} to{' '}
-              <strong>{termsWithPrice(planOf(plans, body.planId), body.quantity)}</strong>
+              From {termsWithPrice(plans, subscription)} to <strong>{termsWithPrice(plans, body)}</strong>
               {body.when === 'now'
                 ? ' now.'
                 : ` ${currentPeriodEnd === null ? 'when the period ends' : `on ${localTime(currentPeriodEnd)}`}.`}
@@ -88,14 +90,7 @@ export function ChangeTerms(props: DialogProps) {
               />
             )}
             {subscription.pendingChange !== null && (
-              <p>
-                It replaces the pending change to{' '}
-                {termsText(
-                  planOf(plans, subscription.pendingChange.planId),
-                  subscription.pendingChange.quantity,
-                )}
-                .
-              </p>
+              <p>It replaces the pending change to {termsText(plans, subscription.pendingChange)}.</p>
             )}
           </>
         )}
@@ -132,12 +127,17 @@ function Inputs({
           onInput={(quantity) => onChange({ quantity })}
         />
       </div>
+      <AddOnInputs
+        plans={selectableAddOns(plans, planOf(plans, wanted.planId), subscription.addOns)}
+        addOns={wanted.addOns}
+        onChange={(addOns) => onChange({ addOns })}
+      />
       <Choices
         label="When"
         value={wanted.when}
         onChange={(when) => onChange({ when })}
         of={[
-          { value: 'now', label: 'Now', hint: 'The customer gets the new plan or quantity at once.' },
+          { value: 'now', label: 'Now', hint: 'The customer gets what is new at once.' },
           {
             value: 'periodEnd',
             label: 'When the period ends',

@@ -1,4 +1,3 @@
-import { planOf } from '../../api/use-plans.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { till } from '../../session.ts';
@@ -6,10 +5,10 @@ import type { DialogProps } from './around.ts';
 import { adviceOnChange } from './change-advice.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
 
-/** Drops a pending change, by a change to the current plan and quantity. */
+/** Drops a pending change, by a change to the current plan, quantity and add-ons. */
 export function DropPendingChange({ subscription, plans, onClose }: DialogProps) {
-  const { id, planId, quantity, pendingChange } = subscription;
-  const waiting = termsText(planOf(plans, pendingChange?.planId ?? null), pendingChange?.quantity ?? 1);
+  const { id, planId, quantity, addOns, pendingChange } = subscription;
+  const waiting = termsText(plans, pendingChange ?? subscription);
   const at = pendingChange?.at ?? null;
   return (
     <ActionDialog
@@ -20,7 +19,7 @@ export function DropPendingChange({ subscription, plans, onClose }: DialogProps)
       adviceOn={adviceOnChange}
       onClose={onClose}
       act={(idempotencyKey) =>
-        till().subscriptions.update(id, { planId, quantity, proration: 'none' }, { idempotencyKey })
+        till().subscriptions.update(id, { planId, quantity, addOns, proration: 'none' }, { idempotencyKey })
       }
     >
       <p>
@@ -29,10 +28,7 @@ export function DropPendingChange({ subscription, plans, onClose }: DialogProps)
           ? ', which waits for the customer to authenticate its payment, is dropped. Its invoice is voided.'
           : `, planned for ${localTime(at)}, is dropped.`}
       </p>
-      <p>
-        The subscription stays at {termsWithPrice(planOf(plans, planId), quantity)}. Nothing is charged or
-        refunded.
-      </p>
+      <p>The subscription stays at {termsWithPrice(plans, subscription)}. Nothing is charged or refunded.</p>
     </ActionDialog>
   );
 }

@@ -14,7 +14,7 @@ function idOf(
   return invoiceToPay(invoices, { status, latestInvoiceId, pendingChange: null, ...values })?.id;
 }
 
-const pendingChange = { planId: 'plan', quantity: 1, at: null };
+const pendingChange = { planId: 'plan', quantity: 1, addOns: [], at: null };
 
 test('the latest invoice is paid, a draft only if the processor does not collect it', () => {
   const invoices = [invoice('in_2', 'draft'), invoice('in_1', 'open')];

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { type Invoice, isTillError, type Subscription } from '../../../../client/src/index.ts';
-import { planOf } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { money } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
@@ -57,7 +56,7 @@ export function PayNow({ subscription, plans, cards, onClose }: DialogProps) {
             invoice={invoice}
             others={all.filter((one) => isUnpaid(one) && one !== invoice)}
             card={cardName(card)}
-            terms={termsWithPrice(planOf(plans, subscription.planId), subscription.quantity)}
+            terms={termsWithPrice(plans, subscription)}
           />
         )}
       </Show>

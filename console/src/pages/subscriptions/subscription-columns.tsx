@@ -1,6 +1,7 @@
 import type { Plan, Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
+import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -12,16 +13,22 @@ export function subscriptionColumns(plans: readonly Plan[] | undefined): readonl
   return [
     {
       header: 'Plan',
-      cell: ({ id, planId, quantity }) => (
-        <a href={pageOf('subscription', id)}>{termsText(planOf(plans, planId), quantity)}</a>
+      cell: (subscription) => (
+        <a href={pageOf('subscription', subscription.id)}>{termsText(plans, subscription)}</a>
       ),
     },
     {
       header: 'Price',
       isMinor: true,
-      cell: ({ planId, quantity }) => {
+      cell: ({ planId, quantity, addOns }) => {
         const plan = planOf(plans, planId);
-        return plan === undefined ? none : <span class="number">{priceOf(plan, quantity)}</span>;
+        if (plan === undefined) return none;
+        const text = priceOf(plan, quantity);
+        return (
+          <span class="number">
+            {addOns.length === 0 ? text : `${text} + ${plural(addOns.length, 'add-on')}`}
+          </span>
+        );
       },
     },
     { header: 'Status', cell: ({ status }) => <Status value={status} /> },

@@ -8,7 +8,7 @@ import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { cardText } from '../payments/card-text.ts';
 import type { Around } from './around.ts';
 import { cardOf } from './card-of.ts';
-import { discountText, entitlementText, termsText } from './terms.ts';
+import { discountText, entitlementText, termsText, unitsText } from './terms.ts';
 
 /** The fields of a subscription. Times that do not apply are left out. */
 export function SubscriptionDetails({ subscription, plans, cards, entitlement }: Around) {
@@ -23,6 +23,14 @@ export function SubscriptionDetails({ subscription, plans, cards, entitlement }:
           ['Plan', <a href={pageOf('plan', subscription.planId)}>{plan?.name ?? subscription.planId}</a>],
           ['Price', plan === undefined ? none : priceOf(plan, subscription.quantity)],
           ['Quantity', String(subscription.quantity)],
+          [
+            'Add-ons',
+            subscription.addOns.length === 0 ? undefined : <AddOns of={subscription.addOns} plans={plans} />,
+          ],
+          [
+            'Other items',
+            subscription.otherItems.length === 0 ? undefined : <OtherItems of={subscription.otherItems} />,
+          ],
           [
             'Entitled',
             entitlement === undefined ? (subscription.entitled ? 'Yes' : 'No') : entitlementText(entitlement),
@@ -69,8 +77,39 @@ export function SubscriptionDetails({ subscription, plans, cards, entitlement }:
   );
 }
 
+function AddOns({ of, plans }: { readonly of: Subscription['addOns'] } & Pick<Around, 'plans'>) {
+  return (
+    <ul class="plain">
+      {of.map(({ planId, quantity }) => {
+        const plan = planOf(plans, planId);
+        return (
+          <li key={planId}>
+            <a href={pageOf('plan', planId)}>{unitsText(plan, quantity)}</a>
+            {plan !== undefined && `, ${priceOf(plan, quantity)}`}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** What the processor bills in the subscription that is not a plan. */
+function OtherItems({ of }: { readonly of: Subscription['otherItems'] }) {
+  return (
+    <ul class="plain">
+      {of.map(({ processorPriceId, quantity, description }) => (
+        <li key={processorPriceId}>
+          {quantity !== null && quantity !== 1 && `${quantity} × `}
+          {description ?? processorPriceId}
+          {quantity === null && ', by use'}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function PendingChange({
-  change: { planId, quantity, at },
+  change,
   plans,
 }: {
   readonly change: NonNullable<Subscription['pendingChange']>;
@@ -78,12 +117,12 @@ function PendingChange({
 }) {
   return (
     <>
-      {termsText(planOf(plans, planId), quantity)},{' '}
-      {at === null ? (
+      {termsText(plans, change)},{' '}
+      {change.at === null ? (
         'once the customer has authenticated'
       ) : (
         <>
-          on <Time value={at} />
+          on <Time value={change.at} />
         </>
       )}
     </>

@@ -1,6 +1,6 @@
 import { useRoute } from 'preact-iso';
 import type { Entitlement, Plan, Subscription } from '../../../../client/src/index.ts';
-import { planOf, usePlans } from '../../api/use-plans.ts';
+import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { localTime } from '../../format/local-time.ts';
 import { listOf } from '../../links.ts';
@@ -60,7 +60,7 @@ function Loaded({
     event.objectType === type && 'subscriptionId' in event.data && event.data.subscriptionId === id;
   return (
     <Page
-      title={termsText(planOf(plans, subscription.planId), subscription.quantity)}
+      title={termsText(plans, subscription)}
       aside={<Status value={subscription.status} />}
       actions={<SubscriptionActions {...around} onActed={onActed} />}
     >
@@ -109,8 +109,7 @@ function Announcements({
 }) {
   const { pendingChange, cancelAt } = subscription;
   if (hasEnded(subscription)) return null;
-  const waiting =
-    pendingChange === null ? '' : termsText(planOf(plans, pendingChange.planId), pendingChange.quantity);
+  const waiting = pendingChange === null ? '' : termsText(plans, pendingChange);
   return (
     <>
       {cancelAt !== null && <p class="banner">Ends on {localTime(cancelAt)}.</p>}

@@ -32,6 +32,13 @@ function filtersOf(plans: readonly Plan[]): readonly Filter[] {
       options: plans.map(({ id }) => id),
       textOf: (id) => planText(planOf(plans, id)),
     },
+    {
+      kind: 'choice',
+      name: 'addOnPlanId',
+      label: 'Add-on',
+      options: plans.filter(({ addOn }) => addOn).map(({ id }) => id),
+      textOf: (id) => planText(planOf(plans, id)),
+    },
     currencyFilter,
     ...createdFilters,
     customerFilter,

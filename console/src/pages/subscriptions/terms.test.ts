@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Plan } from '../../../../client/src/index.ts';
 import { subscriptionStatuses } from '../../../../src/model/subscription.ts';
 import { canChange, canPay, discountText, entitlementText, hasEnded, termsText } from './terms.ts';
 
@@ -11,10 +12,13 @@ test('what can be done depends on the status as in the API', () => {
   assert.deepEqual(withStatus(canPay), ['incomplete', 'past_due', 'unpaid']);
 });
 
-test('terms name the plan, and the quantity if there are several', () => {
-  assert.equal(termsText({ name: 'Gold' }, 1), 'Gold');
-  assert.equal(termsText({ name: 'Gold' }, 3), '3 × Gold');
-  assert.equal(termsText(undefined, 1), 'another plan');
+test('terms name each plan, and its quantity if there are several', () => {
+  const plans = [{ id: 'gold', name: 'Gold' } as Plan];
+  const of = { planId: 'gold', quantity: 1, addOns: [] };
+  assert.equal(termsText(plans, of), 'Gold');
+  assert.equal(termsText(plans, { ...of, quantity: 3 }), '3 × Gold');
+  const addOns = [{ planId: 'seats', quantity: 2 }];
+  assert.equal(termsText(plans, { ...of, addOns }), 'Gold + 2 × another plan');
 });
 
 test('a discount says how much, with which code, and until when', () => {
@@ -28,7 +32,7 @@ test('a discount says how much, with which code, and until when', () => {
 });
 
 test('an entitlement says why, and until when only if it entitles', () => {
-  const of = { subscriptionId: 's', planId: 'p', until: '2026-12-15T09:30:00.000Z' };
+  const of = { subscriptionId: 's', planId: 'p', addOnPlanIds: [], until: '2026-12-15T09:30:00.000Z' };
   assert.match(
     entitlementText({ ...of, status: 'active', entitled: true, reason: 'active' }),
     /^Yes: the subscription is active, until .*2026/,

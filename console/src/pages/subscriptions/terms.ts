@@ -23,15 +23,39 @@ export function canPay({ status }: Pick<Subscription, 'status'>): boolean {
 }
 
 /** `Gold`, or `3 × Gold`. */
-export function termsText(plan: Pick<Plan, 'name'> | undefined, quantity: number): string {
+export function unitsText(plan: Pick<Plan, 'name'> | undefined, quantity: number): string {
   const name = plan?.name ?? 'another plan';
   return quantity === 1 ? name : `${quantity} × ${name}`;
 }
 
-/** `3 × Gold (3 × €20.00 per month)`. */
-export function termsWithPrice(plan: Plan | undefined, quantity: number): string {
-  const text = termsText(plan, quantity);
-  return plan === undefined ? text : `${text} (${priceOf(plan, quantity)})`;
+/** What a subscription bills, or will bill after a change. */
+interface Terms extends Pick<Subscription, 'quantity' | 'addOns'> {
+  /** Null if it is not a Till plan. */
+  readonly planId: string | null;
+}
+
+/** `3 × Gold + 2 × Seats`. */
+export function termsText(plans: readonly Plan[] | undefined, terms: Terms): string {
+  return itemsOf(plans, terms)
+    .map(({ plan, quantity }) => unitsText(plan, quantity))
+    .join(' + ');
+}
+
+/** `3 × Gold (3 × €20.00 per month) + Support (€5.00 per month)`. */
+export function termsWithPrice(plans: readonly Plan[], terms: Terms): string {
+  return itemsOf(plans, terms)
+    .map(({ plan, quantity }) => {
+      const text = unitsText(plan, quantity);
+      return plan === undefined ? text : `${text} (${priceOf(plan, quantity)})`;
+    })
+    .join(' + ');
+}
+
+function itemsOf(plans: readonly Plan[] | undefined, { planId, quantity, addOns }: Terms) {
+  return [{ planId, quantity }, ...addOns].map((item) => ({
+    plan: plans?.find(({ id }) => id === item.planId),
+    quantity: item.quantity,
+  }));
 }
 
 type Discount = NonNullable<Subscription['discount']>;

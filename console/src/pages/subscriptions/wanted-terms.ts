@@ -8,13 +8,21 @@ import { quantityMax } from '../../../../src/subscriptions/changes/subscription-
 import { localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';
 
+type AddOns = Subscription['addOns'];
 type Proration = NonNullable<SubscriptionChange['proration']>;
+
+export interface WantedAddOn {
+  readonly planId: string;
+  /** As typed. */
+  readonly quantity: string;
+}
 
 /** What the inputs of a change say. */
 export interface WantedTerms {
   readonly planId: string;
   /** As typed. */
   readonly quantity: string;
+  readonly addOns: readonly WantedAddOn[];
   readonly when: 'now' | 'periodEnd';
   readonly proration: Proration;
 }
@@ -23,6 +31,8 @@ export interface WantedTerms {
 export interface ChangeBody {
   readonly planId: string;
   readonly quantity: number;
+  /** All add-ons after the change. */
+  readonly addOns: AddOns;
   readonly when: 'now' | 'periodEnd';
   readonly proration?: Proration;
 }
@@ -36,19 +46,68 @@ export function parseQuantity(text: string): number | undefined {
 
 /** What to send for these inputs. Undefined if they change nothing, or are not valid. */
 export function changeBody(
-  { planId, quantity, when, proration }: WantedTerms,
-  current: Pick<Subscription, 'planId' | 'quantity'>,
+  { planId, quantity, addOns: typed, when, proration }: WantedTerms,
+  current: Pick<Subscription, 'planId' | 'quantity' | 'addOns'>,
 ): ChangeBody | undefined {
   const count = parseQuantity(quantity);
-  if (count === undefined || (planId === current.planId && count === current.quantity)) return undefined;
-  return { planId, quantity: count, when, ...(when === 'now' ? { proration } : {}) };
+  const addOns = parseAddOns(typed);
+  if (count === undefined || addOns === undefined) return undefined;
+  const isSame =
+    planId === current.planId && count === current.quantity && isSameList(addOns, current.addOns);
+  return isSame
+    ? undefined
+    : { planId, quantity: count, addOns, when, ...(when === 'now' ? { proration } : {}) };
 }
 
-/** The plans that a subscription can change to: active ones in its currency, and the one that it has. */
+/** Undefined if the API would refuse one of them. */
+function parseAddOns(typed: readonly WantedAddOn[]): AddOns | undefined {
+  const addOns = typed.flatMap(({ planId, quantity: text }) => {
+    const quantity = parseQuantity(text);
+    return planId === '' || quantity === undefined ? [] : [{ planId, quantity }];
+  });
+  return addOns.length === typed.length ? addOns : undefined;
+}
+
+function isSameList(one: AddOns, other: AddOns): boolean {
+  const isIn = ({ planId, quantity }: AddOns[number]) =>
+    other.some((each) => each.planId === planId && each.quantity === quantity);
+  return one.length === other.length && one.every(isIn);
+}
+
+/** The plans that a subscription can change to: active main plans in its currency, and the one that it has. */
 export function selectablePlans(plans: readonly Plan[], current: Plan | undefined): readonly Plan[] {
   return plans
-    .filter(({ id, active, currency }) => id === current?.id || (active && currency === current?.currency))
-    .toSorted((a, b) => a.name.localeCompare(b.name) || a.amount - b.amount);
+    .filter(
+      ({ id, active, addOn, currency }) =>
+        id === current?.id || (active && !addOn && currency === current?.currency),
+    )
+    .toSorted(byName);
+}
+
+/**
+ * The add-ons that a subscription to a main plan can have: active ones with its currency and interval, and those that it
+ * has.
+ */
+export function selectableAddOns(
+  plans: readonly Plan[],
+  main: Plan | undefined,
+  current: AddOns,
+): readonly Plan[] {
+  return plans
+    .filter(
+      ({ id, active, addOn, currency, interval, intervalCount }) =>
+        current.some(({ planId }) => planId === id) ||
+        (active &&
+          addOn &&
+          currency === main?.currency &&
+          interval === main.interval &&
+          intervalCount === main.intervalCount),
+    )
+    .toSorted(byName);
+}
+
+function byName(a: Plan, b: Plan): number {
+  return a.name.localeCompare(b.name) || a.amount - b.amount;
 }
 
 /** When the customer pays for a change, and how much. */

@@ -4,19 +4,21 @@ import type {
   ChangeableSubscription,
   ChangeResult,
   ItemChange,
+  ItemsChange,
   SubscriptionChangeCalls,
 } from '../../port/subscription-changes.ts';
 import { type InvoiceCharge, readCharge } from '../objects/invoice-charge.ts';
 import { termExpansions } from '../objects/map-subscription-terms.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
+import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { changeMarksKey, mapChangeable, readChangeable } from './changeable-subscription.ts';
 import { voidChangeInvoice } from './drop-pending-change.ts';
 import { markWaitingItems, restoreWaitingItems } from './waiting-items.ts';
 
 type Order = Parameters<SubscriptionChangeCalls['changeNow']>[0];
 
-/** Changes plan or quantity now: see decision 0026. */
+/** Changes plans or quantities now: see decisions 0026 and 0049. */
 export async function changeNow(context: AdapterContext, order: Order): Promise<ChangeResult> {
   const { found, idempotencyKey, isRepeated, processorSubscriptionId } = order;
   if (mayBillNow(order)) await markWaitingItems(context, found, idempotencyKey);
@@ -25,7 +27,7 @@ export async function changeNow(context: AdapterContext, order: Order): Promise<
   const changed = attempt.value;
   if (isWaiting(changed)) return settleWaitingChange(context, changed, idempotencyKey);
   if (!isApplied(order, changed)) throw notReached(attempt, 'subscription', 'unchanged');
-  const isOld = isRepeated || attempt.isReplayed === true;
+  const isOld = isRepeated || attempt.isReplayed === true || changed.subscription.hasMoreItems === true;
   const { subscription } = isOld ? await readChangeable(context, processorSubscriptionId) : changed;
   return { facts: subscription, clientSecret: null, declined: null };
 }
@@ -68,27 +70,26 @@ export async function dropDeclinedChange(
  * bills the proration now, a new period bills it with the whole period now, `nextInvoice` leaves it to the next invoice,
  * and `none` bills nothing.
  */
-export function changeParams(change: ItemChange) {
-  const { processorItemId, processorPriceId, quantity, proration, prorationDate, startsPeriod } = change;
+export function changeParams({ items, proration, prorationDate, startsPeriod }: ItemsChange) {
   return {
-    items: [
-      {
-        id: processorItemId,
-        ...(processorPriceId === undefined ? {} : { price: processorPriceId }),
-        ...(quantity === undefined ? {} : { quantity }),
-      },
-    ],
+    ...(items.length === 0 ? {} : { items: items.map(itemParams) }),
     proration_behavior: prorationBehaviors[proration],
     ...(prorationDate === undefined ? {} : { proration_date: prorationDate.getTime() / 1_000 }),
     ...(startsPeriod ? { billing_cycle_anchor: { type: 'now' as const } } : {}),
   };
 }
 
+function itemParams(change: ItemChange) {
+  if ('isRemoved' in change) return { id: change.processorItemId, deleted: true };
+  const { processorItemId: id, processorPriceId: price, quantity } = change;
+  return { ...(id === null ? {} : { id }), ...(price === undefined ? {} : { price }), quantity };
+}
+
 const prorationBehaviors = {
   nextInvoice: 'create_prorations',
   invoice: 'always_invoice',
   none: 'none',
-} as const satisfies Record<ItemChange['proration'], Stripe.SubscriptionUpdateParams.ProrationBehavior>;
+} as const satisfies Record<ItemsChange['proration'], Stripe.SubscriptionUpdateParams.ProrationBehavior>;
 
 function change(
   { stripe, call }: AdapterContext,
@@ -103,7 +104,10 @@ function change(
         {
           ...changeParams({ processorSubscriptionId, ...order }),
           payment_behavior: 'pending_if_incomplete',
-          metadata: { [changeMarksKey]: changeMarks.join(' ') },
+          metadata: {
+            [changeMarksKey]: changeMarks.join(' '),
+            ...(order.mainMark === undefined ? {} : { [mainMarkKey]: order.mainMark }),
+          },
           expand: [...termExpansions],
         },
         { ...options, idempotencyKey },
@@ -113,10 +117,15 @@ function change(
   });
 }
 
-/** Whether the processor may bill now, and so take the waiting items too. True if the cost of the item is unknown. */
-function mayBillNow({ found, processorItemId, proration, startsPeriod }: Order): boolean {
-  const item = found.items.find((one) => one.processorItemId === processorItemId);
-  return proration === 'invoice' || startsPeriod || item?.unitAmount == null;
+/**
+ * Whether the processor may bill now, and so take the waiting items too. It does if a free subscription becomes a paid
+ * one, which is not known if it does not show what an item costs.
+ */
+function mayBillNow({ found: { items }, proration, startsPeriod }: Order): boolean {
+  const isUnknown =
+    items.some(({ unitAmount }) => unitAmount === null) &&
+    items.every(({ unitAmount }) => unitAmount === null || unitAmount === 0);
+  return proration === 'invoice' || startsPeriod || isUnknown;
 }
 
 function isWaiting({ subscription: { pendingChange } }: ChangeableSubscription): boolean {
@@ -124,14 +133,18 @@ function isWaiting({ subscription: { pendingChange } }: ChangeableSubscription):
 }
 
 /** Compares only the requested values, because a change outside Till may have changed the others. */
-function isApplied(order: Order, { items }: ChangeableSubscription): boolean {
-  const { processorItemId, processorPriceId, quantity } = order;
-  return items.some(
-    (item) =>
-      item.processorItemId === processorItemId &&
-      (processorPriceId === undefined || item.processorPriceId === processorPriceId) &&
-      (quantity === undefined || item.quantity === quantity),
-  );
+function isApplied({ items: changes }: Order, { items, subscription }: ChangeableSubscription): boolean {
+  // The response shows only the first items, so the others are read later.
+  if (subscription.hasMoreItems === true) return true;
+  return changes.every((change) => {
+    const { processorItemId: id } = change;
+    const sameId = items.filter(({ processorItemId }) => id === null || processorItemId === id);
+    if ('isRemoved' in change) return sameId.length === 0;
+    const { processorPriceId: price, quantity } = change;
+    return sameId.some(
+      (item) => (price === undefined || item.processorPriceId === price) && item.quantity === quantity,
+    );
+  });
 }
 
 /** Voids the invoice, unless it was paid meanwhile or an earlier call already voided it. */

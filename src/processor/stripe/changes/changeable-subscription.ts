@@ -4,21 +4,18 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { ChangeableItem, ChangeableSubscription } from '../../port/subscription-changes.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { quantityOf, termExpansions } from '../objects/map-subscription-terms.ts';
+import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 
 export async function readChangeable(
-  { stripe, call }: AdapterContext,
+  context: AdapterContext,
   processorSubscriptionId: string,
 ): Promise<ChangeableSubscription> {
-  const found = await call('subscriptions.read', {
-    kind: 'read',
-    send: (options) =>
-      stripe.subscriptions.retrieve(processorSubscriptionId, { expand: [...termExpansions] }, options),
-    take: mapChangeable,
-    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+  const found = await readSubscription(context, processorSubscriptionId, {
+    expand: termExpansions,
+    map: mapChangeable,
   });
   if (found === null) throw objectMissing('subscription');
   return found;
@@ -32,10 +29,6 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
   const items = itemsOf(subscription, facts.items);
   const processorScheduleId = subscription.optional('reference', 'schedule');
   const pendingUpdate = pendingUpdateOf(subscription);
-  const periods = facts.items.map(({ currentPeriodStart, currentPeriodEnd }) => [
-    currentPeriodStart,
-    currentPeriodEnd,
-  ]);
   return {
     subscription: facts,
     isPaused,
@@ -47,7 +40,6 @@ export function mapChangeable(value: unknown, asOf: AsOf): ChangeableSubscriptio
     waitingMarks: pendingUpdate?.changeMarks ?? [],
     state: JSON.stringify({
       ...{ status, isPaused, cancelAt, cancelAtPeriodEnd, items, processorScheduleId, pendingUpdate },
-      periods,
     }),
   };
 }
@@ -57,23 +49,19 @@ function itemsOf(
   facts: ChangeableSubscription['subscription']['items'],
 ): ChangeableSubscription['items'] {
   const wireItems = subscription.list('items');
-  const [first, ...others] = facts.map(({ processorPriceId }) => {
-    // A subscription has at most one item of a price.
-    const item = wireItems.find((one) => one.reference('price') === processorPriceId);
-    if (item === undefined) throw new UnmappableError(`subscription.items has no ${processorPriceId}`);
-    return mapItem(item);
+  const [first, ...others] = facts.map((item) => {
+    const wireItem = wireItems.find((one) => one.id() === item.processorItemId);
+    if (wireItem === undefined)
+      throw new UnmappableError(`subscription.items has no ${item.processorItemId}`);
+    return { ...item, ...costOf(wireItem.object('price')) };
   });
   if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
   return [first, ...others];
 }
 
-function mapItem(item: WireObject): ChangeableItem {
-  const price = item.object('price');
+function costOf(price: WireObject): Pick<ChangeableItem, 'interval' | 'unitAmount'> {
   const recurring = price.object('recurring');
   return {
-    processorItemId: item.id(),
-    processorPriceId: price.id(),
-    quantity: quantityOf(item),
     interval: `${recurring.wholeNumber('interval_count')} ${recurring.text('interval')}`,
     unitAmount: price.optional('wholeNumber', 'unit_amount'),
   };

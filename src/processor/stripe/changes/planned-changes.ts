@@ -3,7 +3,9 @@ import type { SubscriptionFacts } from '../../../model/subscription.ts';
 import { type Attempt, concurrentChange, notReached } from '../../port/attempt.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { ChangeableSubscription, ChangeOrder, PlannedChange } from '../../port/subscription-changes.ts';
+import { hasMoreItems } from '../objects/map-subscription.ts';
 import { quantityOf } from '../objects/map-subscription-terms.ts';
+import { readSubscription } from '../objects/read-subscription.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing, refused } from '../wire/attempt.ts';
 import type { Refusal } from '../wire/refusal.ts';
@@ -29,9 +31,7 @@ export async function changeAtPeriodEnd(
       processorSubscriptionId,
       `${idempotencyKey}-phases`,
       (subscription) =>
-        hasPrice(subscription, order.currentPriceId)
-          ? { phases: phasesWithChange(subscription, order) }
-          : null,
+        hasItems(subscription, found) ? { phases: phasesWithChange(subscription, order) } : null,
     );
     if (attempt.outcome !== 'done') throw notReached(attempt, 'subscription', 'unchanged');
   } catch (error) {
@@ -172,19 +172,19 @@ interface NewPhases {
 
 /** Reads the subscription with its schedule, then sets the phases that follow from it. */
 async function setPhases(
-  { stripe, call }: AdapterContext,
+  context: AdapterContext,
   processorSubscriptionId: string,
   idempotencyKey: string,
   phasesOf: (subscription: WireObject) => NewPhases | null,
 ): Promise<Attempt<null>> {
-  const planned = await call('subscriptions.read', {
-    kind: 'read',
-    send: (options) =>
-      stripe.subscriptions.retrieve(processorSubscriptionId, { expand: ['schedule'] }, options),
-    take: (response) => {
+  const { stripe, call } = context;
+  const planned = await readSubscription(context, processorSubscriptionId, {
+    expand: ['schedule'],
+    map: (response) => {
       const subscription = WireObject.parse(response, 'subscription').expectKind('subscription');
       const schedule = subscription.objectOrNull('schedule');
-      if (schedule === null) return null;
+      // The first page of the items is not enough.
+      if (schedule === null || hasMoreItems(subscription)) return null;
       const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
       const wanted = phasesOf(subscription);
       return wanted === null ? overtaken : { id: schedule.id(), hasEnd: cancelAt !== null, ...wanted };
@@ -219,15 +219,17 @@ async function setPhases(
   });
 }
 
-/** Another request has changed the item. */
+/** The items were changed meanwhile. */
 const overtaken = {
   outcome: 'wrong_state',
   processorCode: null,
-  message: 'The subscription no longer has the price that the change replaces.',
+  message: 'The subscription no longer has the items that the change replaces.',
 } as const;
 
-function hasPrice(subscription: WireObject, processorPriceId: string): boolean {
-  return subscription.list('items').some((item) => item.reference('price') === processorPriceId);
+/** Whether the subscription still has the items that were found. */
+function hasItems(subscription: WireObject, { items }: ChangeableSubscription): boolean {
+  const current = new Map(subscription.list('items').map((item) => [item.id(), item.reference('price')]));
+  return items.every((item) => current.get(item.processorItemId) === item.processorPriceId);
 }
 
 function scheduleOf(response: unknown): WireObject {
@@ -238,10 +240,10 @@ function scheduleOf(response: unknown): WireObject {
 function showsPhase(schedule: WireObject, phase: Phase | undefined): boolean {
   const last = schedule.objects('phases').at(-1);
   if (last === undefined || phase === undefined) return false;
-  const itemsOf = (items: readonly (readonly [string | undefined, number | undefined])[]) =>
+  const itemsOf = (items: readonly (readonly [string | undefined, number | null])[]) =>
     items.map(([price, quantity]) => `${price} ${quantity}`).join();
   const shown = last.objects('items').map((item) => [item.reference('price'), quantityOf(item)] as const);
-  const sent = phase.items.map(({ price, quantity }) => [price, quantity] as const);
+  const sent = phase.items.map(({ price, quantity = null }) => [price, quantity] as const);
   const method = phase.default_payment_method ?? null;
   return itemsOf(shown) === itemsOf(sent) && last.referenceOrNull('default_payment_method') === method;
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnmappableError } from '../../port/event-facts.ts';
+import type { PlannedChange } from '../../port/subscription-changes.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { type PhaseChange, phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
+import { phasesWithChange, phasesWithMethod, scheduledMethods } from './schedule-phases.ts';
 
 const item = {
   id: 'si_1',
@@ -54,10 +55,9 @@ function subscription(more: object = {}, schedule: object = {}): WireObject {
   );
 }
 
-const change: PhaseChange = {
-  currentPriceId: 'price_1',
-  processorPriceId: 'price_3',
-  quantity: 5,
+const change: PlannedChange = {
+  items: [{ processorItemId: 'si_1', processorPriceId: 'price_3', quantity: 5 }],
+  processorMainItemId: 'si_1',
   interval: 'month',
   intervalCount: 3,
   startsCycle: false,
@@ -97,17 +97,38 @@ test('a trial stays, a new cycle starts with the change, and a requested end sta
   );
 });
 
-test('other items stay, and a missing price is an error', () => {
-  const data = [item, { ...item, price: 'price_9', quantity: 1, metadata: {} }];
-  const [, next] = phasesWithChange(subscription({ items: { data } }), change);
+test('other items stay, a metered one without a quantity, and a missing main item is an error', () => {
+  const { quantity: _, ...metered } = item;
+  const data = [item, { ...metered, id: 'si_9', price: 'price_9', metadata: {} }];
+  const [now, next] = phasesWithChange(subscription({ items: { data } }), change);
+  assert.deepEqual(now?.items.at(-1), { price: 'price_9' });
   assert.deepEqual(next?.items, [
     { price: 'price_3', quantity: 5, metadata: { seat: 'a' } },
-    { price: 'price_9', quantity: 1 },
+    { price: 'price_9' },
   ]);
   assert.throws(
-    () => phasesWithChange(subscription(), { ...change, currentPriceId: 'price_8' }),
+    () => phasesWithChange(subscription(), { ...change, processorMainItemId: 'si_8' }),
     UnmappableError,
   );
+});
+
+test('items are added, changed and removed together, and the mark names the main plan', () => {
+  const others = ['si_2', 'si_3'].map((id) => ({ ...item, id, price: `price_of_${id}`, metadata: {} }));
+  const [, next] = phasesWithChange(subscription({ items: { data: [item, ...others] } }), {
+    ...change,
+    items: [
+      { processorItemId: 'si_2', quantity: 7 },
+      { processorItemId: null, processorPriceId: 'price_4', quantity: 1 },
+      { processorItemId: 'si_3', isRemoved: true },
+    ],
+    mainMark: 'price_4',
+  });
+  assert.deepEqual(next?.items, [
+    { price: 'price_1', quantity: 2, metadata: { seat: 'a' } },
+    { price: 'price_of_si_2', quantity: 7 },
+    { price: 'price_4', quantity: 1 },
+  ]);
+  assert.deepEqual(next?.metadata, { till_main: 'price_4' });
 });
 
 test('another payment method is set in the current phase and all later ones, and nothing else changes', () => {

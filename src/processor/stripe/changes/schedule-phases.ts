@@ -1,42 +1,35 @@
 import type { Stripe } from 'stripe';
 import { UnmappableError } from '../../port/event-facts.ts';
-import type { PlannedChange } from '../../port/subscription-changes.ts';
+import type { ItemChange, PlannedChange } from '../../port/subscription-changes.ts';
 import { quantityOf } from '../objects/map-subscription-terms.ts';
+import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 export type Phase = Stripe.SubscriptionScheduleUpdateParams.Phase;
 type PhaseItem = Stripe.SubscriptionScheduleUpdateParams.Phase.Item;
 type PhaseDiscount = Stripe.SubscriptionScheduleUpdateParams.Phase.Discount;
 
-/** Another price and quantity for one of the items. */
-export type PhaseChange = PlannedChange;
-
 /**
  * Two phases: the subscription as it is until the end of its period, then the same with the change. A phase clears the
- * discounts and the payment method that it does not name, so both phases name them.
+ * discounts and the payment method that it does not name, so both phases name them, and all items.
  */
-export function phasesWithChange(subscription: WireObject, change: PhaseChange): Phase[] {
+export function phasesWithChange(subscription: WireObject, change: PlannedChange): Phase[] {
   const { current } = openPhases(subscription);
-  const items = subscription.list('items').map(subscriptionItem);
-  const changed = subscription
-    .list('items')
-    .find((item) => item.reference('price') === change.currentPriceId);
-  if (changed === undefined) throw new UnmappableError('subscription.items lacks the price of the change');
+  const items = subscription.list('items');
+  const main = items.find((item) => item.id() === change.processorMainItemId);
+  if (main === undefined) throw new UnmappableError('subscription.items lacks the item of the main plan');
   const carriedOver = { ...settingsOf(current), ...termsOf(subscription) };
   const cancelAt = subscription.optional('wholeNumber', 'cancel_at');
   return [
     {
-      ...{ ...carriedOver, items, ...trialOf(subscription) },
+      ...{ ...carriedOver, items: items.map(phaseItem), ...trialOf(subscription) },
       start_date: current.wholeNumber('start_date'),
-      end_date: changed.wholeNumber('current_period_end'),
+      end_date: main.wholeNumber('current_period_end'),
     },
     {
       ...carriedOver,
-      items: items.map((item) =>
-        item.price === change.currentPriceId
-          ? { ...item, price: change.processorPriceId, quantity: change.quantity }
-          : item,
-      ),
+      items: itemsAfter(items, change.items),
+      ...(change.mainMark === undefined ? {} : { metadata: { [mainMarkKey]: change.mainMark } }),
       proration_behavior: 'none',
       ...(change.startsCycle ? { billing_cycle_anchor: 'phase_start' } : {}),
       // After this phase the subscription continues without a schedule, unless it has an end.
@@ -47,6 +40,20 @@ export function phasesWithChange(subscription: WireObject, change: PhaseChange):
   ];
 }
 
+function itemsAfter(items: readonly WireObject[], changes: readonly ItemChange[]): PhaseItem[] {
+  const kept = items.flatMap((item): PhaseItem[] => {
+    const change = changes.find(({ processorItemId }) => processorItemId === item.id());
+    if (change === undefined) return [phaseItem(item)];
+    if ('isRemoved' in change) return [];
+    const { processorPriceId: price = item.reference('price'), quantity } = change;
+    return [{ ...phaseItem(item), price, quantity }];
+  });
+  const added = changes.flatMap((change) =>
+    change.processorItemId === null ? [{ price: change.processorPriceId, quantity: change.quantity }] : [],
+  );
+  return [...kept, ...added];
+}
+
 /** The current phase and the later ones, with another payment method. */
 export function phasesWithMethod(subscription: WireObject, paymentMethodId: string): Phase[] {
   const { current, later } = openPhases(subscription);
@@ -54,7 +61,7 @@ export function phasesWithMethod(subscription: WireObject, paymentMethodId: stri
   return [
     {
       ...{ ...settingsOf(current), ...termsOf(subscription), ...trialOf(subscription) },
-      items: subscription.list('items').map(subscriptionItem),
+      items: subscription.list('items').map(phaseItem),
       start_date: current.wholeNumber('start_date'),
       end_date: current.wholeNumber('end_date'),
       ...method,
@@ -110,8 +117,14 @@ function trialOf(subscription: WireObject): Partial<Phase> {
   return { trial_end: subscription.wholeNumber('trial_end') };
 }
 
-function subscriptionItem(item: WireObject): PhaseItem & { readonly price: string } {
-  return { price: item.reference('price'), quantity: quantityOf(item), ...itemExtras(item) };
+function phaseItem(item: WireObject): PhaseItem & { readonly price: string } {
+  const quantity = quantityOf(item);
+  return {
+    price: item.reference('price'),
+    // The processor refuses a quantity of a metered price.
+    ...(quantity === null ? {} : { quantity }),
+    ...itemExtras(item),
+  };
 }
 
 function laterPhase(phase: WireObject): Phase {
@@ -120,9 +133,7 @@ function laterPhase(phase: WireObject): Phase {
   return {
     ...settingsOf(phase),
     ...copied(phase, ['billing_cycle_anchor', 'proration_behavior', 'metadata']),
-    items: phase.objects('items').map((item) => ({
-      ...{ price: item.reference('price'), quantity: quantityOf(item), ...itemExtras(item) },
-    })),
+    items: phase.objects('items').map(phaseItem),
     start_date: phase.wholeNumber('start_date'),
     end_date: phase.wholeNumber('end_date'),
     ...(trialEnd === null ? {} : { trial_end: trialEnd }),

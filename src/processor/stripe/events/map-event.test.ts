@@ -345,6 +345,7 @@ describe('customer and plan events', () => {
       currency: 'eur',
       interval: 'month',
       intervalCount: 1,
+      addOn: false,
       active: false,
       createdAt: new Date('2025-12-31T23:50:00Z'),
       asOf: asOfEvent(eventTime),
@@ -375,13 +376,17 @@ describe('subscription events', () => {
     processorCustomerId: 'cus_1',
     items: [
       {
+        processorItemId: 'si_1',
         processorPriceId: 'price_1',
         planLocalId: '0199d3a2-0000-7000-8000-00000000000b',
+        nickname: null,
         quantity: 1,
+        createdAt: new Date('2026-01-01T00:00:00Z'),
         currentPeriodStart: new Date('2026-01-01T00:00:00Z'),
         currentPeriodEnd: new Date('2026-02-01T00:00:00Z'),
       },
     ],
+    mainMark: null,
     status: 'active',
     ...plainSubscription,
     processorLatestInvoiceId: 'in_1',
@@ -520,14 +525,45 @@ describe('subscription events', () => {
     ]);
   });
 
-  test('items of the same age, or of unknown age, keep the order of the processor', () => {
+  test('items of the same age, or of unknown age, are in the order of their ids', () => {
     for (const created of [10, undefined, 'long ago']) {
       const items = [itemOf('b', created, 1), itemOf('a', created, 2)];
       assert.deepEqual(itemsIn('customer.subscription.updated.newer', items), [
-        ['b', 1],
         ['a', 2],
+        ['b', 1],
       ]);
     }
+  });
+
+  test('a metered item has no quantity, and its price may have a name', () => {
+    const metered = { ...itemOf('traffic', 10, 1), price: { id: 'traffic', nickname: 'Traffic' } };
+    const name = 'customer.subscription.updated.newer';
+    const facts = readEvent(eventFixtureWith(name, 'items', { object: 'list', data: [metered] }));
+    assert(facts.subject === 'subscription');
+    const [item] = facts.facts[0]?.items ?? [];
+    assert.deepEqual([item?.quantity, item?.nickname], [null, 'Traffic']);
+  });
+
+  test('an event says whether it shows all items', () => {
+    const name = 'customer.subscription.updated.newer';
+    for (const [has_more, hasMoreItems] of [
+      [true, true],
+      [false, undefined],
+      [undefined, undefined],
+    ]) {
+      const items = { object: 'list', data: [itemOf('a', 10, 1)], has_more };
+      const facts = readEvent(eventFixtureWith(name, 'items', items));
+      assert(facts.subject === 'subscription');
+      assert.equal(facts.facts[0]?.hasMoreItems, hasMoreItems);
+    }
+  });
+
+  test('the mark of the main plan is read from the metadata, and not shown with it', () => {
+    const name = 'customer.subscription.updated.newer';
+    const facts = readEvent(eventFixtureWith(name, 'metadata', { till_main: 'si_2', a: '1' }));
+    assert(facts.subject === 'subscription');
+    const [one] = facts.facts;
+    assert.deepEqual([one?.mainMark, one?.metadata], ['si_2', { a: '1' }]);
   });
 
   test('in the older shape every item has the period of the subscription', () => {

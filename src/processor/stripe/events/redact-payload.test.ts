@@ -212,6 +212,23 @@ describe('a stored event', () => {
   });
 });
 
+test('of the metadata of a price, only its id and the mark of an add-on are kept', () => {
+  const event = JSON.parse(eventFixture('price.updated'));
+  const { till_id } = event.data.object.metadata;
+  for (const [mark, kept] of [
+    ['true', { till_id, till_add_on: 'true' }],
+    ['Ada', { till_id }],
+  ] as const) {
+    const metadata = { till_id, till_add_on: mark, note: 'Ada' };
+    const edited = { ...event, data: { object: { ...event.data.object, metadata } } };
+    const { payload, erasedPayload } = redactPayload(edited);
+    assert.deepEqual([JSON.parse(payload).data.object.metadata, erasedPayload], [kept, null]);
+    assert.equal(redactStored(payload).payload, payload);
+    const { facts } = Object(readEvent(payload));
+    assert.equal(facts[0].addOn, mark === 'true');
+  }
+});
+
 /** The payload without what a mirror stores of it. */
 function withoutStored(name: string, payload: string): string {
   const { data, ...event } = JSON.parse(payload);

@@ -1,3 +1,5 @@
+import { addOnKey, addOnMark } from '../objects/plan-metadata.ts';
+import { mainMarkKey } from '../wire/wire-metadata.ts';
 import { localIdKey } from '../wire/wire-object.ts';
 import { knownEventTypes } from './event-types.ts';
 import { isPersonalName } from './personal-name.ts';
@@ -22,6 +24,8 @@ const customerFields = ['email', 'name', 'phone'] as const;
 
 /** The event types whose metadata a mirror stores. Payments and subscriptions belong to a customer. */
 const ownMetadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'product.updated']);
+/** Of the metadata of a price, a mirror stores only whether its plan is an add-on. */
+const priceTypes = /^price\./;
 const ownedTypes = /^(?:payment_intent|customer\.subscription)\./;
 
 /** Whether the object of this event belongs to a customer, and a mirror stores its metadata. */
@@ -50,6 +54,7 @@ export function redactEvent(event: unknown): Omit<RedactedPayload, 'payload'> & 
     ...linksOf(event),
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(ownMetadataTypes.has(type) || isOwned(type) ? metadataOf(event) : {}),
+    ...(typeof type === 'string' && priceTypes.test(type) ? addOnOf(event) : {}),
   };
   if (!isPersonal(kept)) return { value: redacted, erasedPayload: null };
   const isErasable = personalTypes.has(type) || isOwned(type);
@@ -215,11 +220,19 @@ function onlyBilledPeriod(line: Readonly<Record<string, unknown>>): object {
   };
 }
 
+/** An id of the processor, which a mark names. */
+const idShape = /^[a-z]{2,10}_[A-Za-z0-9]{1,255}$/;
+
+/** Till's id, and the mark of the main plan in a pending update. */
 function onlyLocalId(metadata: unknown): object {
   const fields = record(metadata);
-  const { [localIdKey]: id } = fields;
-  if (Object.keys(fields).length === (id === undefined ? 0 : 1)) return fields;
-  return id === undefined ? {} : { [localIdKey]: id };
+  const { [localIdKey]: id, [mainMarkKey]: mark } = fields;
+  const isMark = typeof mark === 'string' && idShape.test(mark) && redactText(mark) === mark;
+  const kept = {
+    ...(id === undefined ? {} : { [localIdKey]: id }),
+    ...(isMark ? { [mainMarkKey]: mark } : {}),
+  };
+  return Object.keys(fields).length === Object.keys(kept).length ? fields : kept;
 }
 
 /**
@@ -264,6 +277,13 @@ function metadataOf(event: unknown): { readonly metadata?: Readonly<Record<strin
     typeof value === 'string' ? [[key, redactText(value)]] : [],
   );
   return { metadata: Object.fromEntries(texts) };
+}
+
+/** Till's id, and the mark of an add-on. Empty if the price has no mark. */
+function addOnOf(event: unknown): { readonly metadata?: Readonly<Record<string, string>> } {
+  const { [localIdKey]: id, [addOnKey]: addOn } = metadataOf(event).metadata ?? {};
+  if (addOn !== addOnMark) return {};
+  return { metadata: { ...(id === undefined ? {} : { [localIdKey]: id }), [addOnKey]: addOn } };
 }
 
 /** Whether the fields hold more than Till's id. Metadata may contain anything. */

@@ -35,8 +35,13 @@ const extra = (proration: boolean) => ({
   invoice_item_details: { subscription: 'sub_1', proration },
 });
 
-test('an invoice pays until the last period that the lines of its subscription bill', () => {
-  assert.equal(coversUntil(list(line(100, item()), line(300, item()), line(200, item()))), 300);
+test('an invoice pays until the end of the period that the lines of its subscription bill', () => {
+  assert.equal(coversUntil(list(line(300, item()), line(300, item()))), 300);
+  // The yearly add-on of a monthly plan does not extend what is paid, and usage is billed afterwards.
+  assert.equal(coversUntil(list(line(900, item()), line(300, item()), line(900, item()))), 300);
+  const from = (start: number, end: number) => ({ period: { start, end } });
+  const renewal = list(line(0, item(), from(100, 200)), line(0, item(), from(200, 300)));
+  assert.equal(coversUntil(renewal), 300);
   assert.equal(coversUntil(list(line(700, item(), { amount: 0 }))), 700, 'a trial costs nothing');
 });
 

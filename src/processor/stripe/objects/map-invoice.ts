@@ -87,20 +87,30 @@ export function isFirstInvoice(value: unknown): boolean {
 }
 
 /**
- * The end of the last period that these lines pay for. A proration does not count: its charge pays only for a change
- * within a period that another invoice bills, and its credit gives time back. An item that was added to the invoice
- * does not count either. Undefined if a line does not show its period.
+ * The end of the period that these lines pay for. A proration does not count: its charge pays only for a change within a
+ * period that another invoice bills, and its credit gives time back. An item that was added to the invoice does not
+ * count either. Usage is billed for the period before, so the periods that start last count. If they have several
+ * intervals, the shortest one counts, because the invoice does not say which is the main plan's: see decision 0049.
+ * Undefined if a line does not show its period.
  */
 export function coversUntilOf(
   lines: readonly WireObject[] | null,
   { isFirst }: { readonly isFirst: boolean },
 ): Date | null | undefined {
   if (lines === null) return undefined;
-  const ends = lines
+  const periods = lines
     .filter((line) => isBilledPeriod(line, isFirst))
-    .map((line) => line.optional('object', 'period')?.optional('moment', 'end') ?? null);
-  if (!ends.every((end) => end !== null) || lines.some((line) => !line.has('amount'))) return undefined;
-  return ends.reduce<Date | null>((last, end) => (last === null || end > last ? end : last), null);
+    .map((line) => line.optional('object', 'period'))
+    .map((period) => ({
+      start: period?.optional('moment', 'start')?.getTime() ?? 0,
+      end: period?.optional('moment', 'end')?.getTime() ?? null,
+    }));
+  if (lines.some((line) => !line.has('amount'))) return undefined;
+  const lastStart = Math.max(...periods.map(({ start }) => start));
+  const ends = periods.filter(({ start }) => start === lastStart).map(({ end }) => end);
+  if (periods.length === 0) return null;
+  const known = ends.flatMap((end) => end ?? []);
+  return known.length < ends.length ? undefined : new Date(Math.min(...known));
 }
 
 /** Since 2025-03-31 `parent` shows where a line comes from. Before, the line itself did. */

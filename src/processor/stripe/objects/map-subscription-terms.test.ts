@@ -82,7 +82,8 @@ describe('the pending change of a subscription', () => {
   test('waits for the customer if the processor holds an update back', () => {
     const update = { subscription_items: [{ ...item, price: 'price_2', quantity: 3 }], expires_at: 1 };
     assert.deepEqual(map({ pending_update: update, schedule: 'sub_sched_1' }).pendingChange, {
-      ...{ items: [{ processorPriceId: 'price_2', quantity: 3 }], at: null },
+      items: [{ processorItemId: 'si_1', processorPriceId: 'price_2', quantity: 3 }],
+      ...{ mainMark: null, at: null },
     });
     const other = map({ pending_update: { subscription_items: null, trial_end: 5 } }).pendingChange;
     assert.equal(other?.items[0].processorPriceId, 'price_1');
@@ -91,11 +92,19 @@ describe('the pending change of a subscription', () => {
   test('is the next phase with another price or quantity', () => {
     const [now, same, next] = [phase(0, 'price_1'), phase(100, 'price_1'), phase(200, { id: 'price_2' }, 2)];
     assert.deepEqual(map(schedule(now, same, next)).pendingChange, {
-      ...{ items: [{ processorPriceId: 'price_2', quantity: 2 }], at: new Date(200_000) },
+      items: [{ processorItemId: null, processorPriceId: 'price_2', quantity: 2 }],
+      ...{ mainMark: null, at: new Date(200_000) },
     });
     assert.equal(map(schedule(now, phase(100, 'price_1', 4))).pendingChange?.items[0].quantity, 4);
     for (const none of [schedule(now), schedule(now, same), { schedule: null }, {}])
       assert.equal(map(none).pendingChange, null);
+  });
+
+  test('is a phase with the same items and another main plan', () => {
+    const marked = { ...phase(100, 'price_1'), metadata: { till_main: 'price_1' } };
+    const change = schedule(phase(0, 'price_1'), marked);
+    assert.equal(map(change).pendingChange?.mainMark, 'price_1');
+    assert.equal(map({ ...change, metadata: { till_main: 'price_1' } }).pendingChange, null);
   });
 
   test('is unknown if an event shows only the id of the schedule', () => {

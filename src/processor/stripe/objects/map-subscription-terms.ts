@@ -4,6 +4,7 @@ import type {
   PendingItemFacts,
   SubscriptionTermFacts,
 } from '../../../model/subscription-terms.ts';
+import { mainMarkOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 
 const ownTerms = ['discounts.source.coupon', 'discounts.promotion_code', 'schedule'] as const;
@@ -18,9 +19,9 @@ export const termExpansions = [
 /** The same fields in a list. The processor expands four levels, so the discounts of an invoice are only ids. */
 export const termExpansionsInList = [...ownTerms, 'latest_invoice'].map((path) => `data.${path}`);
 
-/** An item of a price without a quantity, such as a metered one, counts as one. */
-export function quantityOf(item: WireObject): number {
-  return item.optional('amount', 'quantity') ?? 1;
+/** Null if usage decides what is billed. */
+export function quantityOf(item: WireObject): number | null {
+  return item.optional('amount', 'quantity');
 }
 
 /** The first discount of a subscription. Older API versions have one discount instead of a list. */
@@ -94,7 +95,8 @@ export function pendingChangeOf(
 ): PendingChangeFacts | null | undefined {
   if (ended.includes(subscription.text('status'))) return null;
   const update = subscription.optional('object', 'pending_update');
-  if (update !== null) return { items: pendingItems(update) ?? current, at: null };
+  if (update !== null)
+    return { items: pendingItems(update) ?? current, mainMark: mainMarkOf(update), at: null };
   const schedule = subscription.has('schedule') ? subscription.raw('schedule') : null;
   if (schedule === null) return null;
   return typeof schedule === 'string' ? undefined : scheduledChange(subscription, current);
@@ -110,13 +112,14 @@ function pendingItems(update: WireObject): PendingChangeFacts['items'] | null {
 
 function itemsOf(items: readonly WireObject[]): PendingChangeFacts['items'] | null {
   const [first, ...others] = items.map((item) => ({
+    processorItemId: item.optional('shortText', 'id'),
     processorPriceId: item.reference('price'),
     quantity: quantityOf(item),
   }));
   return first === undefined ? null : [first, ...others];
 }
 
-/** The first later phase of the schedule that has another plan or quantity. */
+/** The first later phase of the schedule that has other plans or quantities, or another main plan. */
 function scheduledChange(
   subscription: WireObject,
   current: readonly [PendingItemFacts, ...PendingItemFacts[]],
@@ -126,10 +129,18 @@ function scheduledChange(
     const now = schedule.object('current_phase').moment('end_date');
     const later = schedule
       .objects('phases')
-      .map((phase) => ({ at: phase.moment('start_date'), items: itemsOf(phase.objects('items')) }))
+      .map((phase) => ({
+        at: phase.moment('start_date'),
+        items: itemsOf(phase.objects('items')),
+        mainMark: mainMarkOf(phase),
+      }))
       .filter(({ at }) => at >= now)
       .toSorted((a, b) => a.at.getTime() - b.at.getTime());
-    for (const { at, items } of later) if (items !== null && !isSame(items, current)) return { items, at };
+    const mark = mainMarkOf(subscription);
+    for (const { items, ...change } of later) {
+      const movesMain = change.mainMark !== null && change.mainMark !== mark;
+      if (items !== null && (movesMain || !isSame(items, current))) return { items, ...change };
+    }
     return null;
   });
 }

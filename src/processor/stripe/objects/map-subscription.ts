@@ -1,8 +1,9 @@
 import type { AsOf } from '../../../model/facts.ts';
-import type { SubscriptionFacts, SubscriptionItemFacts } from '../../../model/subscription.ts';
+import type { SubscriptionFacts } from '../../../model/subscription.ts';
+import { by, type SubscriptionItemFacts } from '../../../model/subscription-items.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
-import { metadataOf } from '../wire/wire-metadata.ts';
+import { mainMarkOf, metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { obstacleOf } from './map-plan.ts';
 import { discountOf, pendingChangeOf, quantityOf, usedDiscountOf } from './map-subscription-terms.ts';
@@ -31,6 +32,8 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     localId: subscription.localId(),
     processorCustomerId: subscription.referenceOrNull('customer'),
     items,
+    ...(hasMoreItems(subscription) ? { hasMoreItems: true } : {}),
+    mainMark: mainMarkOf(subscription),
     status,
     // Required while a trial runs, and only shown at other times.
     trialEnd:
@@ -53,19 +56,20 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
 /** Sorts before every other age. */
 const unknownAge = new Date(0);
 
-/**
- * The items of the first page of the list, oldest first. Items of the same age keep the processor's order. An item of
- * unknown age counts as the oldest.
- */
+/** The items that the list shows, oldest first. An item of unknown age counts as the oldest. */
 function itemsOf(subscription: WireObject): SubscriptionFacts['items'] {
-  const items = subscription
+  const [first, ...others] = subscription
     .list('items')
-    .map((item) => ({ createdAt: item.createdAt(unknownAge), facts: itemFacts(subscription, item) }))
-    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime())
-    .map(({ facts }) => facts);
-  const [first, ...others] = items;
+    .map((item) => itemFacts(subscription, item))
+    .toSorted(by(({ processorItemId }) => processorItemId))
+    .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
   if (first === undefined) throw new UnmappableError('subscription.items.data[0] is missing');
   return [first, ...others];
+}
+
+/** Whether a subscription shows only its first ten items. */
+export function hasMoreItems(subscription: WireObject): boolean {
+  return subscription.optional('object', 'items')?.optional('flag', 'has_more') === true;
 }
 
 /** Before 2025-03-31 the subscription had the period. Since then each item has its own. */
@@ -73,10 +77,13 @@ function itemFacts(subscription: WireObject, item: WireObject): SubscriptionItem
   const period = subscription.has('current_period_end') ? subscription : item;
   const price = item.optional('object', 'price');
   return {
+    processorItemId: item.id(),
     processorPriceId: item.reference('price'),
     planLocalId: item.localIdOf('price'),
     ...(price === null ? {} : obstacleOf(price)),
+    nickname: price?.optionalText('nickname') ?? null,
     quantity: quantityOf(item),
+    createdAt: item.createdAt(unknownAge),
     currentPeriodStart: period.moment('current_period_start'),
     currentPeriodEnd: period.moment('current_period_end'),
   };

@@ -1,4 +1,9 @@
-import { type MetadataChange, metadataValueLengthMax } from '../../../model/metadata.ts';
+import {
+  type Metadata,
+  type MetadataChange,
+  metadataValueLengthMax,
+  noMetadata,
+} from '../../../model/metadata.ts';
 import { featuresMax, isFeature, isGroupName, type PlanFeatures } from '../../../model/plan-features.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { fieldsOf } from '../wire/wire-metadata.ts';
@@ -6,6 +11,9 @@ import type { WireObject } from '../wire/wire-object.ts';
 
 /** The metadata keys under which a product carries the plan's group and features: see decision 0022. */
 const groupKey = 'till_group';
+/** The metadata key under which a price says that its plan is an add-on. */
+export const addOnKey = 'till_add_on';
+export const addOnMark = 'true';
 /** Two of the longest features fit into one value. */
 const featureKeysMax = featuresMax / 2;
 const featureKeys = Array.from({ length: featureKeysMax }, (_, index) => `till_features_${index + 1}`);
@@ -44,6 +52,22 @@ export function groupNameOf(product: WireObject): string | null {
   const value = fieldsOf(product)?.[groupKey];
   const name = typeof value === 'string' ? redactText(value) : null;
   return isGroupName(name) ? name : null;
+}
+
+/** Null if the price does not show its metadata. */
+export function addOnOf(price: WireObject): boolean | null {
+  const fields = fieldsOf(price);
+  return fields && fields[addOnKey] === addOnMark;
+}
+
+/** The metadata of a new price. */
+export function newAddOnMetadata(addOn: boolean): Metadata {
+  return addOn ? { [addOnKey]: addOnMark } : noMetadata;
+}
+
+/** The change of a price's metadata. */
+export function changedAddOnMetadata(addOn: boolean): MetadataChange {
+  return { [addOnKey]: addOn ? addOnMark : null };
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Stripe } from 'stripe';
-import type { PriceFacts, ProductFacts } from '../../../model/plan.ts';
+import type { ChangedPlanFacts, PriceFacts, ProductFacts } from '../../../model/plan.ts';
 import { noFeatures } from '../../../model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
@@ -8,10 +8,15 @@ import { done, isMissing, missing } from '../wire/attempt.ts';
 import { type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
-import { changedMetadata } from '../wire/wire-metadata.ts';
+import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { localIdKey, withKnownLinks } from '../wire/wire-object.ts';
 import { mapPlan, mapPrice, mapProduct } from './map-plan.ts';
-import { changedPlanMetadata, newPlanMetadata } from './plan-metadata.ts';
+import {
+  changedAddOnMetadata,
+  changedPlanMetadata,
+  newAddOnMetadata,
+  newPlanMetadata,
+} from './plan-metadata.ts';
 
 /** Every response shows the product too. */
 const expand = ['product'];
@@ -53,7 +58,16 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       return done({ price: price.value, product: product.value });
     },
 
-    update: (change) => updateProduct(context, change),
+    update: async ({ addOn, processorPriceId, ...change }) => {
+      if (addOn === undefined) return updateProduct(context, change);
+      const { processorProductId: _, idempotencyKey, ...values } = change;
+      if (Object.keys(values).length > 0) {
+        const product = await updateProduct(context, change);
+        if (product.outcome !== 'done') return product;
+      }
+      // A processor key belongs to one call. The response shows the product too.
+      return updatePrice(context, { processorPriceId, addOn }, `${idempotencyKey}:price`);
+    },
 
     find: async (lookUp) => {
       const found = await searchMarked(
@@ -82,7 +96,8 @@ function createPlan(
   { id, mark, idempotencyKey, ...plan }: Parameters<PlanCalls['create']>[0],
 ): ReturnType<PlanCalls['create']> {
   const { name, amount, currency, interval, intervalCount = 1, metadata = {} } = plan;
-  const { features = noFeatures, group: groupName = null } = plan;
+  const { features = noFeatures, group: groupName = null, addOn = false } = plan;
+  const addOnMetadata = newAddOnMetadata(addOn);
   return call('plans.create', {
     kind: 'write',
     send: (options) =>
@@ -95,13 +110,13 @@ function createPlan(
             name,
             metadata: { ...metadata, ...newPlanMetadata(features, groupName), [localIdKey]: id },
           },
-          metadata: creationMetadata({ id, mark }),
+          metadata: { ...creationMetadata({ id, mark }), ...addOnMetadata },
           expand,
         },
         { ...options, idempotencyKey },
       ),
     take: (response, asOf) => {
-      const known = withKnownLinks(response, { localId: id });
+      const known = withKnownLinks(withSentMetadata(response, addOnMetadata), { localId: id });
       const { price, product } = mapPlan(known, sinceCreation(response, asOf));
       // The processor bills the amount that it stores, so the caller's amount cannot replace a missing one.
       if (price.amount === null) throw new UnmappableError('price.unit_amount is null, not an amount');
@@ -120,8 +135,15 @@ function createPlan(
 
 function updateProduct(
   { stripe, call }: AdapterContext,
-  { processorProductId, name, metadata, features, group, idempotencyKey }: Parameters<PlanCalls['update']>[0],
-): ReturnType<PlanCalls['update']> {
+  {
+    processorProductId,
+    name,
+    metadata,
+    features,
+    group,
+    idempotencyKey,
+  }: Omit<Parameters<PlanCalls['update']>[0], 'addOn' | 'processorPriceId'>,
+): Promise<Attempt<ProductFacts>> {
   return call('plans.update', {
     kind: 'write',
     send: (options) =>
@@ -137,6 +159,27 @@ function updateProduct(
       const facts = mapProduct(withKnownLinks(response, { localId: null }), asOf);
       if (facts.deleted) throw new UnmappableError('the changed product is shown as deleted');
       return done({ ...facts, name: facts.name ?? name ?? null }, response);
+    },
+    refused: missing,
+  });
+}
+
+function updatePrice(
+  context: AdapterContext,
+  { processorPriceId, addOn }: { readonly processorPriceId: string; readonly addOn: boolean },
+  idempotencyKey: string,
+): Promise<Attempt<ChangedPlanFacts>> {
+  return context.call('plans.update_price', {
+    kind: 'write',
+    send: (options) =>
+      context.stripe.prices.update(
+        processorPriceId,
+        { ...changedMetadata(changedAddOnMetadata(addOn)), expand },
+        { ...options, idempotencyKey },
+      ),
+    take: (response, asOf) => {
+      const { price, product } = mapPlan(withKnownLinks(response, { localId: null }), asOf);
+      return done({ ...product, price: { ...price, addOn: price.addOn ?? addOn } }, response);
     },
     refused: missing,
   });

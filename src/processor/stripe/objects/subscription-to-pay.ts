@@ -9,6 +9,7 @@ import { mapInvoice } from './map-invoice.ts';
 import { defaultOfSubscription } from './map-payment-method.ts';
 import { mapSubscription } from './map-subscription.ts';
 import { termExpansions } from './map-subscription-terms.ts';
+import { readSubscription } from './read-subscription.ts';
 
 /** The processor's largest page: the invoices of eight years of a monthly plan, and of three months of a daily one. */
 const invoicesMax = 100;
@@ -18,10 +19,8 @@ const invoicesMax = 100;
  * If one is paid between the reads, the status already includes that payment, and no older invoice is paid in its
  * place.
  */
-export function createSubscriptionToPayRead({
-  stripe,
-  call,
-}: AdapterContext): Pick<SubscriptionCalls, 'readToPay'> {
+export function createSubscriptionToPayRead(context: AdapterContext): Pick<SubscriptionCalls, 'readToPay'> {
+  const { stripe, call } = context;
   return {
     readToPay: async (processorSubscriptionId) => {
       const invoices = await call('invoices.list', {
@@ -35,16 +34,9 @@ export function createSubscriptionToPayRead({
         refused: (refusal) => (isMissing(refusal) ? null : undefined),
       });
       if (invoices === null) return null;
-      return call('subscriptions.read', {
-        kind: 'read',
-        send: (options) =>
-          stripe.subscriptions.retrieve(
-            processorSubscriptionId,
-            { expand: ['pending_setup_intent', ...termExpansions] },
-            options,
-          ),
-        take: (response, asOf) => ({ ...mapToPay(response, asOf), invoices }),
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      return readSubscription(context, processorSubscriptionId, {
+        expand: ['pending_setup_intent', ...termExpansions],
+        map: (response, asOf) => ({ ...mapToPay(response, asOf), invoices }),
       });
     },
   };

@@ -9,7 +9,7 @@ import type {
   SubscriptionWithSecrets,
 } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { done, missing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
@@ -18,6 +18,7 @@ import { changedMetadata, withSentMetadata } from '../wire/wire-metadata.ts';
 import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { clientSecretOfSubscription, mapSubscription, setupSecretOf } from './map-subscription.ts';
 import { termExpansions, termExpansionsInList } from './map-subscription-terms.ts';
+import { readSubscription } from './read-subscription.ts';
 import { createSubscriptionToPayRead } from './subscription-to-pay.ts';
 
 const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ...termExpansions];
@@ -30,11 +31,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
   };
 
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
-    call('subscriptions.read', {
-      kind: 'read',
-      send: (options) => stripe.subscriptions.retrieve(processorSubscriptionId, { expand }, options),
-      take: (response, asOf) => withSecrets(response, known, asOf),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    readSubscription(context, processorSubscriptionId, {
+      expand,
+      map: (response, asOf) => withSecrets(response, known, asOf),
     });
 
   return {
@@ -82,11 +81,14 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 function creationParams(
   subscription: NewSubscription & Parameters<typeof creationMetadata>[0],
 ): Stripe.SubscriptionCreateParams {
-  const { processorCustomerId, processorPriceId, quantity, trialPeriodDays } = subscription;
+  const { processorCustomerId, processorPriceId, quantity, addOns = [], trialPeriodDays } = subscription;
   const { paymentMethodId, processorPromotionCodeId, trialEndWithoutCard, metadata } = subscription;
   return {
     customer: processorCustomerId,
-    items: [{ price: processorPriceId, ...(quantity === undefined ? {} : { quantity }) }],
+    items: [
+      { price: processorPriceId, ...(quantity === undefined ? {} : { quantity }) },
+      ...addOns.map((addOn) => ({ price: addOn.processorPriceId, quantity: addOn.quantity })),
+    ],
     ...firstPaymentParams(paymentMethodId),
     // Without this, renewals would have no payment method to charge.
     payment_settings: { save_default_payment_method: 'on_subscription' },

@@ -25,6 +25,14 @@ export function externalIdOf(object: WireObject): string | null {
   return isStorable(value) && isExternalId(value) ? value : null;
 }
 
+/** The metadata key under which a subscription, or a planned change of it, names the item of its main plan. */
+export const mainMarkKey = 'till_main';
+
+export function mainMarkOf(object: WireObject): string | null {
+  const mark = fieldsOf(object)?.[mainMarkKey];
+  return isStorable(mark) ? mark : null;
+}
+
 /** The response to a creation. If it omits metadata that was sent, the sent metadata is used. */
 export function withSentMetadata(response: unknown, sent: Metadata | undefined): unknown {
   if (!isRecord(response) || sent === undefined) return response;

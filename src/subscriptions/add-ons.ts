@@ -1,0 +1,92 @@
+import { Failure } from '../errors.ts';
+import { foundPlan, type Plan, planArchived } from '../model/plan.ts';
+import { by, type PlanQuantity } from '../model/subscription-items.ts';
+
+/** The plan of an add-on that a request lists. */
+export interface ListedAddOn {
+  readonly plan: Plan;
+  readonly quantity: number;
+}
+
+/** The processor's limit for a subscription. */
+export const itemsMax = 20;
+export const addOnsMax = itemsMax - 1;
+
+/** An add-on in a body. The quantity is 1 by default. */
+interface AddOnInput {
+  readonly planId: string;
+  readonly quantity?: number;
+}
+
+/**
+ * The add-ons of a body, in the order of `planId`, so that the order of the list makes no difference to the identity of
+ * the request. Fails if a plan is listed twice, or is the main plan too.
+ */
+export function parseAddOns(
+  input: readonly AddOnInput[],
+  mainPlanId: string | undefined,
+): readonly PlanQuantity[] {
+  const addOns = input.map(({ planId, quantity = 1 }) => ({ planId: planId.toLowerCase(), quantity }));
+  for (const [index, { planId }] of addOns.entries()) {
+    if (addOns.findIndex((other) => other.planId === planId) !== index)
+      throw invalidAddOn(index, 'must be listed once. To bill more units of a plan, raise its quantity');
+    if (planId === mainPlanId?.toLowerCase()) throw invalidAddOn(index, 'must not be the main plan');
+  }
+  return addOns.toSorted(by(({ planId }) => planId));
+}
+
+export function invalidAddOn(index: number, message: string): Failure {
+  const path = `body.addOns.${index}.planId`;
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
+
+/** Fails unless the plan can be the main plan of a subscription. */
+export function requireMainPlan(plan: Plan): Plan {
+  if (plan.addOn)
+    throw new Failure(
+      'plan_is_add_on',
+      'The plan of planId is an add-on. Choose a plan that is no add-on, and list the add-on in addOns.',
+    );
+  return plan;
+}
+
+/** Fails unless the plan can become an add-on. */
+export function requireAddOn(found: Plan | undefined): Plan {
+  const plan = foundPlan(found);
+  if (!plan.addOn)
+    throw new Failure(
+      'plan_is_no_add_on',
+      `The plan ${plan.id} in addOns is not an add-on. List only plans whose addOn is true.`,
+    );
+  if (!plan.active) throw planArchived();
+  return plan;
+}
+
+/** Fails unless the add-on is billed like its main plan. */
+export function requireSameTerms(addOn: Plan, main: Plan): void {
+  requireSameCurrency(addOn, main);
+  const [interval, mainInterval] = [intervalOf(addOn), intervalOf(main)];
+  if (interval !== mainInterval) throw intervalMismatch(addOn.processorPriceId, interval, mainInterval);
+}
+
+/** Fails unless the plan is billed in this currency. */
+export function requireSameCurrency(plan: Plan, { currency }: Pick<Plan, 'currency'>): void {
+  if (plan.currency !== currency)
+    throw new Failure(
+      'currency_mismatch',
+      `The subscription is billed in ${currency}, and the plan in ${plan.currency}. Choose a plan in the same currency.`,
+    );
+}
+
+export function intervalMismatch(price: string, interval: string, mainInterval: string): Failure {
+  return new Failure(
+    'interval_mismatch',
+    `The price ${price} bills every ${interval}, and the main plan every ${mainInterval}. List add-ons with the interval ` +
+      'of the main plan.',
+  );
+}
+
+/** Equal intervals have equal texts, such as `1 month`. */
+export function intervalOf({ interval, intervalCount }: Pick<Plan, 'interval' | 'intervalCount'>): string {
+  return `${intervalCount} ${interval}`;
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { readJson } from '../support/client.ts';
+import { assertRefused } from '../support/invalid.ts';
+import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { readProblem } from '../support/problem.ts';
+import { startTill } from '../support/till.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const { call, stripe } = till;
+
+const values = { name: 'Seats', amount: 500, currency: 'eur', interval: 'month' };
+
+const change = (id: string, body: object) => call('PATCH', `/plans/${id}`, body);
+
+async function isAddOnAtProcessor({ processorPriceId }: PlanBody): Promise<boolean> {
+  return (await stripe.prices.retrieve(processorPriceId)).metadata['till_add_on'] === 'true';
+}
+
+test('201: an add-on carries it in the metadata of its price, and the default makes no other request', async () => {
+  const plan = await readJson<PlanBody>(await call('POST', '/plans', { ...values, addOn: true }), 201);
+  assert.deepEqual([plan.addOn, plan.group, plan.metadata], [true, null, {}]);
+  assert.equal(await isAddOnAtProcessor(plan), true);
+  const body = { ...values, idempotencyKey: 'add-on-1' };
+  const first = await readJson<PlanBody>(await call('POST', '/plans', body), 201);
+  const again = await call('POST', '/plans', { ...body, addOn: false });
+  assert.deepEqual(await readJson(again, 201), first);
+  assert.deepEqual([first.addOn, await isAddOnAtProcessor(first)], [false, false]);
+});
+
+test('200: a plan without subscriptions becomes an add-on and back, alone or together with other values', async () => {
+  const plan = await createPlan(till, { group: 'a', features: { seats: 1 } });
+  const addOn = await readJson<PlanBody>(await change(plan.id, { addOn: true, name: 'Seats' }), 200);
+  assert.deepEqual(
+    { ...addOn, updatedAt: '' },
+    {
+      ...{ ...plan, addOn: true, name: 'Seats', updatedAt: '' },
+      // The product still carries the group, and an add-on has none.
+      group: null,
+    },
+  );
+  assert.equal(await isAddOnAtProcessor(plan), true);
+  assert.deepEqual(await readJson(await call('GET', `/plans/${plan.id}`), 200), addOn);
+  const back = await readJson<PlanBody>(await change(plan.id, { addOn: false }), 200);
+  assert.deepEqual([back.addOn, back.group, back.name], [false, 'a', 'Seats']);
+  assert.equal(await isAddOnAtProcessor(plan), false);
+  const grouped = await readJson<PlanBody>(await change(plan.id, { addOn: false, group: 'b' }), 200);
+  assert.deepEqual([grouped.addOn, grouped.group], [false, 'b']);
+});
+
+test('200: a repeated idempotency key changes both halves once', async () => {
+  const plan = await createPlan(till);
+  const body = { addOn: true, name: 'Seats', idempotencyKey: 'add-on-2' };
+  const first = await readJson(await change(plan.id, body), 200);
+  const again = await change(plan.id, body);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  assert.deepEqual(await readJson(again, 200), first);
+  for (const [type, id] of [
+    ['product.updated', plan.processorProductId],
+    ['price.updated', plan.processorPriceId],
+  ] as const) {
+    const { data } = await stripe.events.list({ type, limit: 100 });
+    assert.equal(data.filter(({ data: { object } }) => 'id' in object && object.id === id).length, 1, type);
+  }
+});
+
+test('200: a change in the dashboard arrives with the webhook of the price', async () => {
+  const plan = await createPlan(till);
+  for (const addOn of [true, false]) {
+    await stripe.prices.update(plan.processorPriceId, { metadata: { till_add_on: addOn ? 'true' : '' } });
+    await till.settle();
+    const shown = await readJson<PlanBody>(await call('GET', `/plans/${plan.id}`), 200);
+    assert.equal(shown.addOn, addOn);
+  }
+});
+
+test('409: addOn does not change while a live subscription has the plan, and the same value is no change', async () => {
+  const plan = await createPlan(till);
+  const { subscription } = await createSubscription(till, { planId: plan.id, trialPeriodDays: 7 });
+  await readProblem(await change(plan.id, { addOn: true, name: 'Seats' }), 409, 'plan_in_use');
+  const same = await readJson<PlanBody>(await change(plan.id, { addOn: false, name: 'Same' }), 200);
+  assert.deepEqual([same.addOn, same.name], [false, 'Same']);
+  await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
+  assert.equal((await readJson<PlanBody>(await change(plan.id, { addOn: true }), 200)).addOn, true);
+});
+
+test('409: nor while one has it as an add-on, or will have it after a pending change', async () => {
+  const [main, next] = [await createPlan(till), await createPlan(till)];
+  const addOn = await createPlan(till, { addOn: true });
+  const later = await createPlan(till, { addOn: true });
+  const { subscription } = await createSubscription(till, {
+    ...{ planId: main.id, addOns: [{ planId: addOn.id, quantity: 2 }], trialPeriodDays: 7 },
+  });
+  const update = async (terms: object) =>
+    readJson(await call('PATCH', `/subscriptions/${subscription.id}`, terms), 200);
+  await readProblem(await change(addOn.id, { addOn: false }), 409, 'plan_in_use');
+  await update({ addOns: [] });
+  await readJson(await change(addOn.id, { addOn: false }), 200);
+  await update({ planId: next.id, addOns: [{ planId: later.id }], when: 'periodEnd' });
+  await readProblem(await change(next.id, { addOn: true }), 409, 'plan_in_use');
+  await readProblem(await change(later.id, { addOn: false }), 409, 'plan_in_use');
+  await readProblem(await change(main.id, { addOn: true }), 409, 'plan_in_use');
+});
+
+test('400: a group with addOn, and a value that is no boolean', async () => {
+  const plan = await createPlan(till, { addOn: true });
+  for (const response of [
+    await call('POST', '/plans', { ...values, addOn: true, group: 'a' }),
+    await change(plan.id, { addOn: true, group: 'a' }),
+    await change(plan.id, { group: 'a' }),
+  ]) {
+    const { errors } = await readProblem(response, 400, 'invalid_request');
+    assert.deepEqual(
+      errors?.map(({ path }) => path),
+      ['body.group'],
+    );
+  }
+  await readJson(await change(plan.id, { group: null }), 200);
+  const wrong = { addOn: [null, 'true', 1, 'yes', {}] };
+  await assertRefused((one) => call('POST', '/plans', { ...values, ...one }), wrong);
+  await assertRefused((one) => change(plan.id, one), wrong);
+});
