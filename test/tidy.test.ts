@@ -380,6 +380,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   imports: ['sync/import/import-store.ts'],
   installation: ['idempotency/installation-store.ts'],
   import_skips: ['sync/import/import-store.ts'],
+  import_external_ids: ['sync/import/import-store.ts'],
   migrations: ['platform/migrate.ts'],
   // One table and the statements of three concerns: the queue, the operators' list and erasure.
   webhook_events: [

@@ -134,10 +134,12 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     });
   }
 
-  /** Whether a customer has this external id, or a request reserves it. */
-  async hasTaken(externalId: string): Promise<boolean> {
-    const { database, externalIds } = this.#parts;
-    return (await externalIds.find(database, [externalId])).length > 0;
+  /** The customer that has this external id. `unknown`: a request reserves it for a customer without a row. */
+  async findHolder(externalId: string): Promise<Customer | 'unknown' | undefined> {
+    const { database, externalIds, store } = this.#parts;
+    const [held] = await externalIds.find(database, [externalId]);
+    if (held === undefined) return undefined;
+    return (await store.findLive(database, [held.customerId]))[0] ?? 'unknown';
   }
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Customer[]> {

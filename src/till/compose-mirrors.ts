@@ -14,10 +14,12 @@ import { RefundMirror } from '../payments/refund-mirror.ts';
 import { RefundStore } from '../payments/refund-store.ts';
 import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
+import type { PlanService } from '../plans/plan-service.ts';
 import { PlanStore } from '../plans/plan-store.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
+import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
 import { SubscriptionStore } from '../subscriptions/subscription-store.ts';
@@ -85,10 +87,16 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
 export function composeImport(
   parts: ComposedParts & { readonly ownerLock: OwnerLock },
   stores: Stores,
-  customers: CustomerService,
+  services: {
+    readonly customers: CustomerService;
+    readonly plans: PlanService;
+    readonly entitlements: EntitlementService;
+  },
 ): Import {
   const processor = adoptingProcessor(parts.processor);
   const { mirrors } = composeMirrors({ ...parts, processor }, stores);
   const job = new Job('import', parts);
-  return new Import({ ...parts, job, processor, mirrors, customers, store: new ImportStore() });
+  const { customers, plans, entitlements } = services;
+  const used = { customers, plans, entitlements, store: new ImportStore() };
+  return new Import({ ...parts, ...used, job, processor, mirrors });
 }

@@ -120,7 +120,7 @@ export function composeServices(given: ServiceParts) {
     mirrors,
     lostCustomers,
   });
-  const accountImport = composeImport(parts, stores, domain.customers);
+  const accountImport = composeImport(parts, stores, domain);
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {

@@ -53,7 +53,7 @@ async function makeUnadoptable({ stripe }: TillInProcess): Promise<Readonly<Reco
   };
   await subscribe([plain.id]);
   const ofTiered = await subscribe([tiered.id]);
-  const ofTwo = await subscribe([plain.id, second.id]);
+  await subscribe([plain.id, second.id]);
   const unpaid = await subscribe([plain.id], { payment_behavior: 'default_incomplete' });
   const invoices = await stripe.invoices.list({ subscription: unpaid, expand: ['data.payments'] });
   const [waiting] = invoices.data[0]?.payments?.data ?? [];
@@ -64,7 +64,6 @@ async function makeUnadoptable({ stripe }: TillInProcess): Promise<Readonly<Reco
     [metered.id]: /metered/,
     [once.id]: /paid once/,
     [ofTiered]: new RegExp(`tiers.*${tiered.id}`),
-    [ofTwo]: /bills 2 plans/,
     [String(waiting?.payment.payment_intent)]: new RegExp(`invoice ${invoices.data[0]?.id}.*no attempt`),
     [guest]: /no customer/,
     [refund.id]: /payment has no customer/,
@@ -84,7 +83,7 @@ describe('objects that cannot be adopted', () => {
     assert.deepEqual(report.counts, {
       plan: { found: 5, adopted: 2, skipped: 3 },
       customer: allAdopted(1),
-      subscription: { found: 4, adopted: 2, skipped: 2 },
+      subscription: { found: 4, adopted: 3, skipped: 1 },
       invoice: allAdopted(4),
       payment: { found: 5, adopted: 3, skipped: 2 },
       refund: { found: 1, skipped: 1 },
@@ -94,7 +93,7 @@ describe('objects that cannot be adopted', () => {
     for (const { id, reason } of report.skips) assert.match(reason, expected[id] ?? /never/);
     // Events about them do not bring them here either.
     await till.settle();
-    assert.equal((await till.get<PageBody<object>>('/subscriptions')).total, 2);
+    assert.equal((await till.get<PageBody<object>>('/subscriptions')).total, 3);
     // A second run says the same, and so does one that only looks.
     const again = await runImport(till);
     assert.deepEqual(again.skips, report.skips);

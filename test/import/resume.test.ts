@@ -65,8 +65,8 @@ describe('an import that was interrupted', () => {
       assert.ok(runs.length < 20, 'the import does not end');
       runs.push(await runUntilKilled(till, 1));
     }
-    // One page for each list, but two for the customers. The charges have a list of their own.
-    assert.equal(runs.length, 10);
+    // One page for each list, but two for the customers. The charges and the external ids have lists of their own.
+    assert.equal(runs.length, 11);
     assert.deepEqual(runs[0]?.resumed, []);
     assert.deepEqual(runs[2]?.resumed, [{ plan: allAdopted(2), customer: allAdopted(100) }]);
     assert.deepEqual(runs.at(-1)?.counts, everything);

@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { Pace } from '../../platform/pace.ts';
 import { parsePlainInteger } from '../../platform/plain-integer.ts';
-import type { ImportObserver, ImportResult } from '../../sync/import/import.ts';
-import type { ImportKind, KindCounts, Skip } from '../../sync/import/import-progress.ts';
+import type { ImportObserver } from '../../sync/import/import.ts';
+import { type PlanEntries, PlanEntryError, parsePlanEntries } from '../../sync/import/plan-entries.ts';
 import { defineCommand } from '../command.ts';
+import { lineOf, reportOf, skipLine } from '../import-report.ts';
 import type { Output } from '../output.ts';
 import { ProgressBar } from '../progress-bar.ts';
 import { UsageError } from '../usage-error.ts';
@@ -16,6 +18,8 @@ const rateDefault = 20;
 /** The processor's limit for all calls of an account in live mode. */
 const rateMax = 100;
 const metadataPrefix = 'metadata.';
+/** Someone who pays would have no access. */
+const exitCodeOfException = 3;
 
 export const importAccount = defineCommand({
   name: 'import',
@@ -27,6 +31,15 @@ export const importAccount = defineCommand({
       value: 'metadata.KEY',
       about: "take the customers' external ids from this key of their metadata",
     },
+    plans: {
+      type: 'string',
+      value: 'FILE',
+      about: 'set the group, features, name and addOn of plans, from a JSON file',
+    },
+    'plans-template': {
+      type: 'boolean',
+      about: 'print such a file for the prices of the account, and do nothing else',
+    },
     rate: {
       type: 'string',
       value: 'N',
@@ -35,26 +48,61 @@ export const importAccount = defineCommand({
     },
   },
   details: `Adopts prices as plans, customers, subscriptions, invoices, payments, refunds and disputes, and lists every object
-that it leaves out, with the reason. It writes nothing at the processor, except the external ids. It can be interrupted:
-the next run continues. Once it has finished, another run adopts only new objects. With --json,
-every line is an object with a "type": resumed, progress, skipped or finished.`,
+that it leaves out, with the reason. It ends with the customers who pay now, and whether Till calls them entitled: if
+one of them is not, the exit code is 3. It writes nothing at the processor, except the external ids and what --plans
+sets. It can be interrupted: the next run continues. Once it has finished, another run adopts only new objects.
+
+FILE maps ids of prices or products to { "group", "features", "addOn", "name" }. Group, features and name belong to the
+product. A mistake in it has exit code 2, and then nothing was done. With --json, every line is an object with a "type":
+resumed, progress, skipped or finished.`,
   run: async (call) => {
     const { values, output, signal } = call;
     const externalIdFrom = metadataKeyOf(values['external-id-from']);
+    const planEntries = values.plans === undefined ? undefined : readPlans(values.plans);
     const pace = new Pace(rateOf(values.rate));
+    const beforeCall = () => pace.turn();
     const isDryRun = values['dry-run'];
+    if (values['plans-template']) {
+      const template = await withServices(
+        call,
+        async ({ accountImport }, requireAccount) => {
+          await requireAccount({ remembers: false });
+          return accountImport.planTemplate();
+        },
+        { beforeCall },
+      );
+      output.result(template, JSON.stringify(template, null, 2));
+      return;
+    }
     const bar = new ProgressBar(output.stderr);
     const result = await withServices(
       call,
       async ({ accountImport }, requireAccount) => {
-        await requireAccount({ remembers: !isDryRun });
-        return accountImport.run({ isDryRun, externalIdFrom, signal }, observe(output, bar));
+        await requireAccount({ remembers: false });
+        if (planEntries !== undefined) await accountImport.checkEntries(planEntries);
+        if (!isDryRun) await requireAccount({ remembers: true });
+        return accountImport.run({ isDryRun, externalIdFrom, planEntries, signal }, observe(output, bar));
       },
-      { beforeCall: () => pace.turn() },
-    ).finally(() => bar.end());
-    output.result({ type: 'finished', ...result }, tableOf(result));
+      { beforeCall },
+    )
+      .catch((error: unknown) => {
+        throw error instanceof PlanEntryError ? new UsageError(`${values.plans}: ${error.message}`) : error;
+      })
+      .finally(() => bar.end());
+    output.result({ type: 'finished', ...result }, reportOf(result));
+    const { items, more } = result.access.exceptions;
+    if (items.length + more > 0) output.setExitCode(exitCodeOfException);
   },
 });
+
+function readPlans(path: string): PlanEntries {
+  try {
+    return parsePlanEntries(readFileSync(path, 'utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new UsageError(`${path}: ${reason}`);
+  }
+}
 
 function metadataKeyOf(text: string | undefined): string | null {
   if (text === undefined) return null;
@@ -89,45 +137,4 @@ function observe(output: Output, bar: ProgressBar): ImportObserver {
       output.row({ type: 'skipped', ...skip }, skipLine(skip));
     },
   };
-}
-
-const names: Readonly<Record<ImportKind, string>> = {
-  plan: 'plans',
-  customer: 'customers',
-  external_id: 'external ids',
-  subscription: 'subscriptions',
-  invoice: 'invoices',
-  payment: 'payments',
-  refund: 'refunds',
-  dispute: 'disputes',
-};
-
-const columns = ['found', 'adopted', 'updated', 'unchanged', 'skipped'] as const;
-const nameWidth = 15;
-const columnWidth = 11;
-
-function lineOf(counts: KindCounts): string {
-  const parts = columns.map((column) => `${counts[column]} ${column}`);
-  return `${names[counts.kind].padEnd(nameWidth)}${parts.join(', ')}`;
-}
-
-function skipLine({ kind, id, reason }: Skip): string {
-  return kind === 'external_id'
-    ? `Skipped the external id of customer ${id}: ${reason}`
-    : `Skipped ${kind} ${id}: ${reason}`;
-}
-
-function tableOf({ counts, isDryRun }: ImportResult): string {
-  const line = (name: string, cells: readonly (string | number)[]) =>
-    name.padEnd(nameWidth) + cells.map((cell) => String(cell).padStart(columnWidth)).join('');
-  return [
-    isDryRun ? 'This is what an import would do. Nothing was written.' : 'The import is finished.',
-    line('', columns),
-    ...counts.map((kind) =>
-      line(
-        names[kind.kind],
-        columns.map((column) => kind[column]),
-      ),
-    ),
-  ].join('\n');
 }

@@ -263,7 +263,10 @@ export interface SubscriptionCalls {
    */
   cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
-  list(filter: ListingStart & { readonly processorCustomerId?: string }): Pages<SubscriptionFacts>;
+  /** `isOpen`: leaves out canceled subscriptions. */
+  list(
+    filter: ListingStart & { readonly processorCustomerId?: string; readonly isOpen?: true },
+  ): Pages<SubscriptionFacts>;
 }
 
 export interface NewSubscription {

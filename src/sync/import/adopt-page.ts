@@ -5,21 +5,14 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
 import type { Page } from '../../processor/port/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
-import { type Counts, type ImportKind, noCounts, type Skip } from './import-progress.ts';
-import { callsAtOnce, type Finished, type Stage } from './stage.ts';
+import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
+import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
 
 export interface PageParts {
   readonly database: Database;
   readonly logger: Logger;
   readonly isDryRun: boolean;
 }
-
-export interface PageOutcome extends Finished {
-  readonly counts: Counts;
-}
-
-/** Stores the outcome. If the rows need nothing else, this happens in their transaction. */
-type Save = (db: Queryable, outcome: PageOutcome) => Promise<void>;
 
 /** The objects of a page, by what to do with them. */
 interface Sorted<Item> {
@@ -33,16 +26,10 @@ export async function adoptPage<Item>(
   parts: PageParts,
   stage: Stage<Item>,
   page: Page<Item>,
-  save: Save,
+  save: SavePage,
 ): Promise<PageOutcome> {
   const sorted = await sortItems(parts, stage, page);
   const count = (result: PageResult) => countPage(stage, page, sorted, result);
-  const withFinish = async (outcome: PageOutcome): Promise<PageOutcome> => {
-    const finished = await stage.finish?.(page.items);
-    return finished === undefined
-      ? outcome
-      : { ...outcome, externalIds: finished.externalIds, skips: [...outcome.skips, ...finished.skips] };
-  };
   if (parts.isDryRun) {
     const { changed, unsettled } = await applyAndRollBack(parts.database, (tx) =>
       stage.apply(tx, sorted.known),
@@ -50,13 +37,13 @@ export async function adoptPage<Item>(
     const rows = new Set(sorted.accepted.map(stage.keyOf));
     // A row that differs would be refreshed, because it may have changed since the list was read.
     const differing = new Set([...changed, ...unsettled, ...rows]);
-    return withFinish(count({ changed: differing, rows, failures: new Map() }));
+    return count({ changed: differing, rows, failures: new Map() });
   }
   const { applied, saved } = await applyItems(parts, stage, sorted, (db, result) => save(db, count(result)));
   if (saved !== undefined) return count(saved);
   const { changed, failures } = await refreshAll(parts, stage, sorted, applied);
   const rows = await stage.findRows(parts.database, sorted.accepted.map(stage.keyOf));
-  const outcome = await withFinish(count({ changed, rows, failures }));
+  const outcome = count({ changed, rows, failures });
   await parts.database.transaction((tx) => save(tx, outcome));
   return outcome;
 }
@@ -103,7 +90,7 @@ async function applyItems<Item>(
 ): Promise<{ readonly applied: Applied; readonly saved?: PageResult }> {
   const items = [...known, ...accepted];
   if (items.length === 0) return { applied: nothingApplied };
-  const isWhole = stage.finish === undefined && !accepted.some((item) => stage.isPartial?.(item));
+  const isWhole = !accepted.some((item) => stage.isPartial?.(item));
   let applied = nothingApplied;
   try {
     return await database.transaction(async (tx) => {
@@ -167,7 +154,7 @@ function countPage<Item>(
   const isStored = (item: Item) => rows.has(stage.keyOf(item));
   const skip = (item: Item, reason: string) => ({ kind: kindOf(stage), id: stage.idOf(item), reason });
   const adopted = new Set(accepted.filter(isStored).map(stage.idOf)).size;
-  if (stage.isAhead) return { counts: { ...noCounts, adopted }, externalIds: noCounts, skips: [] };
+  if (stage.isAhead) return { counts: { ...noCounts, adopted }, skips: [] };
   const skips = [
     ...refused,
     ...accepted
@@ -182,7 +169,7 @@ function countPage<Item>(
   const updated = known.filter((item) => isChanged(item) && !failures.has(stage.keyOf(item))).length;
   const unchanged = found - adopted - updated - skips.length;
   const counts = { found, adopted, updated, unchanged, skipped: skips.length };
-  return { counts, externalIds: noCounts, skips };
+  return { counts, skips };
 }
 
 const notRecorded =

@@ -93,18 +93,18 @@ function adoptPlan({ product, price }: PlanFacts): PlanFacts {
   return { product, price: isPlan ? withLocalId(price, 'plan', price.processorPriceId) : price };
 }
 
-/** A subscription that bills several plans, or none, is left to other applications. */
+/** A subscription without a price that can be a plan is left to other applications. */
 function adoptSubscription(facts: SubscriptionFacts): SubscriptionFacts {
   const { processorSubscriptionId, createdAt } = facts;
   const [first, ...others] = facts.items;
   const adopt = (item: SubscriptionItemFacts) => adoptItem(item, createdAt);
   const whole: SubscriptionFacts = { ...facts, items: [adopt(first), ...others.map(adopt)] };
-  return countPlanPrices(facts) === 1 ? withLocalId(whole, 'subscription', processorSubscriptionId) : whole;
+  return facts.items.some(isPlanPrice) ? withLocalId(whole, 'subscription', processorSubscriptionId) : whole;
 }
 
-/** The number of items whose price is a Till plan or can become one. */
-export function countPlanPrices({ items }: Pick<SubscriptionFacts, 'items'>): number {
-  return items.filter(({ obstacle }) => obstacle === undefined).length;
+/** Whether the price of an item is a Till plan or can become one. */
+export function isPlanPrice({ obstacle }: SubscriptionItemFacts): boolean {
+  return obstacle === undefined;
 }
 
 /** A price with a Till id makes the mirror recover its plan. The plan itself has another id. */

@@ -1,16 +1,19 @@
-import { createHash } from 'node:crypto';
 import type { CustomerService } from '../../customers/customer-service.ts';
 import { Failure, isOutageOfAll } from '../../errors.ts';
 import { unrepeatableName } from '../../idempotency/claim.ts';
-import { type Customer, type CustomerFacts, isExternalId } from '../../model/customer.ts';
+import { type Customer, isExternalId } from '../../model/customer.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Database } from '../../platform/postgres.ts';
+import type { Processor } from '../../processor/port/processor.ts';
 import type { Mirrors } from '../mirrors.ts';
-import { type Counts, noCounts, type Skip } from './import-progress.ts';
-import { callsAtOnce, type Finished } from './stage.ts';
+import { describeHoldings, findHoldings, type Holdings, holdsMore } from './customer-holdings.ts';
+import { digestOf, type SharedValue } from './external-id-notes.ts';
+import { noCounts, type Skip } from './import-progress.ts';
+import { callsAtOnce, type PageOutcome } from './stage.ts';
 
 interface AdoptionParts {
   readonly database: Database;
+  readonly processor: Pick<Processor, 'subscriptions' | 'payments'>;
   readonly mirrors: Pick<Mirrors, 'customers'>;
   readonly customers: Pick<CustomerService, 'update'>;
 }
@@ -22,66 +25,151 @@ interface AdoptionOptions {
   readonly importId: string | null;
 }
 
-interface Wanted {
-  readonly facts: CustomerFacts;
-  readonly externalId: string;
+/** A customer that has the value in its metadata. */
+interface Candidate {
+  readonly processorCustomerId: string;
+  /** Absent in a dry run, if the customer has no row yet. */
+  readonly row?: Customer;
+  readonly externalId: string | null;
+  readonly createdAt: Date;
+}
+
+interface RankedCandidate extends Candidate {
+  readonly holdings: Holdings;
 }
 
 type AdoptionOutcome = 'adopted' | 'unchanged' | { readonly reason: string };
 
+type Outcomes = Map<string, AdoptionOutcome>;
+
+/** A value that more customers have is not an id, and looking up what each of them has would take hours. */
+const sharingMax = 100;
+
 /**
  * Copies the external ids of customers from their metadata. Sets each one like the API does: reserves it, writes it to
  * the customer at the processor, and records it. The processor needs its copy: later events would clear an external id
- * in a row if the processor does not have it.
+ * in a row if the processor does not have it. Of several customers with the same value, the one that pays gets it.
  */
 export class ExternalIdAdoption {
   readonly #parts: AdoptionParts;
   readonly #options: AdoptionOptions;
-  /** Digests of the external ids that a dry run has found, because it stores none. */
-  readonly #seen = new Set<string>();
 
   constructor(parts: AdoptionParts, options: AdoptionOptions) {
     this.#parts = parts;
     this.#options = options;
   }
 
-  async adopt(page: readonly CustomerFacts[]): Promise<Finished> {
-    const wanted = page.flatMap((facts) => {
-      const externalId = facts.metadata?.[this.#options.metadataKey];
-      return externalId === undefined || facts.deleted ? [] : [{ facts, externalId }];
+  async adopt(values: readonly SharedValue[]): Promise<PageOutcome> {
+    const rows = await this.#findRows(values);
+    const outcomes: Outcomes = new Map();
+    await inLanes(values, callsAtOnce, async (shared) => {
+      const { value, candidates } = this.#candidatesOf(shared, rows);
+      for (const [id, outcome] of await this.#settle(value, candidates)) outcomes.set(id, outcome);
     });
-    const rows = await this.#findRows(wanted);
-    const outcomes = new Map<Wanted, AdoptionOutcome>();
-    const settle = async (one: Wanted) => {
-      outcomes.set(one, await this.#settle(one, rows.get(one.facts.processorCustomerId)));
-    };
-    // The first of several customers with the same value gets it.
-    const groups = [...Map.groupBy(wanted, ({ externalId }) => externalId).values()];
-    const lanes = this.#options.importId === null ? 1 : callsAtOnce;
-    await inLanes(groups, lanes, async (group) => {
-      for (const one of group) await settle(one);
-    });
-    return { externalIds: countOutcomes(outcomes), skips: skipsOf(outcomes) };
+    const all = [...outcomes.values()];
+    const [adopted, unchanged] = [count(all, 'adopted'), count(all, 'unchanged')];
+    const skips = skipsOf(outcomes);
+    return { counts: { ...noCounts, found: all.length, adopted, unchanged, skipped: skips.length }, skips };
   }
 
-  async #findRows(wanted: readonly Wanted[]): Promise<ReadonlyMap<string, Customer>> {
+  async #findRows(values: readonly SharedValue[]): Promise<ReadonlyMap<string, Customer>> {
     const { database, mirrors } = this.#parts;
-    const keys = wanted.map(({ facts }) => facts.processorCustomerId);
+    const keys = values.flatMap(({ customers }) => customers.map((one) => one.processorCustomerId));
     const rows = keys.length === 0 ? [] : await mirrors.customers.findByKeys(database, keys);
     return new Map(rows.map((row) => [row.processorCustomerId, row]));
   }
 
-  async #settle({ facts, externalId }: Wanted, row: Customer | undefined): Promise<AdoptionOutcome> {
-    const current = row === undefined ? facts.externalId : row.externalId;
-    if (current === externalId) return 'unchanged';
-    if (!isExternalId(externalId)) return { reason: `${quote(externalId)} is not a valid external id.` };
-    if (current !== null) return { reason: `The customer has the external id ${quote(current)}.` };
-    if (row?.deletedAt != null) return { reason: 'The customer is deleted.' };
-    const { importId } = this.#options;
-    return importId === null ? this.#predict(externalId) : this.#set(importId, row, externalId);
+  /** The customers that still have the value. One that was changed or deleted since the list was read has not. */
+  #candidatesOf({ digest, customers }: SharedValue, rows: ReadonlyMap<string, Customer>) {
+    const { metadataKey } = this.#options;
+    const having = customers.flatMap(({ processorCustomerId, foreseen }) => {
+      const row = rows.get(processorCustomerId);
+      const value = foreseen?.value ?? row?.metadata[metadataKey];
+      const known = row ?? foreseen;
+      if (value === undefined || known === undefined || digestOf(value) !== digest) return [];
+      if (row !== undefined && row.deletedAt !== null) return [];
+      const { externalId, createdAt } = known;
+      return [{ value, processorCustomerId, externalId, createdAt, ...(row === undefined ? {} : { row }) }];
+    });
+    return { value: having[0]?.value ?? '', candidates: having satisfies readonly Candidate[] };
   }
 
-  async #set(importId: string, row: Customer | undefined, externalId: string): Promise<AdoptionOutcome> {
+  async #settle(value: string, candidates: readonly Candidate[]): Promise<Outcomes> {
+    const outcomes: Outcomes = new Map();
+    const open: Candidate[] = [];
+    for (const candidate of candidates) {
+      const { processorCustomerId: id, externalId } = candidate;
+      if (externalId === value) outcomes.set(id, 'unchanged');
+      else if (!isExternalId(value))
+        outcomes.set(id, { reason: `${quote(value)} is not a valid external id.` });
+      else if (externalId !== null)
+        outcomes.set(id, { reason: `The customer has the external id ${quote(externalId)}.` });
+      else open.push(candidate);
+    }
+    const unchanged = candidates.find(({ externalId }) => externalId === value)?.processorCustomerId;
+    const give = open.length > sharingMax ? this.#giveToNone : this.#give;
+    if (open.length > 0) await give.call(this, value, open, unchanged, outcomes);
+    return outcomes;
+  }
+
+  async #giveToNone(
+    value: string,
+    open: readonly Candidate[],
+    _: string | undefined,
+    outcomes: Outcomes,
+  ): Promise<void> {
+    const reason = `${open.length} customers have the value ${quote(value)}, so it identifies none of them.`;
+    for (const { processorCustomerId } of open) outcomes.set(processorCustomerId, { reason });
+  }
+
+  /** Gives the external id to the first of the customers, unless it is taken. */
+  async #give(
+    value: string,
+    open: readonly Candidate[],
+    unchanged: string | undefined,
+    outcomes: Outcomes,
+  ): Promise<void> {
+    const held = unchanged ?? (await this.#findHolder(value));
+    const [only] = open;
+    if (held === undefined && open.length === 1 && only !== undefined) {
+      outcomes.set(only.processorCustomerId, await this.#set(only, value));
+      return;
+    }
+    const [first, ...others] = await this.#rank(open);
+    if (first === undefined) return;
+    const outcome = held === undefined ? await this.#set(first, value) : undefined;
+    if (outcome !== undefined) outcomes.set(first.processorCustomerId, outcome);
+    const holder =
+      outcome === undefined ? held : outcome === 'adopted' ? first.processorCustomerId : 'unknown';
+    const losers = outcome === undefined ? [first, ...others] : others;
+    for (const { processorCustomerId, holdings } of losers) {
+      const reason = `${taken(value, holder)} This one has ${describeHoldings(holdings)}.`;
+      outcomes.set(processorCustomerId, { reason });
+    }
+  }
+
+  /** The processor's id of the customer that has the external id. */
+  async #findHolder(externalId: string): Promise<string | undefined> {
+    const holder = await this.#parts.mirrors.customers.findHolder(externalId);
+    return typeof holder === 'object' ? holder.processorCustomerId : holder;
+  }
+
+  /** The customer that must get the external id comes first. */
+  async #rank(candidates: readonly Candidate[]): Promise<readonly RankedCandidate[]> {
+    const ranked: RankedCandidate[] = [];
+    for (const candidate of candidates) {
+      const holdings = await findHoldings(this.#parts.processor, candidate.processorCustomerId);
+      ranked.push({ ...candidate, holdings });
+    }
+    // The sort is stable, and the list has newer customers first.
+    return ranked.toSorted(
+      (a, b) => holdsMore(a.holdings, b.holdings) || b.createdAt.getTime() - a.createdAt.getTime(),
+    );
+  }
+
+  async #set({ row }: Candidate, externalId: string): Promise<AdoptionOutcome> {
+    const { importId } = this.#options;
+    if (importId === null) return 'adopted';
     if (row === undefined) return { reason: 'The customer has no row.' };
     // A resumed import repeats the same request.
     const key = { keyName: unrepeatableName, key: `import-${importId}-${row.id}` };
@@ -90,23 +178,14 @@ export class ExternalIdAdoption {
       return 'adopted';
     } catch (error) {
       if (isOutageOfAll(error) || !(error instanceof Failure)) throw error;
-      return { reason: error.code === 'external_id_taken' ? taken(externalId) : error.message };
+      return { reason: error.code === 'external_id_taken' ? taken(externalId, 'unknown') : error.message };
     }
-  }
-
-  async #predict(externalId: string): Promise<AdoptionOutcome> {
-    const digest = createHash('sha256').update(externalId).digest('base64url').slice(0, digestLength);
-    const isTaken = this.#seen.has(digest) || (await this.#parts.mirrors.customers.hasTaken(externalId));
-    this.#seen.add(digest);
-    return isTaken ? { reason: taken(externalId) } : 'adopted';
   }
 }
 
-/** 72 bits: among a billion external ids, two have the same digest with a probability of one in ten thousand. */
-const digestLength = 12;
-
-function taken(externalId: string): string {
-  return `Another customer has the external id ${quote(externalId)}.`;
+function taken(externalId: string, holder: string | undefined): string {
+  const named = holder === undefined || holder === 'unknown' ? '' : `: ${holder}`;
+  return `Another customer has the external id ${quote(externalId)}${named}.`;
 }
 
 /** How much of a value is shown. */
@@ -116,18 +195,12 @@ function quote(value: string): string {
   return JSON.stringify(value.length > shownLengthMax ? `${value.slice(0, shownLengthMax)}…` : value);
 }
 
-function countOutcomes(outcomes: ReadonlyMap<Wanted, AdoptionOutcome>): Counts {
-  const all = [...outcomes.values()];
-  const count = (outcome: AdoptionOutcome) => all.filter((one) => one === outcome).length;
-  const [adopted, unchanged] = [count('adopted'), count('unchanged')];
-  const found = all.length;
-  return { ...noCounts, found, adopted, unchanged, skipped: found - adopted - unchanged };
+function count(outcomes: readonly AdoptionOutcome[], wanted: AdoptionOutcome): number {
+  return outcomes.filter((outcome) => outcome === wanted).length;
 }
 
-function skipsOf(outcomes: ReadonlyMap<Wanted, AdoptionOutcome>): readonly Skip[] {
-  return [...outcomes].flatMap(([{ facts }, outcome]) =>
-    typeof outcome === 'string'
-      ? []
-      : [{ kind: 'external_id' as const, id: facts.processorCustomerId, reason: outcome.reason }],
+function skipsOf(outcomes: Outcomes): readonly Skip[] {
+  return [...outcomes].flatMap(([id, outcome]) =>
+    typeof outcome === 'string' ? [] : [{ kind: 'external_id' as const, id, reason: outcome.reason }],
   );
 }

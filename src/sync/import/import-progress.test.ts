@@ -56,10 +56,10 @@ test('a list that starts over keeps what it has adopted', () => {
 });
 
 test('external ids are counted apart from their customers', () => {
-  const progress: ImportProgress = withStage([], {
-    ...newStage('customer', now),
-    counts: { ...noCounts, found: 2, adopted: 2 },
-    externalIds: { ...noCounts, found: 2, adopted: 1, skipped: 1 },
+  const customers = { ...newStage('customer', now), counts: { ...noCounts, found: 2, adopted: 2 } };
+  const progress: ImportProgress = withStage([customers], {
+    ...newStage('external_id', now),
+    counts: { ...noCounts, found: 2, adopted: 1, skipped: 1 },
   });
   assert.deepEqual(
     countsOf(progress).map(({ kind, adopted, skipped }) => [kind, adopted, skipped]),

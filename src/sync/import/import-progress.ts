@@ -1,6 +1,9 @@
 import type { Resource } from '../../model/facts.ts';
 
-/** The lists of the processor that an import reads, in this order: an object comes after those that it depends on. */
+/**
+ * The lists that an import reads, in this order: an object comes after those that it depends on. External ids come last,
+ * because what customers have decides which of several customers gets one.
+ */
 export const stageNames = [
   'plan',
   'customer',
@@ -10,6 +13,7 @@ export const stageNames = [
   'payment',
   'refund',
   'dispute',
+  'external_id',
 ] as const;
 
 export type StageName = (typeof stageNames)[number];
@@ -42,8 +46,6 @@ export interface StageProgress {
   readonly counts: Counts;
   /** Objects that were adopted before the list that counts them shows them. */
   readonly adoptedBefore: number;
-  /** Only for customers. */
-  readonly externalIds: Counts;
   /** The number of invoices that had no customer when the list began. */
   readonly unattached: number;
 }
@@ -56,7 +58,6 @@ export function newStage(stage: StageName, now: Date, unattached = 0): StageProg
     startedAt: now.toISOString(),
     counts: noCounts,
     adoptedBefore: 0,
-    externalIds: noCounts,
     unattached,
   };
 }
@@ -85,14 +86,24 @@ export interface KindCounts extends Counts {
   readonly kind: ImportKind;
 }
 
+/** The order in which people see the counts. Charges are payments, which the list of payments shows too. */
+const shownStages = [
+  'plan',
+  'customer',
+  'external_id',
+  'subscription',
+  'invoice',
+  'payment',
+  'refund',
+  'dispute',
+] as const satisfies readonly StageName[];
+
 /** The progress as people see it: one entry for each kind of object that was reached. */
 export function countsOf(progress: ImportProgress): readonly KindCounts[] {
-  return stageNames.flatMap((name): readonly KindCounts[] => {
+  return shownStages.flatMap((name): readonly KindCounts[] => {
     const stage = progress.find((one) => one.stage === name);
-    // Charges are payments, which the list of payments shows too.
-    if (stage === undefined || name === 'charge') return [];
-    const counts = countsOfStage(progress, name);
-    return stage.externalIds.found > 0 ? [counts, { kind: 'external_id', ...stage.externalIds }] : [counts];
+    if (stage === undefined || (name === 'external_id' && stage.counts.found === 0)) return [];
+    return [countsOfStage(progress, name)];
   });
 }
 

@@ -1,10 +1,18 @@
 import type { Queryable } from '../../platform/postgres.ts';
-import type { ImportProgress, Skip } from './import-progress.ts';
+import type { ImportKind, ImportProgress, Skip } from './import-progress.ts';
 
 /** The last ones are enough: every import starts over or continues the one before it. */
 const keptMax = 10;
 /** Skipped objects that are read at once. */
 const skipsPerPage = 500;
+/** Values of external ids that are read at once. Each costs a call or more. */
+export const valuesPerPage = 100;
+
+/** The customers that have the same value, newest first. */
+export interface NotedValue {
+  readonly digest: string;
+  readonly processorCustomerIds: readonly string[];
+}
 
 /** An import that is not finished. */
 export interface UnfinishedImport {
@@ -14,7 +22,7 @@ export interface UnfinishedImport {
   readonly startedAt: Date;
 }
 
-/** All SQL for till.imports and till.import_skips. */
+/** All SQL for till.imports and the tables of its details. */
 export class ImportStore {
   async findUnfinished(db: Queryable): Promise<UnfinishedImport | undefined> {
     const rows = await db.query<UnfinishedImport>(
@@ -50,6 +58,50 @@ export class ImportStore {
 
   async end(db: Queryable, id: string): Promise<void> {
     await db.query('update till.imports set ended_at = now() where id = $1', [id]);
+    await db.query('delete from till.import_external_ids where import_id = $1', [id]);
+  }
+
+  /** Notes the values of customers, in the order of the list. */
+  async noteValues(
+    db: Queryable,
+    importId: string,
+    noted: readonly { readonly digest: string; readonly processorCustomerId: string }[],
+  ): Promise<void> {
+    if (noted.length === 0) return;
+    await db.query(
+      `insert into till.import_external_ids (import_id, digest, processor_customer_id)
+       select $1, digest, key from unnest($2::text[], $3::text[]) with ordinality as v (digest, key, position)
+       order by position on conflict do nothing`,
+      [
+        importId,
+        noted.map(({ digest }) => digest),
+        noted.map(({ processorCustomerId }) => processorCustomerId),
+      ],
+    );
+  }
+
+  /** The noted values after this digest, in the order of their digests. */
+  listValues(db: Queryable, importId: string, after: string | null): Promise<readonly NotedValue[]> {
+    return db.query<NotedValue>(
+      `select digest, array_agg(processor_customer_id order by position) as "processorCustomerIds"
+       from till.import_external_ids where import_id = $1 and ($2::text is null or digest > $2)
+       group by digest order by digest limit ${valuesPerPage}`,
+      [importId, after],
+    );
+  }
+
+  /** Those of these objects that the import has left out so far. */
+  findSkips(
+    db: Queryable,
+    importId: string,
+    kind: ImportKind,
+    ids: readonly string[],
+  ): Promise<readonly Skip[]> {
+    return db.query<Skip>(
+      `select kind, object_id as id, reason from till.import_skips
+       where import_id = $1 and kind = $2 and object_id = any($3)`,
+      [importId, kind, ids],
+    );
   }
 
   /** The objects that the import has left out so far, page by page. */

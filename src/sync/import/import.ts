@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import type { CustomerService } from '../../customers/customer-service.ts';
-import { Failure, isOutageOfAll } from '../../errors.ts';
+import { Failure } from '../../errors.ts';
 import type { CustomerFacts } from '../../model/customer.ts';
 import { runAs } from '../../platform/cause.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -8,12 +7,15 @@ import { newId } from '../../platform/id.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable } from '../../platform/postgres.ts';
 import type { Job, JobRun } from '../job.ts';
-import { adoptPage, type PageOutcome } from './adopt-page.ts';
+import { adoptPage } from './adopt-page.ts';
+import { type AccessReport, type AuditParts, auditAccess } from './audit.ts';
 import { ExternalIdAdoption } from './external-id-adoption.ts';
+import { type ExternalIdNotes, rememberedNotes, type SharedValue, storedNotes } from './external-id-notes.ts';
 import {
   addCounts,
   countsOf,
   countsOfStage,
+  type ImportKind,
   type ImportProgress,
   type KindCounts,
   newStage,
@@ -26,7 +28,16 @@ import {
 } from './import-progress.ts';
 import type { ImportStore, UnfinishedImport } from './import-store.ts';
 import { chargeStage, paymentStage } from './payment-stages.ts';
-import type { Stage } from './stage.ts';
+import type { PlanEntries, PlanEntry } from './plan-entries.ts';
+import {
+  missingSettings,
+  noSettings,
+  type PlanSettings,
+  resolveEntries,
+  templateOf,
+} from './plan-settings.ts';
+import { retryOutages } from './retry-outages.ts';
+import type { PagedWork, PageOutcome, Stage } from './stage.ts';
 import {
   customerStage,
   disputeStage,
@@ -36,14 +47,12 @@ import {
   type StageParts,
   subscriptionStage,
 } from './stages.ts';
+import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 
 /** Far more restarts or failovers of the database than happen within one import. */
 const lostJobsMax = 20;
-/** A processor that is down or limits calls gets half a minute to recover. After that, the next run continues. */
-const triesMax = 6;
-const retryDelayMs = 1_000;
 
-interface ImportParts extends StageParts {
+interface ImportParts extends StageParts, AuditParts {
   readonly database: Database;
   readonly job: Job;
   readonly store: ImportStore;
@@ -57,6 +66,8 @@ export interface ImportOptions {
   readonly isDryRun?: boolean;
   /** The metadata key that contains the external ids of customers. */
   readonly externalIdFrom?: string | null;
+  /** What the processor does not know about the plans. */
+  readonly planEntries?: PlanEntries | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -74,6 +85,9 @@ export interface ImportObserver {
 export interface ImportResult {
   readonly isDryRun: boolean;
   readonly counts: readonly KindCounts[];
+  /** How many products and prices the settings of plans changed. */
+  readonly settings: { readonly products: number; readonly prices: number };
+  readonly access: AccessReport;
 }
 
 /** One import as it runs. */
@@ -82,6 +96,13 @@ interface Run {
   readonly job: JobRun<UnfinishedImport> | null;
   readonly options: ImportOptions;
   readonly observer: ImportObserver;
+  /** What the entries of plans say. */
+  readonly settings: PlanSettings;
+  /** What of it the processor did not have at the start. */
+  readonly missing: PlanSettings;
+  readonly notes: ExternalIdNotes | null;
+  /** What a dry run does not adopt, because it stores nothing: the reasons, by kind and id. */
+  readonly skipped: Map<ImportKind, Map<string, string>>;
   progress: ImportProgress;
 }
 
@@ -99,13 +120,24 @@ export class Import {
 
   run(options: ImportOptions = {}, observer: ImportObserver = {}): Promise<ImportResult> {
     return runAs('import', async () => {
-      if (options.isDryRun === true) return this.#run({ job: null, options, observer, progress: [] });
+      // Wrong entries throw before anything is done.
+      const { planEntries } = options;
+      const prices = planEntries === undefined ? [] : await listPrices(this.#parts);
+      const settings = planEntries === undefined ? noSettings : resolveEntries(planEntries, prices);
+      const missing = missingSettings(settings, prices);
+      const shared = { options, observer, settings, missing, skipped: new Map() };
+      if (options.isDryRun === true) {
+        const { externalIdFrom = null } = options;
+        const notes = externalIdFrom === null ? null : rememberedNotes(externalIdFrom);
+        return this.#run({ ...shared, job: null, notes, progress: [] });
+      }
       // A restart or failover of the database ends a run, and the next one continues with what is stored. If another
       // process took the job, there is no next one.
       for (let lost = 1; ; lost += 1) {
         const job = await this.#begin(options, observer);
         try {
-          return await this.#run({ job, options, observer, progress: job.begun.progress });
+          const { progress } = job.begun;
+          return await this.#run({ ...shared, job, notes: this.#notesOf(job.begun), progress });
         } catch (error) {
           if (error !== job.signal.reason || lost >= lostJobsMax) throw error;
         } finally {
@@ -115,16 +147,55 @@ export class Import {
     });
   }
 
+  /** Throws if the entries are wrong. Does nothing else. */
+  async checkEntries(entries: PlanEntries): Promise<void> {
+    resolveEntries(entries, await listPrices(this.#parts));
+  }
+
+  /** The entries of all prices that can be plans, for an operator to complete. */
+  async planTemplate(): Promise<Readonly<Record<string, PlanEntry>>> {
+    return templateOf(await listPrices(this.#parts));
+  }
+
   async #run(run: Run): Promise<ImportResult> {
-    const { job, observer } = run;
+    const { job, observer, settings, missing } = run;
     if (job !== null && run.progress.length > 0) await this.#resume(job.begun, observer);
+    if (job !== null && run.options.planEntries !== undefined) {
+      const isAllowed = () => job.requireJob(this.#parts.database);
+      await this.#patiently(run, 'settings', () => writePlanSettings(this.#parts, settings, { isAllowed }));
+    }
     for (const name of stageNames) {
       // A dry run stores no charges, and the list of payments counts them.
-      const isLeftOut = job === null && name === 'charge';
+      const isLeftOut = (job === null && name === 'charge') || (run.notes === null && name === 'external_id');
       if (!isLeftOut && stageOf(run, name)?.isDone !== true) await this.#runStage(run, name);
     }
+    const { signal } = run.options;
+    const refused = refusedIn(run);
+    const findSkipped = (ids: readonly string[]) => this.#findSkippedExternalIds(run, ids);
+    const access = await this.#patiently(run, 'access', () =>
+      auditAccess(this.#parts, { isDryRun: job === null, settings, refused, findSkipped, signal }),
+    );
     await job?.end((tx) => this.#parts.store.end(tx, job.begun.id));
-    return { isDryRun: job === null, counts: countsOf(run.progress) };
+    return {
+      isDryRun: job === null,
+      counts: countsOf(run.progress),
+      settings: { products: missing.products.size, prices: missing.addOns.size },
+      access,
+    };
+  }
+
+  /** Why customers did not get their external ids, by the processor's ids. */
+  async #findSkippedExternalIds(
+    { job, skipped }: Run,
+    ids: readonly string[],
+  ): Promise<ReadonlyMap<string, string>> {
+    if (job === null) return skipped.get('external_id') ?? new Map();
+    const skips = await this.#parts.store.findSkips(this.#parts.database, job.begun.id, 'external_id', ids);
+    return new Map(skips.map(({ id, reason }) => [id, reason]));
+  }
+
+  #notesOf({ id: importId, externalIdFrom: metadataKey }: UnfinishedImport): ExternalIdNotes | null {
+    return metadataKey === null ? null : storedNotes(this.#parts, { importId, metadataKey });
   }
 
   /** The import to run: a new one, or the one that was interrupted. */
@@ -160,46 +231,46 @@ export class Import {
   /** Reads a list to its end. After an outage it continues after the last stored page. */
   async #runStage(run: Run, name: StageName): Promise<void> {
     const { mirrors, clock, logger } = this.#parts;
-    const { signal } = run.options;
-    let failures = 0;
     const begin = async () => newStage(name, clock.now(), await mirrors.invoices.countUnattached());
     run.progress = withStage(run.progress, stageOf(run, name) ?? (await begin()));
-    for (;;) {
-      try {
-        return await this.#adoptPages(run, this.#stage(run, name), () => {
-          failures = 0;
-        });
-      } catch (error) {
-        signal?.throwIfAborted();
-        const stage = stageOf(run, name);
-        if (stage !== undefined && isLostPlace(stage, error)) {
+    await this.#patiently(run, name, async (onProgress) => {
+      for (;;) {
+        try {
+          return await this.#adoptPages(run, this.#work(run, name), onProgress);
+        } catch (error) {
+          const stage = stageOf(run, name);
+          if (stage === undefined || !isLostPlace(stage, error)) throw error;
+          run.options.signal?.throwIfAborted();
           logger.warn({ err: error, list: name }, 'list of an import restarted');
           run.progress = withStage(run.progress, restarted(stage, clock.now()));
-          continue;
         }
-        failures += 1;
-        if (!isPassing(error) || failures >= triesMax) throw error;
-        const delayMs = retryDelayMs * 2 ** (failures - 1);
-        logger.warn({ err: error, list: name, delayMs }, 'import paused');
-        await setTimeout(delayMs, undefined, signal && { signal });
       }
-    }
+    });
   }
 
-  async #adoptPages<Item>(run: Run, stage: Stage<Item>, onPage: () => void): Promise<void> {
-    const { database, logger } = this.#parts;
+  #patiently<T>(
+    { options: { signal } }: Run,
+    list: string,
+    work: (onProgress: () => void) => Promise<T>,
+  ): Promise<T> {
+    return retryOutages({ logger: this.#parts.logger, list, signal }, work);
+  }
+
+  async #adoptPages<Item>(run: Run, work: PagedWork<Item>, onPage: () => void): Promise<void> {
     const { options, observer, job } = run;
-    const parts = { database, logger, isDryRun: job === null };
-    const { name } = stage;
-    for await (const page of stage.list(stageOf(run, name)?.cursor ?? null)) {
+    const { name } = work;
+    for await (const page of work.list(stageOf(run, name)?.cursor ?? null)) {
       options.signal?.throwIfAborted();
       const after = (outcome: PageOutcome) =>
         withStage(run.progress, advanced(stageOf(run, name), outcome, page.next));
-      const outcome = await adoptPage(parts, stage, page, (db, reached) =>
+      const outcome = await work.adopt(page, (db, reached) =>
         this.#save(db, run, after(reached), reached.skips),
       );
       run.progress = after(outcome);
-      for (const skip of outcome.skips) observer.onSkipped?.(skip);
+      for (const skip of outcome.skips) {
+        observer.onSkipped?.(skip);
+        if (job === null) noteSkip(run, skip);
+      }
       observer.onProgress?.(countsOfStage(run.progress, name));
       onPage();
     }
@@ -211,29 +282,80 @@ export class Import {
     await this.#parts.store.save(db, job.begun.id, progress, skips);
   }
 
-  #stage(run: Run, name: StageName): Stage<unknown> {
+  #work(run: Run, name: StageName): PagedWork<unknown> {
     const parts = this.#parts;
     const chargesListedAt = stageOf(run, 'charge')?.startedAt;
-    const stages: Readonly<Record<StageName, () => Stage<unknown>>> = {
-      plan: () => planStage(parts),
-      customer: () => this.#customerStage(run),
-      subscription: () => subscriptionStage(parts),
-      invoice: () => invoiceStage(parts),
-      charge: () => chargeStage(parts),
-      payment: () => paymentStage(parts, chargesListedAt === undefined ? null : new Date(chargesListedAt)),
-      refund: () => refundStage(parts),
-      dispute: () => disputeStage(parts),
+    const paged = (stage: Stage<unknown>) => this.#paged(run, stage);
+    const works: Readonly<Record<StageName, () => PagedWork<unknown>>> = {
+      plan: () => paged(planStage(parts)),
+      customer: () => this.#customers(run),
+      subscription: () => paged(subscriptionStage(parts, refusedIn(run))),
+      invoice: () => paged(invoiceStage(parts)),
+      charge: () => paged(chargeStage(parts)),
+      payment: () => {
+        const listedAt = chargesListedAt === undefined ? null : new Date(chargesListedAt);
+        return paged(paymentStage(parts, listedAt));
+      },
+      refund: () => paged(refundStage(parts)),
+      dispute: () => paged(disputeStage(parts)),
+      external_id: () => this.#externalIds(run),
     };
-    return stages[name]();
+    return works[name]();
   }
 
-  #customerStage({ job, options: { externalIdFrom = null } }: Run): Stage<unknown> {
-    const stage = customerStage(this.#parts);
-    if (externalIdFrom === null) return stage;
-    const options = { metadataKey: externalIdFrom, importId: job?.begun.id ?? null };
-    const adoption = new ExternalIdAdoption(this.#parts, options);
-    return { ...stage, finish: (page: readonly CustomerFacts[]) => adoption.adopt(page) };
+  #paged<Item>({ job }: Run, stage: Stage<Item>): PagedWork<Item> {
+    const { database, logger } = this.#parts;
+    const parts = { database, logger, isDryRun: job === null };
+    const { name, list } = stage;
+    return { name, list, adopt: (page, save) => adoptPage(parts, stage, page, save) };
   }
+
+  /** The customers, with notes about their external ids. */
+  #customers(run: Run): PagedWork<CustomerFacts> {
+    const { job, notes } = run;
+    const paged = this.#paged(run, customerStage(this.#parts));
+    if (notes === null) return paged;
+    return {
+      ...paged,
+      adopt: async (page, save) => {
+        const outcome = await paged.adopt(page, async (db, reached) => {
+          await notes.add(db, page.items);
+          await save(db, reached);
+        });
+        if (job === null) await notes.add(this.#parts.database, page.items);
+        return outcome;
+      },
+    };
+  }
+
+  #externalIds({ job, notes, options }: Run): PagedWork<SharedValue> {
+    const { database } = this.#parts;
+    const { externalIdFrom } = options;
+    if (notes === null || externalIdFrom == null) throw new Error('no external ids are wanted');
+    const importId = job?.begun.id ?? null;
+    const adoption = new ExternalIdAdoption(this.#parts, { metadataKey: externalIdFrom, importId });
+    return {
+      name: 'external_id',
+      list: (after) => notes.list(after),
+      adopt: async (page, save) => {
+        const outcome = await adoption.adopt(page.items);
+        if (job !== null) await database.transaction((tx) => save(tx, outcome));
+        return outcome;
+      },
+    };
+  }
+}
+
+/** The kinds that decide about others. Objects of other kinds need no note. */
+const notedKinds: readonly ImportKind[] = ['plan', 'customer', 'external_id'];
+
+function noteSkip({ skipped }: Run, { kind, id, reason }: Skip): void {
+  if (notedKinds.includes(kind)) skipped.set(kind, (skipped.get(kind) ?? new Map()).set(id, reason));
+}
+
+/** Prices and customers that a dry run does not adopt. */
+function refusedIn({ skipped }: Run): ReadonlySet<string> {
+  return new Set([...(skipped.get('plan')?.keys() ?? []), ...(skipped.get('customer')?.keys() ?? [])]);
 }
 
 function stageOf({ progress }: Run, name: StageName): StageProgress | undefined {
@@ -243,7 +365,7 @@ function stageOf({ progress }: Run, name: StageName): StageProgress | undefined 
 /** The progress of a list after one more page. */
 function advanced(
   stage: StageProgress | undefined,
-  { counts, externalIds }: PageOutcome,
+  { counts }: PageOutcome,
   next: string | null,
 ): StageProgress {
   if (stage === undefined) throw new Error('the list has not begun');
@@ -252,7 +374,6 @@ function advanced(
     cursor: next,
     isDone: next === null,
     counts: addCounts(stage.counts, counts),
-    externalIds: addCounts(stage.externalIds, externalIds),
   };
 }
 
@@ -264,9 +385,4 @@ function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
     error.code === 'processor_rejected' &&
     error.extras.processorParam === 'starting_after'
   );
-}
-
-/** An outage that may end soon. */
-function isPassing(error: unknown): boolean {
-  return isOutageOfAll(error) && !(error instanceof Failure && error.code === 'processor_misconfigured');
 }

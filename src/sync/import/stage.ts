@@ -1,7 +1,7 @@
 import type { Mirror } from '../../mirrors/mirror.ts';
 import type { Applied } from '../../model/fold.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Pages } from '../../processor/port/pages.ts';
+import type { Page, Pages } from '../../processor/port/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
 /** Concurrent calls to the processor: enough to use the rate limit of an import, although each call takes a while. */
@@ -29,11 +29,20 @@ export interface Stage<Item> {
   isPartial?(item: Item): boolean;
   /** Another list counts and compares these objects. This one only adopts them earlier. */
   readonly isAhead?: boolean;
-  /** The work that remains after the rows of a page are stored. */
-  finish?(items: readonly Item[]): Promise<Finished>;
 }
 
-export interface Finished {
-  readonly externalIds: Counts;
+/** What an import did with a page. */
+export interface PageOutcome {
+  readonly counts: Counts;
   readonly skips: readonly Skip[];
+}
+
+/** Stores the outcome. If the rows need nothing else, this happens in their transaction. */
+export type SavePage = (db: Queryable, outcome: PageOutcome) => Promise<void>;
+
+/** A list, and what an import does with its pages. */
+export interface PagedWork<Item> {
+  readonly name: StageName;
+  list(after: string | null): Pages<Item>;
+  adopt(page: Page<Item>, save: SavePage): Promise<PageOutcome>;
 }

@@ -8,11 +8,12 @@ import type { PlanFacts } from '../../model/plan.ts';
 import { priceObstacles } from '../../model/price-obstacle.ts';
 import type { RefundFacts } from '../../model/refund.ts';
 import type { SubscriptionFacts } from '../../model/subscription.ts';
+import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import { type MirroredList, mirroredLists } from '../mirrored-lists.ts';
 import type { Mirrors } from '../mirrors.ts';
-import { countPlanPrices, isForeignSubscription } from './adopting-processor.ts';
+import { isForeignSubscription, isPlanPrice } from './adopting-processor.ts';
 import type { StageName } from './import-progress.ts';
 import type { Stage } from './stage.ts';
 
@@ -44,23 +45,47 @@ export function customerStage({ processor, mirrors }: StageParts): Stage<Custome
 }
 
 /**
- * A subscription shows one plan, so a subscription with several plans gets no row: see `SubscriptionMirror`. Prices
- * that cannot be plans, such as metered usage next to a plan, do not matter.
+ * A subscription with at least one plan is adopted. Other prices, such as metered usage, are shown beside its plans.
+ * `refused` has prices and customers that are known to have no row: a dry run cannot look for their rows.
  */
-export function subscriptionStage({ processor, mirrors }: StageParts): Stage<SubscriptionFacts> {
+export function subscriptionStage(
+  { processor, mirrors }: StageParts,
+  refused: ReadonlySet<string> = new Set(),
+): Stage<SubscriptionFacts> {
   const { subscription } = mirroredLists(processor, mirrors);
   return {
     ...stageOf('subscription', subscription, rowsOf(mirrors.subscriptions, 'processorSubscriptionId')),
+    complete: (items) => withAllItems(processor, items),
     refuse: (facts) => {
-      if (facts.processorCustomerId === null) return noCustomer;
+      const { processorCustomerId, items } = facts;
+      if (processorCustomerId === null) return noCustomer;
+      if (refused.has(processorCustomerId)) return `Its customer is left out (${processorCustomerId}).`;
       // Till created this one and lost its row. It is recovered, whatever was changed at the processor since.
       if (!isForeignSubscription(facts)) return undefined;
-      const plans = countPlanPrices(facts);
-      if (plans > 1) return `It bills ${plans} plans, and a subscription has one.`;
-      const [{ obstacle, processorPriceId }] = facts.items;
-      return plans === 0 && obstacle ? `${priceObstacles[obstacle]} (${processorPriceId})` : undefined;
+      const isPlan = (item: SubscriptionItemFacts) =>
+        isPlanPrice(item) && !refused.has(item.processorPriceId);
+      if (items.some(isPlan)) return undefined;
+      return items
+        .map(({ obstacle, processorPriceId }) => {
+          const reason = obstacle === undefined ? 'Its price is left out.' : priceObstacles[obstacle];
+          return `${reason} (${processorPriceId})`;
+        })
+        .join(' ');
     },
   };
+}
+
+/** A list shows the first ten items of a subscription. The plan may be another one. */
+export async function withAllItems(
+  { subscriptions }: Pick<Processor, 'subscriptions'>,
+  listed: readonly SubscriptionFacts[],
+): Promise<readonly SubscriptionFacts[]> {
+  const whole: SubscriptionFacts[] = [];
+  for (const facts of listed) {
+    const read = facts.hasMoreItems ? await subscriptions.read(facts.processorSubscriptionId) : null;
+    whole.push(read?.subscription ?? facts);
+  }
+  return whole;
 }
 
 /**

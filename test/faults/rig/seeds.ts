@@ -78,4 +78,7 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.overview_cells (day, currency, metric, count, amount) values ('2020-01-01', 'eur', 'seed', 1, 1);`,
   '0010': `
     update till.subscriptions set add_ons = '[{"planId": "018f0000-0000-7000-8000-000000000002", "quantity": 2}]';`,
+  '0011': `
+    insert into till.import_external_ids (import_id, digest, processor_customer_id)
+      select id, 'seed', 'cus_seed' from till.imports;`,
 };

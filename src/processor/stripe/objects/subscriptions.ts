@@ -26,9 +26,10 @@ const expand = ['latest_invoice.confirmation_secret', 'pending_setup_intent', ..
 export function createSubscriptionCalls(context: AdapterContext): SubscriptionCalls {
   const { stripe, call } = context;
   // Without a status filter, the processor leaves out canceled subscriptions.
-  const fetchList = (filter: Stripe.SubscriptionListParams): Fetch => {
-    return (page, options) => stripe.subscriptions.list({ status: 'all', ...filter, ...page }, options);
+  const fetchOpen = (filter: Stripe.SubscriptionListParams): Fetch => {
+    return (page, options) => stripe.subscriptions.list({ ...filter, ...page }, options);
   };
+  const fetchList = (filter: Stripe.SubscriptionListParams) => fetchOpen({ status: 'all', ...filter });
 
   const read = (processorSubscriptionId: string, known: KnownLinks) =>
     readSubscription(context, processorSubscriptionId, {
@@ -64,14 +65,11 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
       return found && withRequest(found, await read(found.id, { localId: found.localId, customer }));
     },
 
-    list: ({ processorCustomerId, ...place }) =>
-      mapPages(
-        context,
-        'subscriptions.list',
-        fetchList({ expand: termExpansionsInList, ...ofCustomer(processorCustomerId) }),
-        mapSubscription,
-        place,
-      ),
+    list: ({ processorCustomerId, isOpen = false, ...place }) => {
+      const filter = { expand: termExpansionsInList, ...ofCustomer(processorCustomerId) };
+      const fetch = isOpen ? fetchOpen(filter) : fetchList(filter);
+      return mapPages(context, 'subscriptions.list', fetch, mapSubscription, place);
+    },
   };
 }
 

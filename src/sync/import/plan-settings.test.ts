@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { PlanFacts } from '../../model/plan.ts';
+import { PlanEntryError, parsePlanEntries } from './plan-entries.ts';
+import { missingSettings, parseFeatures, resolveEntries, templateOf, withSettings } from './plan-settings.ts';
+
+const asOf = { earliest: new Date(0), latest: new Date(0) };
+
+function plan(
+  processorPriceId: string,
+  processorProductId: string,
+  {
+    product = {},
+    price = {},
+  }: { product?: Partial<PlanFacts['product']>; price?: Partial<PlanFacts['price']> } = {},
+): PlanFacts {
+  const shared = { localId: null, processorProductId, active: true, createdAt: new Date(0), asOf };
+  return {
+    product: { ...shared, name: 'Pro', metadata: {}, features: {}, groupName: null, ...product },
+    price: {
+      ...{ ...shared, processorPriceId, amount: 900, currency: 'eur', interval: 'month', intervalCount: 1 },
+      ...{ addOn: false, ...price },
+    },
+  };
+}
+
+const account = [
+  plan('price_m', 'prod_pro'),
+  plan('price_y', 'prod_pro'),
+  plan('price_seat', 'prod_seat'),
+  plan('price_tiered', 'prod_tiered', { price: { obstacle: 'tiered' } }),
+];
+
+const resolve = (entries: object) => resolveEntries(parsePlanEntries(JSON.stringify(entries)), account);
+
+function mistakesOf(entries: unknown): readonly string[] {
+  const text = typeof entries === 'string' ? entries : JSON.stringify(entries);
+  try {
+    resolveEntries(parsePlanEntries(text), account);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof PlanEntryError, String(error));
+    return error.message.split('\n');
+  }
+}
+
+describe('the entries of plans', () => {
+  test('set the group, features and name of the product, and addOn of the price', () => {
+    const { products, addOns } = resolve({
+      price_m: { group: 'base', features: { sso: true } },
+      price_y: { group: 'base', name: 'Pro 2' },
+      price_seat: { addOn: true },
+    });
+    assert.deepEqual(
+      [...products],
+      [['prod_pro', { group: 'base', features: { sso: true }, name: 'Pro 2' }]],
+    );
+    assert.deepEqual([...addOns], [['price_seat', true]]);
+  });
+
+  test('of a product set addOn for its prices that do not say otherwise', () => {
+    const { addOns } = resolve({ prod_pro: { addOn: true }, price_y: { addOn: false } });
+    assert.deepEqual(Object.fromEntries(addOns), { price_m: true, price_y: false });
+  });
+
+  test('name every mistake', () => {
+    const mistakes = (entries: unknown, ...expected: readonly RegExp[]) => {
+      const found = mistakesOf(entries);
+      assert.equal(found.length, expected.length, found.join('\n'));
+      for (const [index, one] of expected.entries()) assert.match(found[index] ?? '', one);
+    };
+    mistakes('{', /^It is not JSON/);
+    mistakes([], /^It must be a JSON object/);
+    mistakes({ price_m: 7 }, /^price_m: must be an object/);
+    mistakes(
+      { price_m: { grp: 'x' } },
+      /^price_m: "grp" is unknown\. Known are name, group, features, addOn/,
+    );
+    mistakes({ price_m: { name: '' } }, /^price_m: name must be/);
+    mistakes({ price_m: { name: 'x'.repeat(257) } }, /^price_m: name must be/);
+    mistakes({ price_m: { group: ' x' } }, /^price_m: group must be/);
+    mistakes({ price_m: { group: 'x'.repeat(65) } }, /^price_m: group must be/);
+    mistakes({ price_m: { addOn: 'yes' } }, /^price_m: addOn must be/);
+    mistakes({ price_m: { addOn: true, group: 'x' } }, /^price_m: an add-on is in no group/);
+    mistakes({ price_m: { features: [] } }, /^price_m: features must be an object/);
+    mistakes({ price_m: { features: { seats: 1.5 } } }, /^price_m: the feature "seats" is invalid/);
+    mistakes({ price_m: { features: { a: 'x'.repeat(101) } } }, /the feature "a" is invalid/);
+    const many = Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`f${index}`, true]));
+    mistakes({ price_m: { features: many } }, /has 51 features, and the limit is 50/);
+    mistakes({ price_x: {} }, /^price_x: the account has no price and no product/);
+    mistakes({ price_tiered: {} }, /^price_tiered: The price has tiers/);
+    mistakes(
+      { price_m: { group: 'a', features: { sso: true } }, price_y: { group: 'b', features: { sso: true } } },
+      /^price_m and price_y have different values of group, which belongs to their product prod_pro/,
+    );
+    mistakes(
+      { price_m: { name: 'A' }, prod_pro: { name: 'B' }, price_x: {} },
+      /^price_m and prod_pro have different values of name/,
+      /^price_x/,
+    );
+  });
+
+  test('refuse features that the metadata of the product has no room for', () => {
+    const metadata = Object.fromEntries(Array.from({ length: 47 }, (_, index) => [`k${index}`, 'x']));
+    const full = [plan('price_m', 'prod_pro', { product: { metadata } })];
+    const entries = (features: object) => parsePlanEntries(JSON.stringify({ price_m: { features } }));
+    assert.throws(() => resolveEntries(entries({ a: 1, b: 2, c: 3 }), full), /has 47 metadata keys/);
+    resolveEntries(entries({ a: 1, b: 2 }), full);
+  });
+});
+
+test('only what differs is written, so that a second run writes nothing', () => {
+  const settings = resolve({
+    price_m: { group: 'base', features: { seats: 5 }, name: 'Pro' },
+    price_seat: { addOn: true },
+  });
+  const missing = missingSettings(settings, account);
+  assert.deepEqual([...missing.products], [['prod_pro', { group: 'base', features: { seats: 5 } }]]);
+  assert.deepEqual([...missing.addOns], [['price_seat', true]]);
+  const after = account.map((facts) => withSettings(facts, settings));
+  const again = missingSettings(settings, after);
+  assert.deepEqual([again.products.size, again.addOns.size], [0, 0]);
+});
+
+describe('the template', () => {
+  test('has every price that can be a plan, and resolves to no change of what Till keeps', () => {
+    const own = { features: { sso: true }, groupName: 'base' };
+    const prices = [
+      plan('price_m', 'prod_pro', { product: own }),
+      plan('price_add', 'prod_pro', { product: own, price: { addOn: true } }),
+      plan('price_tiered', 'prod_pro', { product: own, price: { obstacle: 'tiered' } }),
+    ];
+    const template = templateOf(prices);
+    assert.deepEqual(template, {
+      price_m: { name: 'Pro', group: 'base', features: { sso: true }, addOn: false },
+      price_add: { name: 'Pro', features: { sso: true }, addOn: true },
+    });
+    const settings = resolveEntries(parsePlanEntries(JSON.stringify(template)), prices);
+    const { products, addOns } = missingSettings(settings, prices);
+    assert.deepEqual([products.size, addOns.size], [0, 0]);
+  });
+
+  test("takes features and groups from the product's metadata", () => {
+    const metadata = { features: 'sso, export', group: ' base ' };
+    assert.deepEqual(templateOf([plan('price_m', 'prod_pro', { product: { metadata } })]), {
+      price_m: { name: 'Pro', group: 'base', features: { sso: true, export: true }, addOn: false },
+    });
+    assert.deepEqual(parseFeatures('{"seats":5,"sso":true,"odd":1.5,"none":null}'), { seats: 5, sso: true });
+    assert.deepEqual(parseFeatures('["sso","export"]'), { sso: true, export: true });
+    for (const text of ['', 'null', '[7]', '{"a":{}}']) assert.deepEqual(parseFeatures(text), {});
+  });
+});

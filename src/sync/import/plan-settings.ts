@@ -1,0 +1,185 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { PlanFacts } from '../../model/plan.ts';
+import {
+  featuresMax,
+  isFeature,
+  isGroupName,
+  noFeatures,
+  type PlanFeatures,
+} from '../../model/plan-features.ts';
+import { priceObstacles } from '../../model/price-obstacle.ts';
+import { type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
+
+/** The values of a product that are plans' values too. */
+export type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
+
+/** What the entries say, by the processor's ids. */
+export interface PlanSettings {
+  readonly products: ReadonlyMap<string, ProductSettings>;
+  readonly addOns: ReadonlyMap<string, boolean>;
+}
+
+export const noSettings: PlanSettings = { products: new Map(), addOns: new Map() };
+
+const productFields = ['name', 'group', 'features'] as const;
+
+/** The processor's limit for one object. */
+const metadataKeysMax = 50;
+/** Till's id and the group. */
+const ownKeys = 2;
+/** Two of the longest features fit into one value: see decision 0022. */
+const featuresPerKey = 2;
+
+/**
+ * Assigns the entries to the products and prices of the account. `name`, `group` and `features` are the product's,
+ * whether the entry names the product or one of its prices. `addOn` is the price's. The entry of a product sets it for
+ * all prices that have no entry with it. Throws an error that names every mistake.
+ */
+export function resolveEntries(entries: PlanEntries, account: readonly PlanFacts[]): PlanSettings {
+  const byPrice = new Map(account.map((facts) => [facts.price.processorPriceId, facts]));
+  const byProduct = Map.groupBy(account, ({ product }) => product.processorProductId);
+  const mistakes: string[] = [];
+  const products = new Map<string, ProductSettings>();
+  const addOns = new Map<string, boolean>();
+  const setBy = new Map<string, string>();
+  const setProduct = (productId: string, id: string, entry: PlanEntry) => {
+    for (const field of productFields) {
+      if (entry[field] === undefined) continue;
+      const place = `${productId} ${field}`;
+      const other = setBy.get(place);
+      const current = products.get(productId);
+      if (other !== undefined && !isDeepStrictEqual(current?.[field], entry[field]))
+        mistakes.push(
+          `${other} and ${id} have different values of ${field}, which belongs to their product ${productId}. ` +
+            'Give both the same value, or give it only once.',
+        );
+      setBy.set(place, other ?? id);
+      products.set(productId, { ...current, [field]: entry[field] });
+    }
+  };
+  for (const [id, entry] of entries) {
+    const price = byPrice.get(id);
+    const sold = price === undefined ? (byProduct.get(id) ?? []) : [price];
+    const mistake = refuse(sold);
+    const [first] = sold.filter(canBePlan);
+    if (mistake !== undefined || first === undefined) {
+      mistakes.push(`${id}: ${mistake}`);
+      continue;
+    }
+    setProduct(first.product.processorProductId, id, entry);
+    if (entry.addOn === undefined) continue;
+    for (const { price: one } of sold.filter(canBePlan)) {
+      const isOwn = entries.get(one.processorPriceId)?.addOn !== undefined;
+      if (price !== undefined || !isOwn) addOns.set(one.processorPriceId, entry.addOn);
+    }
+  }
+  for (const [productId, { features }] of products) {
+    const used = Object.keys(byProduct.get(productId)?.[0]?.product.metadata ?? {}).length;
+    const needed = Math.ceil(Object.keys(features ?? {}).length / featuresPerKey) + ownKeys;
+    if (features !== undefined && used + needed > metadataKeysMax)
+      mistakes.push(
+        `${productId}: the product has ${used} metadata keys, and the features need up to ${needed} more. The limit of ` +
+          `the processor is ${metadataKeysMax}.`,
+      );
+  }
+  if (mistakes.length > 0) throw new PlanEntryError(mistakes);
+  return { products, addOns };
+}
+
+/** Why the prices of an entry cannot be plans. */
+function refuse(sold: readonly PlanFacts[]): string | undefined {
+  const [first] = sold;
+  if (first === undefined) return 'the account has no price and no product with a price that has this id.';
+  if (sold.some(canBePlan)) return undefined;
+  const { obstacle } = first.price;
+  return obstacle === undefined ? 'the product is deleted, or has no name.' : priceObstacles[obstacle];
+}
+
+/** Whether an import adopts the price as a plan. */
+export function canBePlan({ product, price }: PlanFacts): boolean {
+  return price.obstacle === undefined && product.deleted !== true && product.name !== null;
+}
+
+/** The plan after the settings. */
+export function withSettings({ product, price }: PlanFacts, { products, addOns }: PlanSettings): PlanFacts {
+  const { name, group, features } = products.get(product.processorProductId) ?? {};
+  const addOn = addOns.get(price.processorPriceId) ?? price.addOn;
+  return {
+    product: {
+      ...product,
+      name: name ?? product.name,
+      groupName: group === undefined ? product.groupName : group,
+      features: features ?? product.features,
+    },
+    price: { ...price, addOn },
+  };
+}
+
+/** What is left to write at the processor, by product and by price. */
+export function missingSettings(settings: PlanSettings, account: readonly PlanFacts[]): PlanSettings {
+  const products = new Map<string, ProductSettings>();
+  const addOns = new Map<string, boolean>();
+  for (const facts of account) {
+    const { processorProductId } = facts.product;
+    const { processorPriceId } = facts.price;
+    const after = withSettings(facts, settings);
+    const wanted = settings.products.get(processorProductId);
+    const [before, now] = [shown(facts), shown(after)];
+    const changed = productFields.filter((field) => !isDeepStrictEqual(before[field], now[field]));
+    if (wanted !== undefined && changed.length > 0)
+      products.set(processorProductId, Object.fromEntries(changed.map((field) => [field, wanted[field]])));
+    const addOn = settings.addOns.get(processorPriceId);
+    if (addOn !== undefined && addOn !== (facts.price.addOn ?? false)) addOns.set(processorPriceId, addOn);
+  }
+  return { products, addOns };
+}
+
+function shown({ product: { name, groupName: group, features } }: PlanFacts) {
+  return { name, group, features };
+}
+
+/**
+ * The entries of all prices that can be plans, for an operator to complete. Where the product has no features or group
+ * of Till, they come from its metadata `features` and `group`.
+ */
+export function templateOf(account: readonly PlanFacts[]): Readonly<Record<string, PlanEntry>> {
+  const entries = account.filter(canBePlan).map(({ product, price }): [string, PlanEntry] => {
+    const addOn = price.addOn ?? false;
+    const metadata = product.metadata ?? {};
+    const named = metadata['group']?.trim();
+    const group = product.groupName ?? (isGroupName(named) ? named : null);
+    const hasFeatures = Object.keys(product.features).length > 0;
+    return [
+      price.processorPriceId,
+      {
+        ...(product.name === null ? {} : { name: product.name }),
+        // An add-on is in no group, even if its product has one.
+        ...(addOn ? {} : { group }),
+        features: hasFeatures ? product.features : parseFeatures(metadata['features']),
+        addOn,
+      },
+    ];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** Features that other tools keep as text: a JSON object, a JSON list of names, or names with commas between them. */
+export function parseFeatures(text = ''): PlanFeatures {
+  const value = parseLoosely(text);
+  const entries = Array.isArray(value) ? value.map((name) => [name, true]) : Object.entries(Object(value));
+  const valid = entries.filter(([key, one]) => typeof key === 'string' && isFeature(key, one));
+  return valid.length === 0 ? noFeatures : Object.fromEntries(valid.slice(0, featuresMax));
+}
+
+function parseLoosely(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object') return value;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
