@@ -98,7 +98,11 @@ export class Worker {
   /** An idle poll is one statement, without a transaction. */
   async #work(isDueLikely: boolean): Promise<{ readonly size: number; readonly delayMs: number }> {
     try {
-      if (!isDueLikely && !(await this.#eventApplier.hasDue())) return { size: 0, delayMs: pollDelayMs };
+      if (!isDueLikely && !(await this.#eventApplier.hasDue())) {
+        // The database responds, so a failure before this poll is over.
+        this.#failed = false;
+        return { size: 0, delayMs: pollDelayMs };
+      }
       const { size, refreshed } = await this.#eventApplier.startBatch();
       this.#track(refreshed);
       if (this.#refreshing.size >= openBatchesMax) await Promise.race(this.#refreshing);

@@ -6,7 +6,7 @@ import { type Database, isOutage, type Queryable, type Transaction } from '../pl
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
-import { type EventContent, type ReadableContent, UnmappableError } from '../processor/port/event-facts.ts';
+import type { EventContent, ReadableContent } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { NewWebhookEvent, WebhookEventStore } from './webhook-event-store.ts';
 
@@ -71,7 +71,7 @@ export class Inbox {
       attempts: 0,
       delayMs: 0,
     };
-    const content = read !== undefined && isFollowed && onReceipt.isIdle() ? ifMappable(read) : undefined;
+    const content = read !== undefined && isFollowed && onReceipt.isIdle() ? ifReadable(read) : undefined;
     return content === undefined
       ? this.#storing.add(row)
       : this.#applying.add({ row, content, receivedAt: clock.now() });
@@ -186,14 +186,16 @@ function unique(events: readonly NewWebhookEvent[]): readonly NewWebhookEvent[] 
   return [...new Map(events.map((event) => [event.id, event])).values()];
 }
 
-/** Undefined if the content cannot be mapped, or says nothing. The worker decides what becomes of such an event. */
-function ifMappable(read: () => EventContent): ReadableContent | undefined {
+/**
+ * Undefined if the content cannot be read, or says nothing. Such an event is stored too: the worker reads it again, and
+ * decides what becomes of it.
+ */
+function ifReadable(read: () => EventContent): ReadableContent | undefined {
   try {
     const content = read();
     return content.subject === 'none' ? undefined : content;
-  } catch (error) {
-    if (error instanceof UnmappableError) return undefined;
-    throw error;
+  } catch {
+    return undefined;
   }
 }
 

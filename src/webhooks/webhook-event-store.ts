@@ -97,10 +97,13 @@ export class WebhookEventStore {
     return new Set(rows.map(({ id }) => id));
   }
 
-  /** Whether an event is due. Cheaper than a claim that finds none, and locks nothing. */
+  /**
+   * Whether an event is due. Cheaper than a claim that finds none, and locks nothing. The order makes PostgreSQL read the
+   * index of pending events: statistics from a backlog would suggest that any row of the table is one.
+   */
   async hasDue(db: Queryable): Promise<boolean> {
     const rows = await db.query(
-      `select from till.webhook_events where state = 'pending' and next_try_at <= now() limit 1`,
+      `select from till.webhook_events where state = 'pending' and next_try_at <= now() order by next_try_at limit 1`,
       [],
       'has_due_webhook_events',
     );

@@ -139,6 +139,20 @@ test('of events that arrive together, a poisoned one stops no other, and all are
   assert.equal(await till.count('webhook_events_processed_total'), 2);
 });
 
+test('an event whose content makes its reader fail is stored for the worker, and acknowledged', async (t) => {
+  const backend = await startBackend(t);
+  const till = await start(backend);
+  const body = eventOf('invoice.paid.newer');
+  const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
+  assert(verified.outcome === 'event');
+  while (!till.services.worker.isIdle) await setImmediate();
+  const failing = () => {
+    throw new TypeError('a defect of the reader');
+  };
+  assert.equal(await till.services.inbox.receive(verified.event, failing), 'stored');
+  await becomes(backend, body, 'processed');
+});
+
 test('an event that finds no row is stored for the worker, so that a row that appears brings it back', async (t) => {
   const backend = await startBackend(t);
   const till = await start(backend);

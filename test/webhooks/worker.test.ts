@@ -77,6 +77,19 @@ test('a worker survives an outage of the database, and loses nothing', async (t)
   assert.equal(await till.count('webhook_events_processed_total'), 1);
 });
 
+const isTold = ({ msg }: LogLine) => msg === 'webhook events not processed; retry scheduled';
+
+test('after an outage a worker is idle again, even if no event arrives', async (t) => {
+  const { till, line } = await startTillOnLine(t);
+  const { worker } = till.services;
+  t.after(() => worker.stop());
+  line.cut();
+  worker.start();
+  while (!till.lines.some(isTold)) await setTimeout(1);
+  line.repair();
+  while (!worker.isIdle) await setTimeout(1);
+});
+
 test('a processor that does not respond delays no event that needs no read', async (t) => {
   const till = await startTill({ in: 'process', for: t });
   await till.control('delivery', { mode: 'paused' });
@@ -110,7 +123,6 @@ test('failed events are retried after a second, however many arrive meanwhile', 
   const { worker } = till.services;
   t.after(() => worker.stop());
   worker.start();
-  const isTold = ({ msg }: LogLine) => msg === 'webhook events not processed; retry scheduled';
   while (till.lines.filter(isTold).length < 3) {
     worker.nudge();
     await setTimeout(1);
