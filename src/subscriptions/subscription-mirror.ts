@@ -254,8 +254,10 @@ export class SubscriptionMirror implements Mirror<SubscriptionFacts> {
     const { plans } = this.#parts;
     for (const { planLocalId, processorPriceId } of items)
       if (isOurId(planLocalId)) await plans.recover(processorPriceId);
-    // A schedule names the price without its Till id.
-    for (const { processorPriceId } of pendingChange?.items ?? []) await plans.recover(processorPriceId);
+    // A schedule names the price without its Till id. Prices that the subscription has now were looked at above.
+    const current = new Set(items.map(({ processorPriceId }) => processorPriceId));
+    for (const { processorPriceId } of pendingChange?.items ?? [])
+      if (!current.has(processorPriceId)) await plans.recover(processorPriceId);
   }
 }
 

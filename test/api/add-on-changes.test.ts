@@ -127,6 +127,18 @@ describe('a change of add-ons now', () => {
     assert.deepEqual(termsOf(back), [gold.id, 1, [of(silver, 2)]]);
   });
 
+  test('200: a former main plan that is added again elsewhere is an add-on', async () => {
+    const { subscription, changed, read } = await subscribed(till, { planId: gold.id });
+    await changed({ planId: silver.id, addOns: [of(gold)] });
+    const bronze = await createPlan(till, { name: 'Bronze', amount: 300 });
+    await changed({ planId: bronze.id, addOns: [] });
+    await stripe.subscriptions.update(subscription.processorSubscriptionId, {
+      items: [{ price: silver.processorPriceId }],
+    });
+    await till.settle();
+    assert.deepEqual(termsOf(await read()), [bronze.id, 1, [of(silver)]]);
+  });
+
   test('200: an add-on becomes the main plan, and the old one goes', async () => {
     const { subscription, changed } = await subscribed(till, { planId: gold.id, addOns: [of(seats)] });
     const { processorSubscriptionId: id } = subscription;

@@ -84,11 +84,14 @@ test('a main plan that stays as an add-on keeps its item', () => {
   });
 });
 
-test('an earlier mark is replaced if it names another item', () => {
+test('an earlier mark is replaced if it names another item, or none', () => {
   const two = [gold, silver];
   const back = { current: silver, mark: 'si_silver' };
   assert.equal(changesTo(two, wantedOf('gold'), [wantedOf('silver')], back).needsMark, true);
   assert.equal(changesTo(two, wantedOf('silver', 2), [wantedOf('gold')], back).needsMark, false);
+  const byPrice = { current: silver, mark: 'silver' };
+  assert.equal(changesTo([silver], wantedOf('silver', 2), [], byPrice).needsMark, false);
+  assert.equal(changesTo([silver], wantedOf('bronze'), [], byPrice).needsMark, true);
 });
 
 test('a schedule gives a new price a new item, so the older of two plans would become the main plan', () => {

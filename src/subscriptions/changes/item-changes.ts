@@ -1,4 +1,4 @@
-import { mainItem, type PlanOf } from '../../model/subscription-items.ts';
+import { isMarked, mainItem, type PlanOf } from '../../model/subscription-items.ts';
 import type { ChangeableItem, ItemChange } from '../../processor/port/subscription-changes.ts';
 
 /** A price that a subscription is to bill. */
@@ -51,8 +51,9 @@ function changeOf(item: ChangeableItem | undefined, wanted: WantedItem): readonl
 
 /**
  * Whether the wanted main plan is only found with a mark: the rules of `mainItem` would choose another item, with the
- * recorded main item or without it, as after the restore of a backup. `planned`: a schedule gives an item with another
- * price another id.
+ * recorded main item or without it, as after the restore of a backup. A mark that names none of the items is replaced
+ * too: a price that it names could be added elsewhere later, and would become the main plan. `planned`: a schedule gives
+ * an item with another price another id.
  */
 export function needsMainMark(
   { items, mainMark }: { readonly items: readonly ChangeableItem[]; readonly mainMark: string | null },
@@ -62,6 +63,7 @@ export function needsMainMark(
   const after = [...items.flatMap((item) => kept(item, changes, planned)), ...added(items, changes, planned)];
   const [first, ...others] = after;
   if (first === undefined) return false;
+  if (mainMark !== null && !after.some((item) => isMarked(item, mainMark))) return true;
   return [currentMain.processorItemId, null].some((processorMainItemId) => {
     const found = mainItem({ items: [first, ...others], mainMark }, { processorMainItemId }, planOf);
     return found?.processorPriceId !== main.processorPriceId;
