@@ -47,6 +47,14 @@ test('items that stay as they are are not touched', () => {
   assert.deepEqual(changesTo([seats, gold], wantedOf('gold'), [wantedOf('seats', 2)]), none);
 });
 
+test('a metered price in the place of the main plan gets no quantity', () => {
+  const metered = { ...itemOf('traffic'), quantity: null };
+  assert.deepEqual(
+    changesTo([metered], wantedOf('traffic'), [wantedOf('seats')], { current: metered }).changes,
+    [{ processorItemId: null, processorPriceId: 'seats', quantity: 1 }],
+  );
+});
+
 test('a new main plan gets the item of the old one', () => {
   assert.deepEqual(changesTo([gold, seats], wantedOf('silver', 3), [wantedOf('seats', 2)]), {
     changes: [{ processorItemId: 'si_gold', processorPriceId: 'silver', quantity: 3 }],

@@ -46,7 +46,8 @@ function changeOf(item: ChangeableItem | undefined, wanted: WantedItem): readonl
   const { processorItemId } = item;
   // The processor sets the quantity to 1 if a change of price names none.
   if (item.processorPriceId !== wanted.processorPriceId) return [{ processorItemId, ...wanted }];
-  return item.quantity === wanted.quantity ? [] : [{ processorItemId, quantity: wanted.quantity }];
+  // Usage has no quantity, and counts as one unit.
+  return (item.quantity ?? 1) === wanted.quantity ? [] : [{ processorItemId, quantity: wanted.quantity }];
 }
 
 /**
