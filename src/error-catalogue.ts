@@ -79,14 +79,15 @@ export const errorCatalogue = {
   }),
   plan_is_add_on: failure(409, 'Plan is an add-on', {
     when: '`planId` is the plan of an add-on, which is sold only together with a main plan.',
-    advice: 'Choose a plan that is no add-on as `planId`, and list this one in `addOns`.',
+    advice: 'Choose a plan that is not an add-on as `planId`, and list this one in `addOns`.',
     example:
-      'The plan of planId is an add-on. Choose a plan that is no add-on, and list the add-on in addOns.',
+      'The plan of planId is an add-on. Choose a plan that is not an add-on, and list this one in addOns.',
   }),
   plan_is_no_add_on: failure(409, 'Plan is not an add-on', {
     when: 'A plan in `addOns` is not an add-on, and the subscription does not have it yet.',
     advice: 'List only plans whose `addOn` is true. A subscription has one main plan, its `planId`.',
-    example: 'The plan of addOns[0] is not an add-on. List only plans whose addOn is true.',
+    example:
+      'The plan 0199c1f0-8d2a-7b6c-9c0d-5f4e3d2c1b0a in addOns is not an add-on. List only plans whose addOn is true.',
   }),
   plan_in_use: failure(409, 'Plan in use', {
     when: 'A live subscription has the plan, now or after its pending change, so `addOn` cannot change.',
@@ -132,8 +133,8 @@ export const errorCatalogue = {
       'Choose add-ons with the `interval` and `intervalCount` of the main plan. To change the interval, send `addOns` ' +
       'with plans of the new one.',
     example:
-      'The plan of addOns[0] bills every year, and the main plan every month. Choose add-ons with the interval of the ' +
-      'main plan.',
+      'The price price_1MoBy5LkdIwHu7ixZhnattbh bills every year, and the main plan every month. List add-ons with the ' +
+      'interval of the main plan.',
   }),
   too_many_items: failure(409, 'Too many items', {
     when: 'The subscription would have more than 20 items: its main plan, its `addOns` and its `otherItems`.',

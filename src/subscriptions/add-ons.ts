@@ -45,7 +45,7 @@ export function requireMainPlan(plan: Plan): Plan {
   if (plan.addOn)
     throw new Failure(
       'plan_is_add_on',
-      'The plan of planId is an add-on. Choose a plan that is no add-on, and list the add-on in addOns.',
+      'The plan of planId is an add-on. Choose a plan that is not an add-on, and list this one in addOns.',
     );
   return plan;
 }
@@ -81,9 +81,15 @@ export function requireSameCurrency(plan: Plan, { currency }: Pick<Plan, 'curren
 export function intervalMismatch(price: string, interval: string, mainInterval: string): Failure {
   return new Failure(
     'interval_mismatch',
-    `The price ${price} bills every ${interval}, and the main plan every ${mainInterval}. List add-ons with the interval ` +
-      'of the main plan.',
+    `The price ${price} bills every ${spoken(interval)}, and the main plan every ${spoken(mainInterval)}. List add-ons ` +
+      'with the interval of the main plan.',
   );
+}
+
+/** `1 month` as `month`, and `3 month` as `3 months`. */
+function spoken(interval: string): string {
+  const [count, unit] = interval.split(' ');
+  return count === '1' ? String(unit) : `${interval}s`;
 }
 
 /** Equal intervals have equal texts, such as `1 month`. */

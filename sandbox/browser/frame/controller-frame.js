@@ -9,7 +9,7 @@ const allowedPath = /^(payment_methods|tokens|confirmation_tokens|(payment|setup
  *   elements?: readonly string[], place?: 'root' | 'payment_method_data' | 'card' }} request
  * @returns {Promise<object>}
  */
-export async function answer({ key, headers, method, path, params = {}, elements = [], place }) {
+export async function respond({ key, headers, method, path, params = {}, elements = [], place }) {
   const collected = elements.map(collectFrom);
   const mistake = collected.find((fields) => fields.mistake !== null)?.mistake;
   if (mistake !== undefined && mistake !== null)

@@ -1,5 +1,5 @@
 import { showBank } from './challenge-frame.js';
-import { answer } from './controller-frame.js';
+import { respond } from './controller-frame.js';
 import { ElementFrame } from './element-frame.js';
 
 const parameters = new URLSearchParams(location.hash.slice(1));
@@ -19,7 +19,7 @@ function listen(hear) {
 }
 
 if (location.pathname.endsWith('/controller.html')) {
-  listen(async ({ id, ...request }) => tellPage({ type: 'result', id, result: await answer(request) }));
+  listen(async ({ id, ...request }) => tellPage({ type: 'result', id, result: await respond(request) }));
 } else if (location.pathname.endsWith('/three-ds-2-challenge.html')) {
   showBank(parameters.get('bank') ?? '', tellPage);
 } else if (type !== null) {

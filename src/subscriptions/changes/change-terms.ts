@@ -63,7 +63,7 @@ export async function plansOfChange(
     throw mainPlanListed(subscription.planId);
   const ids = addOns?.map((addOn) => addOn.planId) ?? [];
   const [main, ...listed] = await Promise.all([planId ?? null, ...ids].map((id) => id && plans.find(id)));
-  // A subscription keeps a plan that was archived since, or that is no add-on.
+  // A subscription keeps a plan that was archived since, or that is not an add-on.
   const has = new Set([subscription.planId, ...subscription.addOns.map((addOn) => addOn.planId)]);
   return {
     subscription,
@@ -149,7 +149,7 @@ export function targetOf(
   };
 }
 
-/** An add-on that becomes the main plan is no add-on any more. */
+/** An add-on that becomes the main plan is no longer an add-on. */
 function wantedAddOns(
   ofTill: readonly ChangeableItem[],
   item: ChangeableItem,

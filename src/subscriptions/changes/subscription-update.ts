@@ -227,7 +227,7 @@ export function isWaiting(
 ): boolean {
   if (change.kind !== 'now' || pendingChange === null || pendingChange.at !== null) return false;
   const wanted = { planId, quantity, addOns, ...change };
-  // An add-on that becomes the main plan is no add-on any more.
+  // An add-on that becomes the main plan is no longer an add-on.
   const others = wanted.addOns.filter((addOn) => addOn.planId !== wanted.planId);
   return (
     pendingChange.planId === wanted.planId &&

@@ -3,7 +3,7 @@ import { Failure, isOutageOfAll } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 
 /** A processor that is down or limits calls gets half a minute to recover. After that, the next run continues. */
-const triesMax = 6;
+const attemptsMax = 6;
 const retryDelayMs = 1_000;
 
 interface RetryParts {
@@ -28,7 +28,7 @@ export async function retryOutages<T>(
     } catch (error) {
       signal?.throwIfAborted();
       failures += 1;
-      if (!isPassing(error) || failures >= triesMax) throw error;
+      if (!isPassing(error) || failures >= attemptsMax) throw error;
       const delayMs = retryDelayMs * 2 ** (failures - 1);
       logger.warn({ err: error, list, delayMs }, 'import paused');
       await setTimeout(delayMs, undefined, signal && { signal });

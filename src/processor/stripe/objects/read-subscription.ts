@@ -5,7 +5,7 @@ import { WireObject } from '../wire/wire-object.ts';
 import { hasMoreItems } from './map-subscription.ts';
 
 /** The processor's largest page. A subscription has at most 20 items, and shows the first ten. */
-const itemsMax = 100;
+const pageMax = 100;
 
 /** Reads a subscription with all its items. Null if the processor does not know it. */
 export async function readSubscription<T>(
@@ -24,7 +24,7 @@ export async function readSubscription<T>(
   if (!hasMoreItems(WireObject.parse(response, 'subscription'))) return mapped;
   return call('subscriptions.list_items', {
     kind: 'read',
-    send: (options) => stripe.subscriptionItems.list({ subscription: id, limit: itemsMax }, options),
+    send: (options) => stripe.subscriptionItems.list({ subscription: id, limit: pageMax }, options),
     take: (items) => map(Object.assign({}, response, { items }), asOf),
   });
 }
