@@ -26,8 +26,10 @@ create index on till.subscription_add_ons (subscription_id);
 create function till.list_add_ons() returns trigger language plpgsql as $$
 begin
   delete from till.subscription_add_ons where subscription_id = new.id;
+  -- Two items with the same plan must not stop the event that shows them.
   insert into till.subscription_add_ons (plan_id, created_at, subscription_id)
-    select (add_on ->> 'planId')::uuid, new.created_at, new.id from jsonb_array_elements(new.add_ons) as add_on;
+    select (add_on ->> 'planId')::uuid, new.created_at, new.id from jsonb_array_elements(new.add_ons) as add_on
+    on conflict do nothing;
   return null;
 end $$;
 

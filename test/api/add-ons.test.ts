@@ -162,6 +162,22 @@ test('items that are added, changed and removed elsewhere are shown, and never c
   assert.deepEqual(await shown(), [[silver], [traffic]]);
 });
 
+test('two items with the same plan, which the processor does not create, stop no event', async () => {
+  const addOns = [{ planId: seats.id, quantity: 1 }];
+  const { subscription, clientSecret } = await createSubscription(till, { planId: plan.id, addOns });
+  await confirmSecret(till, String(clientSecret));
+  await till.settle();
+  const { data } = await stripe.events.list({ type: 'customer.subscription.updated', limit: 1 });
+  const event = structuredClone(data[0]);
+  assert(event?.type === 'customer.subscription.updated');
+  const { items } = event.data.object;
+  const [twice] = items.data.filter(({ price }) => price.id === seats.processorPriceId);
+  assert(twice !== undefined && event.data.object.id === subscription.processorSubscriptionId);
+  items.data.push({ ...twice, id: 'si_second' });
+  await till.take(JSON.stringify({ ...event, id: 'evt_twice', created: event.created + 60 }));
+  assert.deepEqual((await readSubscription(till, subscription)).addOns, [...addOns, ...addOns]);
+});
+
 test('a subscription that was created elsewhere with several plans is recorded', async () => {
   const customer = await createCustomer(till);
   const { id } = await stripe.subscriptions.create({
