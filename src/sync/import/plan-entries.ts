@@ -61,8 +61,7 @@ function mistakesOf(entry: unknown): readonly string[] {
   const mistakes = Object.keys(entry)
     .filter((field) => !fields.includes(field))
     .map((field) => `${JSON.stringify(field)} is unknown. Known are ${fields.join(', ')}.`);
-  const isName = typeof name === 'string' && name.length > 0 && [...name].length <= nameLengthMax;
-  if (name !== undefined && !isName)
+  if (name !== undefined && !isPlanName(name))
     mistakes.push(`name must be a text of 1 to ${nameLengthMax} characters.`);
   if (group !== undefined && group !== null && !isGroupName(group))
     mistakes.push(
@@ -74,6 +73,11 @@ function mistakesOf(entry: unknown): readonly string[] {
   if (addOn === true && typeof group === 'string')
     mistakes.push('an add-on is in no group: leave out group.');
   return mistakes;
+}
+
+/** Whether an entry can have this name. The processor allows longer ones. */
+export function isPlanName(value: unknown): value is string {
+  return typeof value === 'string' && value.length > 0 && [...value].length <= nameLengthMax;
 }
 
 function mistakesOfFeatures(features: unknown): readonly string[] {

@@ -140,6 +140,14 @@ describe('the template', () => {
     assert.deepEqual([products.size, addOns.size], [0, 0]);
   });
 
+  test('leaves out a name that is longer than that of a plan can be', () => {
+    const prices = [plan('price_m', 'prod_pro', { product: { name: 'n'.repeat(257) } })];
+    const template = templateOf(prices);
+    const settings = resolveEntries(parsePlanEntries(JSON.stringify(template)), prices);
+    assert.deepEqual(template, { price_m: { group: null, features: {}, addOn: false } });
+    assert.equal(missingSettings(settings, prices).products.size, 0);
+  });
+
   test("takes features and groups from the product's metadata", () => {
     const metadata = { features: 'sso, export', group: ' base ' };
     assert.deepEqual(templateOf([plan('price_m', 'prod_pro', { product: { metadata } })]), {

@@ -8,7 +8,7 @@ import {
   type PlanFeatures,
 } from '../../model/plan-features.ts';
 import { priceObstacles } from '../../model/price-obstacle.ts';
-import { type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
+import { isPlanName, type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
 
 /** The values of a product that are plans' values too. */
 export type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
@@ -152,7 +152,7 @@ export function templateOf(account: readonly PlanFacts[]): Readonly<Record<strin
     return [
       price.processorPriceId,
       {
-        ...(product.name === null ? {} : { name: product.name }),
+        ...(isPlanName(product.name) ? { name: product.name } : {}),
         // An add-on is in no group, even if its product has one.
         ...(addOn ? {} : { group }),
         features: hasFeatures ? product.features : parseFeatures(metadata['features']),
