@@ -182,6 +182,31 @@ describe('a change of add-ons now', () => {
     assert.deepEqual(termsOf(await read()), [gold.id, 1, addOns]);
   });
 
+  test('200: without any plan at the processor, a new main plan is added, and the other items stay', async () => {
+    const { subscription, change, changed, read } = await subscribed(till, { planId: gold.id });
+    const { processorSubscriptionId: id } = subscription;
+    const product = (await stripe.products.create({ name: 'Boxes' })).id;
+    const boxes = await stripe.prices.create({
+      ...{ product, currency: gold.currency, unit_amount: 100, recurring: { interval: 'month' } },
+      transform_quantity: { divide_by: 10, round: 'up' },
+    });
+    const main = (await pricesOf(subscription)).get(gold.processorPriceId)?.id ?? '';
+    await stripe.subscriptions.update(id, {
+      items: [
+        { price: boxes.id, quantity: 7 },
+        { id: main, deleted: true },
+      ],
+    });
+    await till.settle();
+    const other = { processorPriceId: boxes.id, quantity: 7, description: null };
+    assert.deepEqual((await read()).otherItems, [other]);
+    for (const body of [{ quantity: 5 }, { addOns: [of(seats)] }])
+      await assertMistake(await change(body), 'body.planId');
+    const { subscription: after } = await changed({ planId: silver.id });
+    assert.deepEqual([...termsOf(after), after.otherItems], [silver.id, 1, [], [other]]);
+    assert.equal((await pricesOf(subscription)).get(boxes.id)?.quantity, 7);
+  });
+
   test('200: a repeated request changes once', async () => {
     const { subscription, changed } = await subscribed(till, { planId: gold.id });
     const body = { addOns: [of(seats, 2)], proration: 'invoice', idempotencyKey: randomUUID() };

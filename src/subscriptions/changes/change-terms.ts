@@ -109,15 +109,17 @@ export function targetOf(
   const { subscription, wanted } = plans;
   const listing = { items: found.items, mainMark: found.subscription.mainMark };
   const item = followedItem(listing, subscription, planOf);
-  const ofTill = found.items.filter((one) => one === item || planOf(one.processorPriceId) !== undefined);
-  const main = {
-    processorPriceId: wanted?.processorPriceId ?? item.processorPriceId,
-    quantity: change.quantity ?? item.quantity ?? 1,
-  };
+  const currentMain = isOther(item, subscription, planOf) ? undefined : item;
+  const ofTill = found.items.filter(
+    (one) => one === currentMain || planOf(one.processorPriceId) !== undefined,
+  );
+  const processorPriceId = wanted?.processorPriceId ?? currentMain?.processorPriceId;
+  if (processorPriceId === undefined) throw mainPlanMissing();
+  const main = { processorPriceId, quantity: change.quantity ?? currentMain?.quantity ?? 1 };
   const addOns = wantedAddOns(ofTill, item, main, plans);
   refuseItems(found, ofTill, item, addOns, plans);
   const wantedItems = { main, addOns };
-  const items = itemChanges(ofTill, item, wantedItems);
+  const items = itemChanges(ofTill, currentMain, wantedItems);
   const isOtherInterval = wanted !== null && intervalOf(wanted) !== item.interval;
   const mainCost = {
     ...main,
@@ -147,6 +149,27 @@ export function targetOf(
     startsPeriod: changesPeriod && found.subscription.status !== 'trialing' && !found.isPaused,
     isCheaper,
   };
+}
+
+/**
+ * Whether the item is none of Till's: neither a plan, nor the item of the main plan with a price that it got elsewhere.
+ * Rows from before add-ons do not know their item.
+ */
+function isOther(
+  { processorItemId, processorPriceId }: ChangeableItem,
+  { processorMainItemId }: Subscription,
+  planOf: (processorPriceId: string) => Plan | undefined,
+): boolean {
+  const isRecorded = processorMainItemId === null || processorItemId === processorMainItemId;
+  return !isRecorded && planOf(processorPriceId) === undefined;
+}
+
+function mainPlanMissing(): Failure {
+  const [path, message] = [
+    'body.planId',
+    'is needed: the processor no longer bills a plan in this subscription',
+  ];
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }
 
 /** An add-on that becomes the main plan is no longer an add-on. */

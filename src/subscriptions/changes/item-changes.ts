@@ -22,18 +22,20 @@ export interface ItemChanges {
 
 /**
  * How the items of a subscription become the wanted ones. The processor refuses a second item with the same price, so a
- * price stays on the item that has it. A new main plan gets the item of the old one, unless that stays as an add-on.
+ * price stays on the item that has it. A new main plan gets the item of the old one, unless that stays as an add-on, or
+ * was removed elsewhere.
  */
 export function itemChanges(
   items: readonly ChangeableItem[],
-  currentMain: ChangeableItem,
+  currentMain: ChangeableItem | undefined,
   { main, addOns }: WantedItems,
 ): ItemChanges {
   const wanted = [main, ...addOns];
   const holderOf = (price: string) => items.find(({ processorPriceId }) => processorPriceId === price);
   const isWanted = (item: ChangeableItem) =>
     wanted.some(({ processorPriceId }) => processorPriceId === item.processorPriceId);
-  const holder = holderOf(main.processorPriceId) ?? (isWanted(currentMain) ? undefined : currentMain);
+  const replaced = currentMain === undefined || isWanted(currentMain) ? undefined : currentMain;
+  const holder = holderOf(main.processorPriceId) ?? replaced;
   const set = wanted.flatMap((one) => changeOf(one === main ? holder : holderOf(one.processorPriceId), one));
   const removed = items
     .filter((item) => item !== holder && !isWanted(item))
