@@ -167,6 +167,7 @@ export class IdempotencyService {
       });
       return false;
     }
+    await operation.finishReservation?.(claimId);
     // Usually the claim has already released the reservation.
     await database.transaction(async (tx) =>
       operation.release?.(tx, { resourceId: claimId, parentId: null }),

@@ -40,6 +40,11 @@ interface Steps<Request, Prepared, Effect, Result> {
   /** Removes the reservation. Called only when it is certain that nothing was created. */
   release?(tx: Transaction, claim: ReleasedClaim): Promise<void>;
   /**
+   * Does what an ended claim of another request may have left to do, before this request releases the reservation of
+   * that claim.
+   */
+  finishReservation?(claimId: string): Promise<void>;
+  /**
    * Brings the row up to date and returns the result with it. Called if `record` asks for it, and for a resumed claim: the
    * processor may have repeated an old response, and earlier events about the object may have found no row.
    */

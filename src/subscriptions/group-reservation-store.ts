@@ -37,6 +37,15 @@ export class GroupReservationStore {
     return rows.length > 0;
   }
 
+  /** The subscription for which a claim holds a group. */
+  async findSubscription(db: Queryable, claimId: string): Promise<string | undefined> {
+    const [row] = await db.query<{ subscriptionId: string }>(
+      'select subscription_id as "subscriptionId" from till.group_reservations where claim_id = $1 limit 1',
+      [claimId],
+    );
+    return row?.subscriptionId;
+  }
+
   async endReservation(tx: Queryable, claimId: string): Promise<void> {
     await tx.query('delete from till.group_reservations where claim_id = $1', [claimId], 'end_group');
   }

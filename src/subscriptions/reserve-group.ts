@@ -1,16 +1,23 @@
 import { Failure } from '../errors.ts';
 import { type Admission, ReservationHeld } from '../idempotency/operation.ts';
+import { correct } from '../mirrors/refresh.ts';
 import { groupOf } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import type { Transaction } from '../platform/postgres.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
+import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 
 export interface GroupParts {
   readonly groups: GroupReservationStore;
   readonly store: SubscriptionStore;
   readonly plans: PlanService;
+}
+
+interface HolderParts extends Omit<GroupParts, 'plans'> {
+  readonly database: Database;
+  readonly mirror: SubscriptionMirror;
 }
 
 /** A subscription that is about to have a plan. */
@@ -44,6 +51,19 @@ export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: 
   const live = await findLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
   if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
+}
+
+/**
+ * Corrects the row of the subscription for which an ended claim still holds a group. The claim was recorded while the row
+ * changed, so the row may not show the new plan yet.
+ */
+export async function correctHolder(
+  { database, groups, store, mirror }: HolderParts,
+  claimId: string,
+): Promise<void> {
+  const subscriptionId = await groups.findSubscription(database, claimId);
+  const [row] = subscriptionId === undefined ? [] : await store.find(database, [subscriptionId]);
+  if (row !== undefined) await correct(mirror, row.processorSubscriptionId);
 }
 
 /** Fails if the customer has another live subscription to a plan of the group that this plan is in. Reserves nothing. */

@@ -21,7 +21,7 @@ import type { NewSubscription, Processor, SubscriptionWithSecrets } from '../pro
 import { requireAddOn, requireMainPlan, requireSameTerms } from './add-ons.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
 import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
-import { type GroupParts, reserveGroup } from './reserve-group.ts';
+import { correctHolder, type GroupParts, reserveGroup } from './reserve-group.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
@@ -153,6 +153,10 @@ export class SubscriptionCreation
   find(claim: FoundClaim): Promise<SubscriptionWithSecrets | null> {
     const { customers, processor } = this.#parts;
     return customers.findCreated(claim, (lookUp) => processor.subscriptions.find(lookUp));
+  }
+
+  finishReservation(claimId: string): Promise<void> {
+    return correctHolder(this.#parts, claimId);
   }
 
   async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {

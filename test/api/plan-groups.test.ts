@@ -158,6 +158,19 @@ test('200: a change is finished under its idempotency key, even if the plan join
   await assertNothingReserved();
 });
 
+test('409: a subscription that joins the group counts, even if its row changes before the change is recorded', async () => {
+  const one = await createPlan(till, { group: 'joined' });
+  const other = await createPlan(till, { group: 'joined' });
+  const { customer, subscription } = await createActive(till);
+  const joining = call('PATCH', `/subscriptions/${subscription.id}`, { planId: one.id });
+  while ((await till.sql('select from till.group_reservations')).length === 0);
+  // As a webhook does that arrives during the change.
+  await till.sql(`update till.subscriptions set revision = revision + 1 where id = '${subscription.id}'`);
+  await assertTaken(customer.id, other.id, subscription.id);
+  assert.equal((await joining).status, 200);
+  await assertNothingReserved();
+});
+
 test('404, 409, 422: a refused request leaves the group free', async () => {
   const plan = await createPlan(till, { group: 'i' });
   const unknown = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';

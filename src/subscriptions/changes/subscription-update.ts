@@ -17,7 +17,7 @@ import { foundSubscription, hasEnded, type Subscription } from '../../model/subs
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { concurrentChange } from '../../processor/port/attempt.ts';
 import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
-import { type Joining, reserveGroup } from '../reserve-group.ts';
+import { correctHolder, type Joining, reserveGroup } from '../reserve-group.ts';
 import type { SubscriptionParts } from '../subscription-creation.ts';
 import { hasChangeMark } from './change-marks.ts';
 import { type ChangePlans, plansOfChange } from './change-terms.ts';
@@ -41,6 +41,8 @@ export interface ChangedSubscription {
    * Confirms the payment of the change. Passed on to the caller and never stored. Null if there is nothing to confirm.
    */
   readonly clientSecret: string | null;
+  /** The claim that still holds the group of the new plan, until `refresh` has corrected the row. */
+  readonly reservedBy?: string;
 }
 
 /** One attempt for the request itself, and one more for each of two concurrent changes. */
@@ -156,17 +158,25 @@ export class SubscriptionUpdate
   ): Promise<Recorded<ChangedSubscription>> {
     const { mirror, groups } = this.#parts;
     const { needsRefresh } = await applyInTransaction(tx, mirror, facts, subscription);
-    await groups.endReservation(tx, id);
+    // The group stays reserved until the row shows the new plan.
+    const isReserved = needsRefresh && failure === undefined;
+    if (!isReserved) await groups.endReservation(tx, id);
+    const changed = { subscription: await this.#find(tx, subscription.id), clientSecret };
     return {
-      result: { subscription: await this.#find(tx, subscription.id), clientSecret },
+      result: isReserved ? { ...changed, reservedBy: id } : changed,
       needsRefresh,
       ...(failure === undefined ? {} : { failure }),
     };
   }
 
-  async refresh({ subscription, clientSecret }: ChangedSubscription): Promise<ChangedSubscription> {
-    const { mirror, database } = this.#parts;
+  async refresh({
+    subscription,
+    clientSecret,
+    reservedBy,
+  }: ChangedSubscription): Promise<ChangedSubscription> {
+    const { mirror, database, groups } = this.#parts;
     await correct(mirror, subscription.processorSubscriptionId);
+    if (reservedBy !== undefined) await groups.endReservation(database, reservedBy);
     return { subscription: await this.#find(database, subscription.id), clientSecret };
   }
 
@@ -188,6 +198,10 @@ export class SubscriptionUpdate
     return null;
   }
 
+  finishReservation(claimId: string): Promise<void> {
+    return correctHolder(this.#parts, claimId);
+  }
+
   async release(tx: Transaction, { resourceId }: ReleasedClaim): Promise<void> {
     await this.#parts.groups.endReservation(tx, resourceId);
   }
@@ -196,11 +210,12 @@ export class SubscriptionUpdate
    * The first request may have died before it refreshed a row that had changed meanwhile. If the change is still
    * pending, its client secret is read again.
    */
-  async replay(_id: string, claim: FoundClaim): Promise<ChangedSubscription> {
-    const { database, mirror, processor } = this.#parts;
+  async replay(id: string, claim: FoundClaim): Promise<ChangedSubscription> {
+    const { database, mirror, processor, groups } = this.#parts;
     const subscription = await this.#find(database, parentOf(claim));
     const current = await processor.subscriptionChanges.read(subscription.processorSubscriptionId);
     await applyResponse(database, mirror, current.subscription, subscription);
+    await groups.endReservation(database, id);
     const { changeInvoiceId } = current;
     const clientSecret =
       changeInvoiceId === null ? null : await processor.invoices.readClientSecret(changeInvoiceId);
