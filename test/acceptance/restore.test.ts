@@ -11,11 +11,15 @@ import { eventsSettled } from '../support/checks/events.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
+import { effort } from '../support/effort.ts';
+import { installCommand } from '../support/install-command.ts';
 import { assertSameResponses, recordResponses } from '../support/recorded-responses.ts';
 import { freePort } from '../support/redis-server.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder, quickCommand, type TillInChild } from '../support/till-in-child.ts';
 import { SampleActivity } from './sample-activity.ts';
+
+const activitiesAtOnce = effort({ short: 1, long: 3 });
 
 /** The blocks of commands in the document: back up, restore, resync. */
 async function documentedCommands(): Promise<readonly [string, string, string]> {
@@ -38,6 +42,7 @@ async function createShop(t: TestContext) {
     SANDBOX_PORT: String(sandboxPort),
   };
   copyCluster(environment.DATA_DIR);
+  await installCommand(folder);
   let till: TillInChild | undefined;
   t.after(async () => {
     await till?.stop();
@@ -69,7 +74,7 @@ async function createShop(t: TestContext) {
       assert.equal(await till?.stop(), 0);
     },
     run: async (commands: string) => {
-      const options = { cwd: projectFolder, env: { ...process.env, ...environment } };
+      const options = { cwd: folder, env: { ...process.env, ...environment } };
       return (await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', commands], options)).stdout;
     },
     settle: () => inspect((sql) => eventsSettled(processor, sql)),
@@ -80,7 +85,7 @@ test('a backup created and restored with the documented commands loses nothing t
   const [backUp, restore, resync] = await documentedCommands();
   const shop = await createShop(t);
   await shop.start();
-  const activities = Array.from({ length: 2 }, (_, index) => new SampleActivity(shop, index));
+  const activities = Array.from({ length: activitiesAtOnce }, (_, index) => new SampleActivity(shop, index));
   await Promise.all(activities.map((activity) => activity.begin()));
   await Promise.all(activities.map((activity) => activity.createSome()));
   await shop.settle();

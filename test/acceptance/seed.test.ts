@@ -9,6 +9,7 @@ import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { findRunningPostgres } from '../../src/platform/embedded-postgres.ts';
 import { connectProcessor, openSql } from '../support/backend.ts';
+import { programFile } from '../support/bundle.ts';
 import { assertMirrored, listAll, readMirroredIds } from '../support/checks/mirrors.ts';
 import { assertEventsComplete } from '../support/checks/outbox.ts';
 import { testKey } from '../support/client.ts';
@@ -20,7 +21,7 @@ import { startTill } from '../support/till.ts';
 import { projectFolder, quickCommand } from '../support/till-in-child.ts';
 
 const { customers, daysMin } = effort({
-  short: { customers: 6, daysMin: 30 },
+  short: { customers: 3, daysMin: 15 },
   long: { customers: 200, daysMin: 300 },
 });
 const scratch = await mkdtemp(join(tmpdir(), 'till-seed-'));
@@ -33,7 +34,7 @@ const seed = (...args: readonly string[]) => runTill(settings, 'seed', '--json',
 
 /** Kills a run while it creates the data. */
 async function killRun(): Promise<void> {
-  const args = ['src/cli/cli.ts', 'seed', '--customers', String(customers)];
+  const args = [programFile('src/cli/cli.ts'), 'seed', '--customers', String(customers)];
   const environment = { ...process.env, ...settings };
   const child = spawn(process.execPath, args, { cwd: projectFolder, env: environment, stdio: 'ignore' });
   const exited = once(child, 'exit');
@@ -59,7 +60,7 @@ test('demo data is added to other data only on request, and the data of a seed o
   const refused = await seed('--seed', '2');
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /^till: DATA_DIR holds other data\. Add/);
-  const added = await seed('--seed', '2', '--customers', '3', '--add');
+  const added = await seed('--seed', '2', '--customers', '1', '--add');
   assert.deepEqual([added.code, added.stderr], [0, '']);
   assert.ok(existsSync(JSON.parse(added.stdout).aside), 'the database without it is kept');
   const again = await seed('--seed', '2', '--add');

