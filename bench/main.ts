@@ -41,6 +41,7 @@ for (const scenario of scenarios) {
   const found = (await scenario.run(lab)).map(toResult);
   results.push(...found);
   const time = end();
+  await scenario.end?.();
   times.push(time);
   print(`── ${time.seconds.toFixed(1)} s\n${table(found)}\n`);
 }

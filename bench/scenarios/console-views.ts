@@ -38,6 +38,7 @@ export const consoleViews: Scenario = {
       },
     ];
   },
+  end: closeBrowser,
 };
 
 /** The address of each view, by name. Its customer exists at the processor, from which the view reads the cards. */
@@ -88,7 +89,7 @@ async function measure(
       for (const [view, path] of Object.entries(views)) times.get(view)?.push(await show(page, path));
     return times;
   } finally {
-    await closeBrowser();
+    await page.close();
   }
 }
 
