@@ -403,6 +403,8 @@ const unreportedWrites = [
   'src/customers/customer-store.ts markErased',
   'src/payments/payment-store.ts markChecked',
   'src/payments/refund-store.ts removeReservation',
+  'src/plans/plan-store.ts releaseAddOn',
+  'src/plans/plan-store.ts reserveAddOn',
   'src/subscriptions/subscription-store.ts markChecked',
 ];
 

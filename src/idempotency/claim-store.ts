@@ -211,6 +211,15 @@ export class ClaimStore {
     );
   }
 
+  /** The open claims of these operations. */
+  listOpen(db: Queryable, operations: readonly ClaimOperation[]): Promise<readonly StoredClaim[]> {
+    return this.#read(
+      db,
+      `select ${columns} from till.idempotency_claims where completed_at is null and operation = any($1)`,
+      [operations],
+    );
+  }
+
   /** Records that the sweeper could not resolve the claim, unless a request has resumed it. */
   async postpone(db: Queryable, claim: Claim): Promise<void> {
     await db.query(

@@ -4,8 +4,15 @@ import { newId } from '../platform/id.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
-import { type Claim, callEndedMs, hashRequest, type IdempotencyKey, unrepeatableName } from './claim.ts';
-import { keyInFlight, keyReused } from './claim-failures.ts';
+import {
+  type Claim,
+  type ClaimOperation,
+  callEndedMs,
+  hashRequest,
+  type IdempotencyKey,
+  unrepeatableName,
+} from './claim.ts';
+import { keyInFlight, keyReused, reservationInFlight } from './claim-failures.ts';
 import type { ClaimStore, NewClaim, StoredClaim } from './claim-store.ts';
 import { ClaimWatches } from './claim-watches.ts';
 import type { CrashPoints } from './crash-points.ts';
@@ -135,6 +142,21 @@ export class Claims {
       await confirmCaller();
       const taken = reserve === undefined ? undefined : await this.#takeOver(holder, reserve);
       if (taken !== undefined) return taken;
+    }
+  }
+
+  /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
+  async waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
+    const { claims, database } = this.#parts;
+    const giveUpAtMs = performance.now() + this.waitMs;
+    for (const { resourceId, requestHash } of await claims.listOpen(database, operations)) {
+      const watched = {
+        id: resourceId,
+        read: () => claims.findByResource(database, resourceId),
+        requestHash,
+      };
+      const outcome = await this.#watches.wait(watched, giveUpAtMs - performance.now());
+      if (outcome === undefined) throw reservationInFlight();
     }
   }
 

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 import { confirmCaller } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
-import { type Claim, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
+import { type Claim, type ClaimOperation, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
 import { declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
 import { admissionOf, type ClaimParts, Claims, type OwnClaim } from './claims.ts';
@@ -173,6 +173,11 @@ export class IdempotencyService {
       operation.release?.(tx, { resourceId: claimId, parentId: null }),
     );
     return false;
+  }
+
+  /** Waits until the requests of these operations that are in progress now have ended. Fails if that takes too long. */
+  waitForRunning(operations: readonly ClaimOperation[]): Promise<void> {
+    return this.#claims.waitForRunning(operations);
   }
 
   /** Waits for work that continues after the responses. */

@@ -26,6 +26,7 @@ const plan: Plan = {
   features: { seats: 1 },
   groupName: 'base',
   addOn: false,
+  addOnClaimId: null,
   amount: 1_900,
   currency: 'eur',
   interval: 'month',

@@ -46,6 +46,8 @@ export interface Plan {
   readonly groupName: string | null;
   /** The price's. An add-on is sold only together with a main plan. */
   readonly addOn: boolean;
+  /** The open claim of a request that changes `addOn`. Until it ends, no subscription gets the plan. */
+  readonly addOnClaimId: string | null;
   readonly productActive: boolean;
   readonly priceActive: boolean;
   /** True if product and price are both active. */

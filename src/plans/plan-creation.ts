@@ -1,3 +1,4 @@
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import {
   type CheckedOperation,
   type FoundClaim,
@@ -15,6 +16,7 @@ import { type PlanMirror, toPlan } from './plan-mirror.ts';
 import type { PlanStore } from './plan-store.ts';
 
 export interface PlanParts extends MirrorParts {
+  readonly idempotency: IdempotencyService;
   readonly store: PlanStore;
   readonly mirror: PlanMirror;
 }

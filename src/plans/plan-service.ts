@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
-import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import {
@@ -18,20 +17,16 @@ import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached } from '../processor/port/attempt.ts';
 import type { PlanValues } from '../processor/port/processor.ts';
 import { PlanCreation, type PlanParts } from './plan-creation.ts';
-import { type PlanUpdate, planUpdate } from './plan-update.ts';
-
-interface PlanServiceParts extends PlanParts {
-  readonly idempotency: IdempotencyService;
-}
+import { addOnUpdate, type PlanUpdate, planUpdate } from './plan-update.ts';
 
 export class PlanService {
   /** The sweeper also uses these two. */
   readonly creation: PlanCreation;
   readonly updating: PlanUpdate;
-  readonly #parts: PlanServiceParts;
+  readonly #parts: PlanParts;
   readonly #reads: SharedReads<Plan>;
 
-  constructor(parts: PlanServiceParts) {
+  constructor(parts: PlanParts) {
     this.#parts = parts;
     this.creation = new PlanCreation(parts);
     this.updating = planUpdate(parts);
@@ -85,7 +80,8 @@ export class PlanService {
     if (key === undefined && Object.keys(change).length === 0)
       return { result: await this.read(id), replayed: false };
     if (!isUuid(id)) throw planNotFound();
-    return this.#parts.idempotency.run(this.updating, { id, change }, key);
+    const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
+    return this.#parts.idempotency.run(updating, { id, change }, key);
   }
 
   /** Fails unless the plan exists and is active. */

@@ -17,6 +17,7 @@ const planTable = defineTable<Plan>('plans', {
   features: mutable('jsonb'),
   groupName: mutable('text'),
   addOn: mutable('boolean'),
+  addOnClaimId: computed('uuid'),
   productActive: mutable('boolean'),
   priceActive: mutable('boolean'),
   active: computed('boolean'),
@@ -57,6 +58,23 @@ export class PlanStore extends MirrorStore<Plan> {
       `select ${columns} from till.plans where processor_product_id = any($1) order by id for no key update`,
       [ids],
     );
+  }
+
+  /**
+   * Gives a claim the right to change `addOn`, unless another claim has it. Returns the claim that has it. Undefined if
+   * there is no such plan.
+   */
+  async reserveAddOn(tx: Queryable, id: string, claimId: string): Promise<string | undefined> {
+    const [row] = await tx.query<{ holder: string }>(
+      `update till.plans set add_on_claim_id = coalesce(add_on_claim_id, $2) where id = $1
+       returning add_on_claim_id as holder`,
+      [id, claimId],
+    );
+    return row?.holder;
+  }
+
+  async releaseAddOn(tx: Queryable, claimId: string): Promise<void> {
+    await tx.query('update till.plans set add_on_claim_id = null where add_on_claim_id = $1', [claimId]);
   }
 
   /** Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change. */

@@ -1,5 +1,16 @@
+import type { ClaimOperation } from '../idempotency/claim.ts';
+import {
+  type CheckedReservingOperation,
+  type ReleasedClaim,
+  ReservationHeld,
+} from '../idempotency/operation.ts';
 import { applyInTransaction } from '../mirrors/refresh.ts';
-import { type UpdateOperation, updateSteps } from '../mirrors/update-operation.ts';
+import {
+  type Updated,
+  type UpdateOperation,
+  type UpdateRequest,
+  updateSteps,
+} from '../mirrors/update-operation.ts';
 import { refuseTooManyKeys } from '../model/metadata.ts';
 import {
   type ChangedPlanFacts,
@@ -8,15 +19,43 @@ import {
   type Plan,
   type PlanChange,
   planInUse,
+  planNotFound,
   refuseGroupOfAddOn,
 } from '../model/plan.ts';
-import type { Queryable } from '../platform/postgres.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { PlanParts } from './plan-creation.ts';
 
+/** The operations that give plans to subscriptions. */
+const joiningOperations: readonly ClaimOperation[] = ['subscriptions.create', 'subscriptions.update'];
+
 export type PlanUpdate = UpdateOperation<Plan, PlanChange, ChangedPlanFacts>;
+type AddOnUpdate = CheckedReservingOperation<
+  UpdateRequest<PlanChange>,
+  Plan,
+  Updated<Plan, ChangedPlanFacts>,
+  Plan
+>;
+
+/** The steps of a change that may change `addOn`: no subscription gets the plan while it is in progress. */
+export function addOnUpdate(parts: PlanParts): AddOnUpdate {
+  return {
+    ...planUpdate(parts),
+    reserve: async (tx, claimId, { id }) => {
+      const holder = await parts.store.reserveAddOn(tx, id, claimId);
+      if (holder === undefined) throw planNotFound();
+      if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same');
+    },
+  };
+}
+
+/** Makes a request wait while `addOn` of a plan that it gives to a subscription changes. */
+export function waitForAddOnChange(plans: readonly Plan[]): void {
+  for (const { addOnClaimId } of plans)
+    if (addOnClaimId !== null) throw new ReservationHeld(addOnClaimId, 'fail');
+}
 
 /** The steps of changing a plan, which is a change of its product, and for `addOn` of its price. */
-export function planUpdate({ database, store, mirror, processor }: PlanParts): PlanUpdate {
+export function planUpdate({ idempotency, database, store, mirror, processor }: PlanParts): PlanUpdate {
   const findRow = async (db: Queryable, id: string) => foundPlan((await store.find(db, [id]))[0]);
   return {
     ...updateSteps<Plan, PlanChange, ChangedPlanFacts>({
@@ -37,10 +76,16 @@ export function planUpdate({ database, store, mirror, processor }: PlanParts): P
       const { addOn = plan.addOn, group, metadata = {} } = change;
       refuseTooManyKeys(plan.metadata, metadata);
       refuseGroupOfAddOn(addOn, group);
-      if (addOn !== plan.addOn && (await store.isInUse(database, id))) throw planInUse();
+      if (addOn !== plan.addOn) {
+        // Later requests read the plan after their claim is stored, so they see that `addOn` is changing.
+        await idempotency.waitForRunning(joiningOperations);
+        if (await store.isInUse(database, id)) throw planInUse();
+      }
       return plan;
     },
-    record: async (tx, _id, { facts, row }) => {
+    release: (tx: Transaction, { resourceId }: ReleasedClaim) => store.releaseAddOn(tx, resourceId),
+    record: async (tx, id, { facts, row }) => {
+      if (row.addOnClaimId === id) await store.releaseAddOn(tx, id);
       if (facts === null) return { result: await findRow(tx, row.id) };
       const product = await applyInTransaction(tx, mirror.products, facts, row);
       const current = await findRow(tx, row.id);

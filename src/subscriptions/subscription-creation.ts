@@ -10,10 +10,11 @@ import type {
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Customer } from '../model/customer.ts';
-import { activePlan, type Plan } from '../model/plan.ts';
+import { activePlan } from '../model/plan.ts';
 import { foundSubscription, hasEnded, type Subscription } from '../model/subscription.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
+import { waitForAddOnChange } from '../plans/plan-update.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
@@ -75,12 +76,9 @@ export class SubscriptionCreation
 {
   readonly name = 'subscriptions.create';
   readonly #parts: SubscriptionParts;
-  readonly #plan: Plan | undefined;
 
-  /** `plan` is the plan of the request, if it was already read. */
-  constructor(parts: SubscriptionParts, plan?: Plan) {
+  constructor(parts: SubscriptionParts) {
     this.#parts = parts;
-    this.#plan = plan;
   }
 
   parentIdOf({ customerId }: NewSubscriptionRequest): string {
@@ -94,14 +92,18 @@ export class SubscriptionCreation
     promotionCode,
   }: NewSubscriptionRequest): Promise<PreparedSubscription> {
     const { customers, plans } = this.#parts;
-    const customer = await customers.read(customerId);
-    const main = requireMainPlan(activePlan(this.#plan ?? (await plans.find(planId))));
-    const found = await Promise.all(addOns.map((addOn) => plans.find(addOn.planId)));
+    const planIds = [planId, ...addOns.map((addOn) => addOn.planId)];
+    const [customer, ...found] = await Promise.all([
+      customers.read(customerId),
+      ...planIds.map((id) => plans.find(id)),
+    ]);
+    const main = requireMainPlan(activePlan(found[0]));
     const items = addOns.map(({ quantity }, index) => {
-      const addOn = requireAddOn(found[index]);
+      const addOn = requireAddOn(found[index + 1]);
       requireSameTerms(addOn, main);
       return { processorPriceId: addOn.processorPriceId, quantity };
     });
+    waitForAddOnChange(found.flatMap((plan) => plan ?? []));
     const { processorCustomerId } = customer;
     const prepared = {
       ...{ processorCustomerId, processorPriceId: main.processorPriceId },
@@ -213,8 +215,8 @@ export class GroupedSubscriptionCreation
 {
   readonly #groupParts: GroupParts;
 
-  constructor(parts: SubscriptionParts, plan?: Plan) {
-    super(parts, plan);
+  constructor(parts: SubscriptionParts) {
+    super(parts);
     this.#groupParts = parts;
   }
 

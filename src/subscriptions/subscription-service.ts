@@ -62,8 +62,8 @@ export class SubscriptionService {
   ): Promise<OperationResult<CreatedSubscription>> {
     const { idempotency, plans } = this.#parts;
     const plan = await plans.find(request.planId);
-    const Creation = isGrouped(plan) ? GroupedSubscriptionCreation : SubscriptionCreation;
-    return idempotency.run(new Creation(this.#parts, plan), request, key);
+    const creation = isGrouped(plan) ? new GroupedSubscriptionCreation(this.#parts) : this.creation;
+    return idempotency.run(creation, request, key);
   }
 
   async update(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { readJson } from '../support/client.ts';
 import { assertRefused } from '../support/invalid.ts';
-import { createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
+import { createCustomer, createPlan, createSubscription, type PlanBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
@@ -100,6 +100,29 @@ test('409: nor while one has it as an add-on, or will have it after a pending ch
   await readProblem(await change(next.id, { addOn: true }), 409, 'plan_in_use');
   await readProblem(await change(later.id, { addOn: false }), 409, 'plan_in_use');
   await readProblem(await change(main.id, { addOn: true }), 409, 'plan_in_use');
+});
+
+test('a change of addOn and a request that gives the plan to a subscription: one of them wins', async () => {
+  const main = await createPlan(till);
+  const { subscription } = await createSubscription(till, { planId: main.id, trialPeriodDays: 7 });
+  for (let round = 0; round < 12; round += 1) {
+    const isAddOn = round % 3 === 2;
+    const plan = await createPlan(till, { addOn: isAddOn });
+    const { id: customerId } = await createCustomer(till);
+    const join = [
+      () => call('POST', '/subscriptions', { customerId, planId: plan.id, trialPeriodDays: 7 }),
+      () => call('PATCH', `/subscriptions/${subscription.id}`, { planId: plan.id }),
+      () => call('PATCH', `/subscriptions/${subscription.id}`, { addOns: [{ planId: plan.id }] }),
+    ][round % 3];
+    const [changed, joined] = await Promise.all([change(plan.id, { addOn: !isAddOn }), join?.()]);
+    if (changed.status === 200)
+      await readProblem(joined ?? changed, 409, isAddOn ? 'plan_is_no_add_on' : 'plan_is_add_on');
+    else {
+      await readProblem(changed, 409, 'plan_in_use');
+      assert.ok(joined?.ok, `the change was refused, and so was the other request: ${joined?.status}`);
+    }
+  }
+  assert.deepEqual(await till.sql('select id from till.plans where add_on_claim_id is not null'), []);
 });
 
 test('400: a group with addOn, and a value that is no boolean', async () => {

@@ -27,9 +27,10 @@ type WalkedCase = CreationCase | ChangeCase | (typeof localCases)[number] | type
 const countedCases = [...creationCases, ...changeCases, ...localCases];
 const walkedCases: readonly WalkedCase[] = [...countedCases, keyCase];
 
-const isPayment = ({ operation }: ChangeCase) => operation === 'subscriptions.pay';
-const payments = changeCases.filter(isPayment);
-const otherChanges = changeCases.filter((change) => !isPayment(change));
+/** The change of a plan waits for changes of subscriptions that are in progress. */
+const isLast = ({ operation }: ChangeCase) => ['plans.update', 'subscriptions.pay'].includes(operation);
+const lastChanges = changeCases.filter(isLast);
+const otherChanges = changeCases.filter((change) => !isLast(change));
 
 /** As the processor has it when the process dies at the crash point. */
 const createdBy = new Set([
@@ -74,7 +75,7 @@ test('a process killed at any crash point is finished by the same request, once'
   const walks = await inTurn(walkedPoints, (crashPoint) => prepare(t, crashPoint));
   // Apart, because two creations of one kind could wait for each other's list counter while they stand still, and
   // events about one subscription for the row of another.
-  for (const cases of [[...creationCases, keyCase], [...otherChanges, ...localCases], payments])
+  for (const cases of [[...creationCases, keyCase], [...otherChanges, ...localCases], lastChanges])
     await crash(walks, cases);
 
   for (const { crashPoint, backend, survivor, prerequisites, key } of walks) {

@@ -14,6 +14,7 @@ import {
 import { applyInTransaction, applyResponse, correct } from '../../mirrors/refresh.ts';
 import { isGrouped } from '../../model/plan.ts';
 import { foundSubscription, hasEnded, type Subscription } from '../../model/subscription.ts';
+import { waitForAddOnChange } from '../../plans/plan-update.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { concurrentChange } from '../../processor/port/attempt.ts';
 import type { ChangeableSubscription } from '../../processor/port/subscription-changes.ts';
@@ -106,6 +107,10 @@ export class SubscriptionUpdate
     const plans = await plansOfChange(this.#parts.plans, subscription, change);
     const { customerId, id: subscriptionId, planId } = subscription;
     const { wanted } = plans;
+    waitForAddOnChange([
+      ...(wanted === null ? [] : [wanted]),
+      ...(plans.addOns ?? []).map(({ plan }) => plan),
+    ]);
     if (wanted !== null && wanted.id !== planId && isGrouped(wanted))
       await this.#parts.database.transaction((tx) =>
         reserveGroup(tx, this.#parts, { customerId, planId: wanted.id, subscriptionId, ...claim }),
