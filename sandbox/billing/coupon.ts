@@ -30,7 +30,12 @@ export function deleteCoupon(store: Store, coupon: Coupon): void {
 }
 
 /** Counts one more redemption of the coupon and of its promotion code, if one was used. */
-export function countRedemption(store: Store, coupon: Coupon, code: PromotionCode | null): void {
+export function countRedemption(
+  store: Store,
+  { coupon: given, code }: { readonly coupon: Coupon; readonly code: PromotionCode | null },
+): void {
+  // Another discount of the same request may have changed it.
+  const coupon = store.coupons.get(given.id) ?? given;
   store.change(store.coupons, coupon, { times_redeemed: coupon.times_redeemed + 1 });
   if (code !== null) store.change(store.promotionCodes, code, { times_redeemed: code.times_redeemed + 1 });
 }

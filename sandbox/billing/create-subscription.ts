@@ -3,7 +3,14 @@ import { unitOf } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, InvoiceLine, Price, Subscription } from '../wire/objects.ts';
+import type {
+  Invoice,
+  InvoiceItem,
+  InvoiceLine,
+  PaymentIntent,
+  Price,
+  Subscription,
+} from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { currentTerms, redeem, type WantedDiscount } from './discount.ts';
@@ -32,6 +39,10 @@ export interface NewSubscription {
   readonly discounts: readonly WantedDiscount[];
   readonly metadata: Record<string, string>;
   readonly offSession: boolean;
+  /** The items that the first invoice also bills. By default, all that wait for one. */
+  readonly addedItems?: readonly InvoiceItem[];
+  /** The payment that has already paid the first invoice. */
+  readonly paidWith?: PaymentIntent | null;
 }
 
 /** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
@@ -44,14 +55,20 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
     id: invoiceId,
     reason: 'subscription_create',
     lines,
+    items: input.addedItems,
     periodStart: now,
     periodEnd: now,
     autoAdvance: false,
   });
   const isConfirmedLater = input.behavior === 'default_incomplete';
   const method = isConfirmedLater ? methodFor(store, draft) : undefined;
-  const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
+  const paidWith = input.paidWith ?? undefined;
+  const invoice = finalizeInvoice(store, draft, baseUrl, {
+    paymentMethod: method?.id ?? null,
+    intent: paidWith,
+  });
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
+  else if (paidWith !== undefined) invoicePaid(store, invoice, paidWith);
   else if (!isConfirmedLater) startPaid(store, invoice, input, baseUrl);
   return store.subscriptions.get(subscription.id) ?? subscription;
 }

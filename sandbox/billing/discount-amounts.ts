@@ -57,7 +57,7 @@ export function discountAmounts(
 /** The sum for each discount, in order. A discount that took nothing off has the amount 0. */
 export function totalDiscounts(
   taken: readonly (readonly LineDiscount[])[],
-  discounts: readonly DiscountTerms[],
+  discounts: readonly Pick<DiscountTerms, 'id'>[],
 ): LineDiscount[] {
   return discounts.map(({ id }) => ({
     amount: taken.flat().reduce((sum, { amount, discount }) => (discount === id ? sum + amount : sum), 0),

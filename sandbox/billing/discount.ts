@@ -6,9 +6,11 @@ import { countRedemption, couponTerms } from './coupon.ts';
 import type { DiscountTerms } from './discount-amounts.ts';
 
 /** A discount that a subscription will have: a new one, or one that it already has. */
-export type WantedDiscount =
-  | { readonly coupon: Coupon; readonly code: PromotionCode | null }
-  | { readonly existing: Discount };
+export type WantedDiscount = NewDiscount | { readonly existing: Discount };
+export interface NewDiscount {
+  readonly coupon: Coupon;
+  readonly code: PromotionCode | null;
+}
 
 /** Creates the discounts of a new subscription. The caller emits their events after that of the subscription. */
 export function redeem(
@@ -16,21 +18,26 @@ export function redeem(
   wanted: readonly WantedDiscount[],
   owner: Pick<Subscription, 'id' | 'customer'>,
 ): Discount[] {
-  return wanted.map((one) => ('existing' in one ? one.existing : newDiscount(store, one, owner)));
+  const { id: subscription, customer } = owner;
+  return wanted.map((one) => {
+    if ('existing' in one) return one.existing;
+    countRedemption(store, one);
+    const discount = discountObject(store, one, { subscription, customer, checkout_session: null });
+    return store.put(store.discounts, discount);
+  });
 }
 
-function newDiscount(
+/** A discount that is not redeemed yet. */
+export function discountObject(
   store: Store,
-  { coupon, code }: { readonly coupon: Coupon; readonly code: PromotionCode | null },
-  owner: Pick<Subscription, 'id' | 'customer'>,
+  { coupon, code }: NewDiscount,
+  owner: Pick<Discount, 'checkout_session' | 'customer' | 'subscription'>,
 ): Discount {
-  countRedemption(store, store.coupons.get(coupon.id) ?? coupon, code);
   const start = store.now();
-  return store.put(store.discounts, {
+  return {
     id: store.discounts.newId(),
     object: 'discount',
-    checkout_session: null,
-    customer: owner.customer,
+    ...owner,
     customer_account: null,
     end:
       coupon.duration === 'repeating' ? addIntervals(start, 'month', coupon.duration_in_months ?? 0) : null,
@@ -39,9 +46,8 @@ function newDiscount(
     promotion_code: code?.id ?? null,
     source: { type: 'coupon', coupon: coupon.id },
     start,
-    subscription: owner.id,
     subscription_item: null,
-  });
+  };
 }
 
 /** Replaces the discounts of a subscription. Replacing one discount with another is an update of the discount. */
@@ -97,10 +103,14 @@ export function currentTerms(store: Store, { discounts }: Pick<Subscription, 'di
 export function termsOf(store: Store, ids: readonly string[]): DiscountTerms[] {
   return ids.flatMap((id) => {
     const coupon = couponOf(store, id);
-    if (coupon === undefined) return [];
-    const { percent_off: percentOff, amount_off: amountOff, applies_to: appliesTo } = coupon;
-    return [{ id, percentOff, amountOff, products: appliesTo?.products ?? null }];
+    return coupon === undefined ? [] : [couponTermsFor(id, coupon)];
   });
+}
+
+/** What a coupon takes off, as the discount with this id. */
+export function couponTermsFor(id: string, coupon: Coupon): DiscountTerms {
+  const { percent_off: percentOff, amount_off: amountOff, applies_to: appliesTo } = coupon;
+  return { id, percentOff, amountOff, products: appliesTo?.products ?? null };
 }
 
 /** Ends the discounts of a subscription that apply only once, after an invoice has used them. */

@@ -1,3 +1,4 @@
+import { expireSession, sessionDueAt } from '../checkout/session.ts';
 import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
 import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
 import { refundDueAt, settleRefund } from '../payments/refund.ts';
@@ -52,6 +53,8 @@ export class Due {
     }
     for (const { id } of this.#store.charges.values()) this.#push({ kind: 'charge', id }, 0);
     for (const { id } of this.#store.disputes.values()) this.#push({ kind: 'dispute', id }, 0);
+    for (const { id } of this.#store.checkoutSessions.values())
+      this.#push({ kind: 'checkout.session', id }, 0);
     this.#setTimer();
   }
 
@@ -151,6 +154,9 @@ export class Due {
     } else if (kind === 'charge') {
       const charge = store.charges.get(id);
       if (charge !== undefined) chargeFallsDue(store, charge);
+    } else if (kind === 'checkout.session') {
+      const session = store.checkoutSessions.get(id);
+      if (session !== undefined) expireSession(store, session);
     } else if (kind === 'dispute') {
       const dispute = store.disputes.get(id);
       if (dispute !== undefined) disputeFallsDue(store, dispute);
@@ -227,7 +233,9 @@ export class Due {
     id: string,
   ): number | null {
     if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
-    const { discounts, refunds, charges, disputes } = this.#store;
+    const { discounts, refunds, charges, disputes, checkoutSessions } = this.#store;
+    const session = kind === 'checkout.session' ? checkoutSessions.get(id) : undefined;
+    if (session !== undefined) return sessionDueAt(session);
     const discount = kind === 'discount' ? discounts.get(id) : undefined;
     if (discount !== undefined) return discountDueAt(this.#store, discount);
     const refund = kind === 'refund' ? refunds.get(id) : undefined;

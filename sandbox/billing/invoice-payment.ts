@@ -38,10 +38,11 @@ export function paymentOf(store: Store, invoice: Invoice): InvoicePayment | unde
   return store.invoicePayments.allWithin('invoice', invoice.id)[0];
 }
 
-export function makePayment(store: Store, invoice: Invoice, paymentMethod: string | null): void {
+/** The payment intent for a new invoice. */
+export function newPayment(store: Store, invoice: Invoice, paymentMethod: string | null): PaymentIntent {
   const subscription = subscriptionOf(store, invoice);
   const saves = subscription?.payment_settings?.save_default_payment_method === 'on_subscription';
-  const intent = createPaymentIntent(store, {
+  return createPaymentIntent(store, {
     amount: invoice.amount_due,
     currency: invoice.currency,
     customer: invoice.customer,
@@ -52,6 +53,9 @@ export function makePayment(store: Store, invoice: Invoice, paymentMethod: strin
     description: purposeOf(invoice),
     setupFutureUsage: saves ? 'off_session' : null,
   });
+}
+
+export function makePayment(store: Store, invoice: Invoice, intent: PaymentIntent): void {
   store.put(store.invoicePayments, {
     id: store.invoicePayments.newId(),
     object: 'invoice_payment',

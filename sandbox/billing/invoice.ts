@@ -1,13 +1,13 @@
 import { newId } from '../ids.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
+import type { Invoice, InvoiceItem, InvoiceLine, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, useUpDiscounts } from './discount.ts';
 import { buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
 import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
 import { invoiceObject } from './invoice-object.ts';
-import { dropPayment, makePayment, paymentOf } from './invoice-payment.ts';
+import { dropPayment, makePayment, newPayment, paymentOf } from './invoice-payment.ts';
 import { periodText, trialText } from './line-text.ts';
 import { productName, trialDescription } from './subscription-items.ts';
 
@@ -97,6 +97,8 @@ export function finalizeInvoice(
   options: {
     /** For a payment that only waits for confirmation. */
     readonly paymentMethod?: string | null;
+    /** The payment, if it exists before the invoice. */
+    readonly intent?: PaymentIntent | undefined;
     /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
     /** When the invoice is charged, if the caller does not charge it. */
@@ -116,8 +118,9 @@ export function finalizeInvoice(
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
   });
-  const { paymentMethod = null, isCollected = true } = options;
-  if (invoice.amount_due > 0 && isCollected) makePayment(store, invoice, paymentMethod);
+  const { paymentMethod = null, intent, isCollected = true } = options;
+  if (invoice.amount_due > 0 && isCollected)
+    makePayment(store, invoice, intent ?? newPayment(store, invoice, paymentMethod));
   store.emit('invoice.finalized', invoice);
   useUpDiscounts(store, invoice);
   return invoice;

@@ -1,6 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import type { DiscountTerms } from './discount-amounts.ts';
 import { draftSeconds, finalizeInvoice } from './invoice.ts';
 import {
   invoiceLinesMax,
@@ -19,6 +20,7 @@ interface NewOneOffInvoice {
   readonly subscription: Subscription | null;
   readonly includesPending: boolean;
   readonly autoAdvance: boolean;
+  readonly discounts?: readonly DiscountTerms[];
   readonly details: Partial<Invoice>;
 }
 
@@ -52,6 +54,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
               type: 'subscription_details',
             },
       lines: items.map((item) => lineOf(item)),
+      discounts: input.discounts ?? [],
       periodStart: now,
       periodEnd: now,
       autoAdvance: input.autoAdvance,

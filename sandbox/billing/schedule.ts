@@ -9,6 +9,7 @@ const kinds = [
   'refund',
   'charge',
   'dispute',
+  'checkout.session',
   'test_clock',
 ] as const;
 

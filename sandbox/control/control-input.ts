@@ -81,6 +81,32 @@ export function parseConfirmation(body: string): {
   return { paymentMethod, returnUrl };
 }
 
+/** What a buyer does on the payment page. By default, they pay with a card that succeeds, and authenticate. */
+export function parsePurchase(body: string): {
+  readonly paymentMethod: string | undefined;
+  readonly promotionCode: string | undefined;
+  readonly authenticates: boolean;
+} {
+  const input = fieldsOf(body === '' ? '{}' : body, ['payment_method', 'promotion_code', 'authenticate']);
+  const { payment_method: paymentMethod, promotion_code: promotionCode, authenticate = true } = input;
+  if (paymentMethod !== undefined && (typeof paymentMethod !== 'string' || paymentMethod === ''))
+    throw new ControlInputError(
+      '"payment_method" must be the name of a test card, such as "pm_card_visa", or the id of a payment method.',
+    );
+  if (promotionCode !== undefined && (typeof promotionCode !== 'string' || promotionCode === ''))
+    throw new ControlInputError('"promotion_code" must be a promotion code or its id.');
+  if (typeof authenticate !== 'boolean') throw new ControlInputError('"authenticate" must be a boolean.');
+  return { paymentMethod, promotionCode, authenticates: authenticate };
+}
+
+/** Whether the payment page waits for the response of the webhook endpoint. */
+export function parseCheckout(body: string): Pick<Settings, 'checkoutWaits'> {
+  const { waitsForWebhook } = fieldsOf(body, ['waitsForWebhook']);
+  if (typeof waitsForWebhook !== 'boolean')
+    throw new ControlInputError('"waitsForWebhook" must be a boolean.');
+  return { checkoutWaits: waitsForWebhook };
+}
+
 export function isWebAddress(text: string): boolean {
   return /^https?:\/\//.test(text) && URL.canParse(text);
 }

@@ -1,5 +1,6 @@
 import { pageHandlers } from '../pages/pages.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
+import type { Settings } from '../state/settings.ts';
 import { authenticateControl } from '../wire/authenticate.ts';
 import type { Operation } from '../wire/operation.ts';
 import type { Control, ControlResponse } from '../wire/server.ts';
@@ -7,14 +8,17 @@ import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { Worlds } from '../worlds/worlds.ts';
 import { authenticate } from './authentication.ts';
+import { completeAsBuyer } from './checkout.ts';
 import {
   ControlInputError,
   parseAuthentication,
+  parseCheckout,
   parseClock,
   parseConfirmation,
   parseDelivery,
   parseDunning,
   parseFault,
+  parsePurchase,
   parseSearchLag,
 } from './control-input.ts';
 import { confirmAsCustomer } from './customer.ts';
@@ -102,6 +106,14 @@ const dunning = ({ store: { settings } }: World) =>
     resumption: settings.resumption ?? 'manual',
   });
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
+const changing =
+  (parse: (body: string) => Partial<Settings>, show: (world: World) => ControlResponse): Handler =>
+  async (world, { body }) => {
+    world.store.changeSettings(parse(body));
+    await world.store.written();
+    return show(world);
+  };
+const checkout = ({ store }: World) => ok({ waitsForWebhook: store.settings.checkoutWaits ?? true });
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
 function handlersOf(operations: readonly Operation[]): Handlers {
@@ -125,11 +137,9 @@ function handlersOf(operations: readonly Operation[]): Handlers {
       return delivery(world);
     },
     'GET dunning': dunning,
-    'POST dunning': async (world, { body }) => {
-      world.store.changeSettings(parseDunning(body));
-      await world.store.written();
-      return dunning(world);
-    },
+    'POST dunning': changing(parseDunning, dunning),
+    'GET checkout': checkout,
+    'POST checkout': changing(parseCheckout, checkout),
     'GET search': search,
     'POST search': async (world, { body }) => {
       const { store } = world;
@@ -162,6 +172,8 @@ function handlersOf(operations: readonly Operation[]): Handlers {
       return ok({ reset: true });
     },
     'GET test_cards': () => ok({ test_cards: cardList }),
+    'POST checkout_sessions/*/complete': async (world, { body, id }) =>
+      ok(await completeAsBuyer(world, id, parsePurchase(body))),
     'POST payment_intents/*/confirm': async (world, { body, id }) =>
       ok(await confirmAsCustomer(world, id, parseConfirmation(body))),
     'POST payment_intents/*/authenticate': authenticateIntent,

@@ -54,11 +54,16 @@ export const currency: Parser<string> = (node, path) => {
   return code;
 };
 
-/** Rejects an amount that a card cannot be charged. */
-export function checkChargeable(amount: number, code: string, param = 'amount'): void {
+/** Rejects an amount that a card cannot be charged. `rule` begins the text for an amount that is too small. */
+export function checkChargeable(
+  amount: number,
+  code: string,
+  param = 'amount',
+  rule = 'Amount must be',
+): void {
   const minimum = amountMinimums[code] ?? amountMinimumDefault;
   if (amount < minimum)
-    throw badParam(`Amount must be at least ${display(minimum, code)}`, param, 'amount_too_small');
+    throw badParam(`${rule} at least ${display(minimum, code)}`, param, 'amount_too_small');
   checkAmount(amount, code, param);
 }
 

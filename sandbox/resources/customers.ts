@@ -145,7 +145,7 @@ function sourceFrom(
   };
 }
 
-function newCustomer(store: Store, testClock: string | null): Customer {
+export function newCustomer(store: Store, testClock: string | null): Customer {
   return {
     id: store.customers.newId(),
     object: 'customer',

@@ -14,7 +14,7 @@ const discountFields = { coupon: text(), discount: text(), promotion_code: text(
 /** An empty value removes all discounts. */
 export const discountsParam = clearable(array(object(discountFields), discountsMax));
 
-type Given = NonNullable<ReturnType<typeof discountsParam>>;
+export type Given = NonNullable<ReturnType<typeof discountsParam>>;
 
 /** The subscription that the discounts are for. */
 export interface Discounted {

@@ -19,18 +19,6 @@ interface EmptyKind {
  * copy a whole account read all of these lists.
  */
 const emptyKinds: readonly EmptyKind[] = [
-  {
-    name: 'checkout/sessions',
-    noun: 'checkout.session',
-    filters: {
-      customer: text(),
-      customer_details: object({ email: required(text()) }),
-      payment_intent: text(),
-      payment_link: text(),
-      status: oneOf('complete', 'expired', 'open'),
-      subscription: text(),
-    },
-  },
   { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
   {
     name: 'entitlements/features',

@@ -2,6 +2,7 @@ import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
 import { balanceTransactionOperations } from './balance-transactions.ts';
 import { chargeOperations } from './charges.ts';
+import { checkoutSessionOperations } from './checkout-sessions.ts';
 import { confirmationTokenOperations } from './confirmation-tokens.ts';
 import { couponOperations } from './coupons.ts';
 import { customerOperations } from './customers.ts';
@@ -32,6 +33,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...balanceTransactionOperations,
   ...chargeOperations,
+  ...checkoutSessionOperations,
   ...confirmationTokenOperations,
   ...couponOperations,
   ...customerOperations,

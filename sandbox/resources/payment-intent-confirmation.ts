@@ -1,4 +1,5 @@
 import { followPaymentIntent } from '../billing/follow-payment.ts';
+import { checkNotInCheckout } from '../checkout/session.ts';
 import { shipping } from '../payments/address.ts';
 import { withConfirmationToken } from '../payments/confirmation-token.ts';
 import { type Attempt, attemptPayment, cardError } from '../payments/payment-intent.ts';
@@ -31,6 +32,7 @@ export function confirm(
   sent: Parsed<typeof confirmationParams>,
 ): PaymentIntent {
   const { store } = call;
+  checkNotInCheckout(store, given);
   if (call.fromBrowser && given.confirmation_method === 'manual')
     throw wrongState(
       'This PaymentIntent has the confirmation_method `manual`, so it must be confirmed with a secret key.',

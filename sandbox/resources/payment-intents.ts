@@ -1,3 +1,4 @@
+import { checkNotInCheckout } from '../checkout/session.ts';
 import { shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { checkChargeable, checkRound, currency } from '../payments/money.ts';
@@ -79,6 +80,7 @@ export const paymentIntentOperations: readonly Operation[] = [
     (call, params) => {
       const { store } = call;
       const before = paymentIntents.existing(call);
+      checkNotInCheckout(store, before);
       const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
         before.status,
       );
@@ -134,12 +136,12 @@ export const paymentIntentOperations: readonly Operation[] = [
           'amount_too_large',
         );
       if (amount !== intent.amount_capturable) checkRound(amount, intent.currency, 'amount_to_capture');
-      return capturePaymentIntent(
-        call.store,
-        intent,
-        amount,
-        applyMetadata(intent.metadata, params.metadata),
-      );
+      const { store } = call;
+      const metadata = applyMetadata(intent.metadata, params.metadata);
+      const captured = capturePaymentIntent(store, intent, amount, metadata);
+      for (const session of store.checkoutSessions.allWithin('intent', intent.id))
+        store.change(store.checkoutSessions, session, { payment_status: 'paid' });
+      return captured;
     },
   ),
   paymentIntents.operation(
@@ -148,6 +150,7 @@ export const paymentIntentOperations: readonly Operation[] = [
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
     (call, params) => {
       const intent = paymentIntents.existing(call);
+      checkNotInCheckout(call.store, intent);
       if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
         throw wrongState(
           'This PaymentIntent belongs to an invoice. Void the invoice instead.',

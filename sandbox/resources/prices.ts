@@ -43,7 +43,7 @@ const tierFields = {
   flat_amount_decimal: decimal,
 };
 
-const priceParams = {
+export const priceParams = {
   currency: required(currency),
   unit_amount: integer(),
   unit_amount_decimal: decimal,
@@ -122,7 +122,13 @@ export const priceOperations: readonly Operation[] = [
   prices.search(),
 ];
 
-function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
+type NewPrice = Partial<Omit<Parsed<typeof priceParams>, 'product_data' | 'recurring'>> & {
+  readonly currency: string;
+  readonly product_data?: Parameters<typeof createProduct>[1] | undefined;
+  readonly recurring?: Parameters<typeof createPrice>[1]['recurring'];
+};
+
+export function priceFrom(store: Store, params: NewPrice): Price {
   const { recurring } = params;
   const isTiered = params.billing_scheme === 'tiered';
   if (isTiered && recurring === undefined)
@@ -158,7 +164,7 @@ function priceFrom(store: Store, params: Parsed<typeof priceParams>): Price {
   });
 }
 
-function checkMeter(store: Store, recurring: Parsed<typeof priceParams>['recurring']): void {
+function checkMeter(store: Store, recurring: NewPrice['recurring']): void {
   const { meter, usage_type: usage } = recurring ?? {};
   if (usage === 'metered' && meter === undefined)
     throw badParam(
@@ -170,7 +176,7 @@ function checkMeter(store: Store, recurring: Parsed<typeof priceParams>['recurri
 }
 
 /** The tiers of a tiered price. Undefined if the price has one amount for each unit. */
-function tiersFrom(params: Parsed<typeof priceParams>): PriceTiers['tiers'] | undefined {
+function tiersFrom(params: NewPrice): PriceTiers['tiers'] | undefined {
   const { tiers, tiers_mode: mode, transform_quantity: transform } = params;
   if (params.billing_scheme !== 'tiered') {
     if (tiers !== undefined || mode !== undefined)
@@ -205,7 +211,7 @@ function tiersFrom(params: Parsed<typeof priceParams>): PriceTiers['tiers'] | un
 /** A lookup key belongs to one price. It moves to another price only on request. */
 function claimLookupKey(
   store: Store,
-  params: { readonly lookup_key: string | undefined; readonly transfer_lookup_key: boolean | undefined },
+  params: Pick<NewPrice, 'lookup_key' | 'transfer_lookup_key'>,
   ownId: string | null,
 ): void {
   const { lookup_key: key, transfer_lookup_key: transfers } = params;

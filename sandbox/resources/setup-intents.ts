@@ -1,4 +1,5 @@
 import { followSetupIntent } from '../billing/follow-payment.ts';
+import { checkNotInCheckout } from '../checkout/session.ts';
 import { withConfirmationToken } from '../payments/confirmation-token.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
@@ -60,8 +61,11 @@ export const setupIntentOperations: readonly Operation[] = [
     'cancel',
     'POST */cancel',
     { cancellation_reason: oneOf('abandoned', 'duplicate', 'requested_by_customer') },
-    (call, params) =>
-      cancelSetupIntent(call.store, setupIntents.existing(call), params.cancellation_reason ?? null),
+    (call, params) => {
+      const intent = setupIntents.existing(call);
+      checkNotInCheckout(call.store, intent);
+      return cancelSetupIntent(call.store, intent, params.cancellation_reason ?? null);
+    },
   ),
   setupIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
 ];
@@ -104,6 +108,7 @@ function update(call: Call, params: Parsed<typeof updateParams>): SetupIntent {
 
 function confirm(call: Call, intent: SetupIntent, sent: Parsed<typeof confirmationParams>): SetupIntent {
   const { store } = call;
+  checkNotInCheckout(store, intent);
   const params = withConfirmationToken(store, intent, sent);
   if (intent.status === 'succeeded' || intent.status === 'canceled')
     throw unexpectedState(intent, 'confirmed');

@@ -25,6 +25,10 @@ export const quantityMax = 1_000_000;
 /** More than the number of types at the processor. */
 const paymentMethodTypesMax = 100;
 
+export function listOrNull(types: readonly string[] | null | undefined): string[] | null {
+  return types == null ? null : [...types];
+}
+
 export const cancellationDetails = object({
   comment: clearable(text()),
   feedback: clearable(

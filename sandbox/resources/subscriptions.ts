@@ -34,6 +34,7 @@ import {
   checkQuantity,
   checkTrialEnd,
   itemsMax,
+  listOrNull,
   paymentBehavior,
   paymentSettings,
   prorationBehavior,
@@ -183,10 +184,6 @@ function resume(call: Call, params: Parsed<typeof resumeParams>): Subscription {
     { anchor: anchor?.type ?? 'now', onSuccess: behavior === 'resume_on_payment_success' },
     call.baseUrl,
   );
-}
-
-function listOrNull(types: readonly string[] | null | undefined): string[] | null {
-  return types == null ? null : [...types];
 }
 
 function hasStatus(status: string, wanted: string | undefined): boolean {

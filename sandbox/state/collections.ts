@@ -190,6 +190,19 @@ export class Collections {
       customer: (discount) => [discount.customer],
     },
   });
+  readonly checkoutSessions = this.#add<Wire.CheckoutSession>({
+    name: 'checkout_sessions',
+    noun: 'checkout.session',
+    idPrefix: 'cs_test_',
+    idLength: 58,
+    indexes: {
+      customer: (session) => [session.customer],
+      intent: (session) => [session.terms.intent],
+      line: (session) => session.terms.lines.map(({ id }) => id),
+      payment_intent: (session) => [session.payment_intent],
+      subscription: (session) => [session.subscription],
+    },
+  });
   readonly testClocks = this.#add<Wire.TestClock>({
     name: 'test_clocks',
     noun: 'test clock',

@@ -6,7 +6,10 @@ export interface Retention {
   readonly eventsMax: number;
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
-  /** Deleted customers, tokens, and payment methods without a customer or a payment. They take about 10 MB. */
+  /**
+   * Deleted customers, tokens, expired checkout sessions, and payment methods without a customer or a payment. They
+   * take about 10 MB.
+   */
   readonly spentMax: number;
 }
 
@@ -14,8 +17,8 @@ export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_0
 
 /**
  * Objects that the processor still shows although they cannot be used: deleted customers, payment methods that were
- * detached or never attached, and tokens, which are used at once or never. A payment keeps its payment method. Without a limit, a world that deletes what it creates
- * would grow forever.
+ * detached or never attached, tokens, which are used at once or never, and expired checkout sessions. A payment keeps
+ * its payment method. Without a limit, a world that deletes what it creates would grow forever.
  */
 export class SpentObjects {
   readonly #max: number;
@@ -50,5 +53,6 @@ export class SpentObjects {
 function isSpent(value: WireObject): boolean {
   if ('deleted' in value && value.deleted === true) return true;
   if (value.object === 'token' || value.object === 'confirmation_token') return true;
+  if (value.object === 'checkout.session') return 'status' in value && value.status === 'expired';
   return value.object === 'payment_method' && 'customer' in value && value.customer === null;
 }

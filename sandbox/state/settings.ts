@@ -10,6 +10,8 @@ export interface Settings {
   readonly resumption?: 'keep_anchor' | 'manual' | 'reset_anchor';
   /** How long search takes to show a change. Older journals do not have it. */
   readonly searchLagSeconds?: number;
+  /** Whether the payment page waits for the webhook endpoint before it redirects. Older journals do not have it. */
+  readonly checkoutWaits?: boolean;
 }
 
 export const defaultSettings: Settings = {
@@ -18,4 +20,5 @@ export const defaultSettings: Settings = {
   firstFailure: 'past_due',
   resumption: 'manual',
   searchLagSeconds: 0,
+  checkoutWaits: true,
 };

@@ -6,6 +6,7 @@ import type { Store } from '../state/store.ts';
 import { sees } from '../wire/api-version.ts';
 import type {
   Charge,
+  CheckoutSession,
   Discount,
   Invoice,
   InvoiceItem,
@@ -23,18 +24,21 @@ export type Shape = (value: unknown) => unknown;
 
 /** Undefined if the version has the shape of the store. */
 export function shapeOf(store: Store, version: string | null): Shape | undefined {
-  return sees(version, 'invoicePayments') ? undefined : (value) => older(store, value);
+  return sees(version, 'uiModes') ? undefined : (value) => older(store, version, value);
 }
 
-function older(store: Store, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => older(store, item));
+function older(store: Store, version: string | null, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => older(store, version, item));
   if (typeof value !== 'object' || value === null) return value;
   // An event keeps the version in which it was created.
   if ('object' in value && value.object === 'event') return value;
-  const shaped = isWireObject(value) ? olderObject(store, value) : value;
+  const shaped = isWireObject(value) ? olderObject(store, version, value) : value;
   // Metadata is the caller's own, even if it looks like an object.
   return Object.fromEntries(
-    Object.entries(shaped).map(([name, part]) => [name, name === 'metadata' ? part : older(store, part)]),
+    Object.entries(shaped).map(([name, part]) => [
+      name,
+      name === 'metadata' ? part : older(store, version, part),
+    ]),
   );
 }
 
@@ -42,8 +46,10 @@ function isWireObject(value: object): value is WireObject {
   return 'id' in value && 'object' in value && !('deleted' in value);
 }
 
-/** The object as it was before 2025-03-31. Its parts are still in the current shape. */
-function olderObject(store: Store, value: WireObject): object {
+/** The object as it was in this version. Its parts are still in the current shape. */
+function olderObject(store: Store, version: string | null, value: WireObject): object {
+  if (value.object === 'checkout.session') return olderSession(value as Omit<CheckoutSession, 'terms'>);
+  if (sees(version, 'invoicePayments')) return value;
   // The `object` field determines the type.
   switch (value.object) {
     case 'subscription':
@@ -67,6 +73,14 @@ function olderObject(store: Store, value: WireObject): object {
     default:
       return value;
   }
+}
+
+/** The UI modes before 2026-03-25. */
+export const olderUiModes = { elements: 'custom', embedded_page: 'embedded', hosted_page: 'hosted' } as const;
+
+function olderSession(session: Omit<CheckoutSession, 'terms'>): object {
+  const modes: Readonly<Record<string, string>> = olderUiModes;
+  return { ...session, ui_mode: modes[session.ui_mode ?? ''] ?? session.ui_mode };
 }
 
 function olderSubscription(store: Store, subscription: Subscription): object {

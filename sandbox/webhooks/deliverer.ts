@@ -34,6 +34,7 @@ export class Deliverer {
   readonly #lanes = new Map<string, Lane>();
   readonly #poster = new Poster(inFlightMax);
   #aborter = new AbortController();
+  readonly #attemptListeners = new Set<(eventId: string, endpointId: string) => void>();
   #closed = false;
   readonly #onProblem: (fields: object, message: string) => void;
 
@@ -72,6 +73,21 @@ export class Deliverer {
   async flush(): Promise<void> {
     await Promise.all([...this.#lanes.values()].map((lane) => lane.flush()));
     await this.#store.written();
+  }
+
+  /** Resolves when all endpoints have responded to the event, or after this time. */
+  async attempted(eventId: string, timeoutMs: number): Promise<void> {
+    const left = new Set(this.#store.deliveries.endpointIdsOf(eventId));
+    if (left.size === 0 || this.mode === 'paused') return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const ended = AbortSignal.any([this.#aborter.signal, AbortSignal.timeout(timeoutMs)]);
+    ended.addEventListener('abort', () => resolve());
+    const note = (attempted: string, endpointId: string) => {
+      if (attempted === eventId && left.delete(endpointId) && left.size === 0) resolve();
+    };
+    this.#attemptListeners.add(note);
+    await promise;
+    this.#attemptListeners.delete(note);
   }
 
   /** The number of pending deliveries for each endpoint. */
@@ -146,6 +162,7 @@ export class Deliverer {
       return true;
     }
     const delivered = await this.#send(event, receiver);
+    for (const listener of this.#attemptListeners) listener(eventId, endpointId);
     if (delivered && this.mode === 'duplicate') await this.#send(event, receiver);
     if (!delivered) {
       if (!this.#aborter.signal.aborted)

@@ -42,6 +42,8 @@ const changedIn = {
   invoicePayments: '2025-03-31',
   /** New subscriptions are in flexible billing mode by default. */
   flexibleBilling: '2025-09-30',
+  /** The UI modes of checkout sessions have new names. */
+  uiModes: '2026-03-25',
   /** The anchor of a change or resumption is an object. */
   anchorObject: '2026-09-30',
   /** Intents take no list of payment method types. */

@@ -1,4 +1,5 @@
 import { couponTerms, shownCoupon, shownPromotionCode } from '../billing/coupon.ts';
+import { totalDiscounts } from '../billing/discount-amounts.ts';
 import type { Store } from '../state/store.ts';
 import type { Shape } from '../versions/older-objects.ts';
 import { shorten } from './form.ts';
@@ -64,6 +65,8 @@ function isExpanded(value: unknown): boolean {
 function expandedField(store: Store, owner: Plain, field: string): unknown {
   const id = owner[field];
   if (typeof id === 'string') return referenced(store, field, id);
+  // Included in the totals of a checkout session.
+  if (field === 'breakdown') return id;
   if (Array.isArray(id) && field === 'discounts')
     return id.map((one: unknown) => (typeof one === 'string' ? (referenced(store, field, one) ?? one) : one));
   if (typeof owner['object'] !== 'string' || typeof owner['id'] !== 'string' || isExpanded(id))
@@ -86,6 +89,7 @@ function referenced(store: Store, field: string, id: string): unknown {
       return store.paymentMethods.get(id);
     case 'payment_intent':
       return store.paymentIntents.get(id);
+    case 'setup_intent':
     case 'pending_setup_intent':
       return store.setupIntents.get(id);
     case 'invoice':
@@ -139,11 +143,38 @@ function included(store: Store, kind: string, id: string, field: string): unknow
       return store.priceTiers.get(id)?.tiers ?? absent;
     case 'coupon.applies_to':
       return couponTerms(store, id)?.applies_to ?? absent;
+    case 'checkout.session.line_items':
+    case 'checkout.session.total_details':
+    case 'item.discounts':
+      return includedInCheckout(store, id, field);
     case 'charge.refunds':
       return listed(store.refunds.allWithin('charge', id), `/v1/charges/${id}/refunds`);
     default:
       return undefined;
   }
+}
+
+/** The lines of a session, its totals with their breakdown, or the discounts of one of its lines. */
+function includedInCheckout(store: Store, id: string, field: string): unknown {
+  const session = store.checkoutSessions.get(id) ?? store.checkoutSessions.allWithin('line', id)[0];
+  if (session === undefined) return undefined;
+  const { lines, taken, discounts } = session.terms;
+  const shown = (parts: readonly { readonly amount: number; readonly discount: string }[]) =>
+    parts.map(({ amount, discount }) => ({ amount, discount: discounts.find((one) => one.id === discount) }));
+  if (field === 'discounts') return shown(taken[lines.findIndex((line) => line.id === id)] ?? []);
+  if (field === 'line_items')
+    return {
+      object: 'list',
+      data: lines.slice(0, includedMax),
+      has_more: lines.length > includedMax,
+      url: `/v1/checkout/sessions/${id}/line_items`,
+    };
+  return session.total_details === null
+    ? null
+    : {
+        ...session.total_details,
+        breakdown: { discounts: shown(totalDiscounts(taken, discounts)), taxes: [] },
+      };
 }
 
 function confirmationSecret(store: Store, invoiceId: string): object | null {

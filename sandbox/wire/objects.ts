@@ -134,6 +134,51 @@ export type Invoice = Omit<
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
 };
+/** A line of a checkout session. Its price is a copy, as in subscription items. */
+export type LineItem = Omit<Stripe.LineItem, 'discounts' | 'price' | 'taxes'> & { price: Price };
+export type CheckoutSession = Omit<
+  WithIds<
+    Stripe.Checkout.Session,
+    'customer' | 'invoice' | 'payment_intent' | 'payment_link' | 'setup_intent' | 'subscription'
+  >,
+  'discounts' | 'line_items'
+> & {
+  discounts: { coupon: string | null; promotion_code: string | null }[];
+  /** Callers never see this part. */
+  terms: CheckoutTerms;
+};
+/** What a checkout session sells, and what it creates when it completes. */
+export interface CheckoutTerms {
+  readonly lines: readonly LineItem[];
+  /** What the discounts take off each line. */
+  readonly taken: readonly (readonly { readonly amount: number; readonly discount: string }[])[];
+  readonly discounts: readonly Discount[];
+  /** Whether the buyer's name and address replace those of an existing customer. */
+  readonly updates: { readonly address: boolean; readonly name: boolean };
+  readonly payment: {
+    readonly captureMethod: 'automatic' | 'automatic_async' | 'manual';
+    readonly description: string | null;
+    readonly metadata: Record<string, string>;
+    readonly receiptEmail: string | null;
+    readonly setupFutureUsage: 'off_session' | 'on_session' | null;
+    readonly shipping: Shipping | null;
+    readonly statementDescriptorSuffix: string | null;
+  };
+  readonly subscription: {
+    readonly billingMode: Subscription['billing_mode'];
+    readonly description: string | null;
+    readonly metadata: Record<string, string>;
+    readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
+    readonly trialDays: number | null;
+    readonly trialEnd: number | null;
+  };
+  /** The intent of the last attempt. The session shows it only in the mode `payment` or `setup`. */
+  readonly intent: string | null;
+  /** The customer of the last attempt. The session shows a new customer only when it is complete. */
+  readonly customer: string | null;
+  /** What the buyer entered at the last attempt. */
+  readonly buyer: Stripe.PaymentMethod.BillingDetails | null;
+}
 export type Meter = Stripe.Billing.Meter;
 export type TestClock = Stripe.TestHelpers.TestClock;
 export type Account = Stripe.Account;

@@ -110,6 +110,9 @@ export const bool: Parser<boolean> = (node, path) => {
   throw badParam(`Invalid boolean: ${typeof node === 'string' ? shorten(node) : path}`, path);
 };
 
+/** A parameter without an effect. */
+export const ignored: Parser<undefined> = () => undefined;
+
 export function oneOf<const T extends string>(...values: readonly T[]): Parser<T> {
   return (node, path) => {
     const value = values.find((candidate) => candidate === node);

@@ -144,7 +144,7 @@ const wrong: [string, unknown, RegExp][] = [
   [
     'an unknown kind',
     { customer: [] },
-    /Unknown kind "customer"\. Known kinds: confirmation_tokens, coupons, customers,/,
+    /Unknown kind "customer"\. Known kinds: checkout_sessions, confirmation_tokens, coupons, customers,/,
   ],
   ['no list', { customers: {} }, /"customers" must be a list/],
   ['no object', { customers: ['cus_1'] }, /customers\[0\] must be an object/],

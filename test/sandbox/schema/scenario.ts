@@ -2,18 +2,21 @@ import Stripe from 'stripe';
 import type { TestSandbox } from '../support.ts';
 import { billing } from './billing-scenario.ts';
 import { changes } from './change-scenario.ts';
+import { checkout } from './checkout-scenario.ts';
 import { terms } from './terms-scenario.ts';
 
 const returnUrl = 'https://example.com/done';
 
 /** Uses everything the sandbox offers, so that it sends every kind of response and event. */
-export async function everything(stripe: Stripe, { control, advance }: TestSandbox): Promise<void> {
+export async function everything(stripe: Stripe, used: TestSandbox): Promise<void> {
+  const { control, advance } = used;
   await testClocks(stripe);
   const customer = await customersAndCards(stripe);
   await payments(stripe, customer.id, control);
   await billing(stripe, customer.id);
   await changes(stripe);
   await terms(stripe);
+  await checkout(stripe, used);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
   await endings(stripe, customer.id);

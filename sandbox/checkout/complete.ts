@@ -1,0 +1,304 @@
+import { invoicePaid } from '../billing/collect.ts';
+import { countRedemption } from '../billing/coupon.ts';
+import { createSubscription } from '../billing/create-subscription.ts';
+import { settledWith } from '../billing/credit-balance.ts';
+import { termsOf } from '../billing/discount.ts';
+import { finalizeInvoice } from '../billing/invoice.ts';
+import { buyerOf, usableBalance } from '../billing/invoice-balance.ts';
+import { createInvoiceItem } from '../billing/invoice-item.ts';
+import { createOneOffInvoice } from '../billing/one-off-invoice.ts';
+import { existingCustomer } from '../payments/customer.ts';
+import { attemptPayment, createPaymentIntent } from '../payments/payment-intent.ts';
+import { attemptSetup, createSetupIntent } from '../payments/setup-intent.ts';
+import { newCustomer } from '../resources/customers.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
+import type {
+  CheckoutSession,
+  Invoice,
+  InvoiceItem,
+  LineItem,
+  PaymentIntent,
+  PaymentMethod,
+  SetupIntent,
+} from '../wire/objects.ts';
+import { badParam, type ErrorBody } from '../wire/wire-error.ts';
+import { paidDiscounts, redeemableDiscounts } from './change.ts';
+import { checkOpen, dropIntent, sessionIntent, shownSession } from './session.ts';
+
+/** What the buyer enters on the payment page. */
+export interface Buyer {
+  /** Null if the page asks for no card. */
+  readonly method: PaymentMethod | null;
+  readonly details: PaymentMethod['billing_details'];
+}
+
+/** An attempt to complete a session. It stays open if the card is declined or must be authenticated. */
+export interface Completion {
+  readonly session: CheckoutSession;
+  readonly failure: ErrorBody | null;
+}
+
+/** Pays or saves the card. If that succeeds, creates everything else, and then completes the session. */
+export function completeSession(
+  store: Store,
+  given: CheckoutSession,
+  { method, details: entered }: Buyer,
+  baseUrl: string,
+): Completion {
+  checkOpen(given, 'completed');
+  redeemableDiscounts(store, given);
+  if (method === null && needsCard(store, given))
+    throw badParam('Missing required param: payment_method.', 'payment_method', 'parameter_missing');
+  const { address } = entered;
+  const details = { ...entered, address: address?.country == null ? null : address };
+  const customer = customerFor(store, given, details);
+  const before = store.change(store.checkoutSessions, given, {
+    terms: { ...given.terms, customer, buyer: details },
+  });
+  if (method === null || (before.mode === 'payment' && amountDue(store, before) === 0)) {
+    dropIntent(store, before);
+    return { session: finish(store, before, null, baseUrl), failure: null };
+  }
+  const { intent, failure } = attempt(store, before, method, baseUrl);
+  const session = store.change(store.checkoutSessions, before, {
+    payment_intent: before.mode === 'payment' ? intent.id : null,
+    terms: { ...before.terms, intent: intent.id },
+  });
+  const isDone = failure === null && intent.status !== 'requires_action';
+  return { session: isDone ? finish(store, session, intent, baseUrl) : session, failure };
+}
+
+/** Completes the open session whose intent the cardholder has authenticated. */
+export function followCheckout(store: Store, intent: PaymentIntent | SetupIntent, baseUrl: string): void {
+  const [session] = store.checkoutSessions.allWithin('intent', intent.id);
+  if (session?.status !== 'open') return;
+  if (intent.status === 'succeeded' || intent.status === 'requires_capture')
+    finish(store, session, intent, baseUrl);
+}
+
+/** Whether the page asks for a card. */
+export function needsCard(store: Store, session: CheckoutSession): boolean {
+  if (session.mode === 'setup' || amountDue(store, session) > 0) return true;
+  return session.mode === 'subscription' && session.payment_method_collection !== 'if_required';
+}
+
+/** What the buyer pays now. The customer's balance reduces the first invoice of a subscription. */
+export function amountDue(store: Store, session: CheckoutSession): number {
+  const total = session.amount_total ?? 0;
+  if (session.mode !== 'subscription') return total;
+  const buyer = buyerOf(store, session.terms.customer ?? session.customer);
+  return settledWith(total, usableBalance(buyer, session.currency ?? '')).due;
+}
+
+/** The customer of the session, with what the buyer entered. A purchase without a later use needs none. */
+function customerFor(
+  store: Store,
+  { customer, customer_email, customer_creation, invoice_creation, mode, terms }: CheckoutSession,
+  { address, email, name, phone }: Buyer['details'],
+): string | null {
+  const id = customer ?? terms.customer;
+  if (id !== null) {
+    const before = existingCustomer(store, id);
+    const isNew = customer === null;
+    const after = store.change(store.customers, before, {
+      ...(isNew ? { email: customer_email ?? email, phone } : {}),
+      ...((isNew || terms.updates.name) && name !== null ? { name } : {}),
+      ...((isNew || terms.updates.address) && address !== null ? { address } : {}),
+    });
+    store.emitUpdated('customer.updated', before, after);
+    return id;
+  }
+  const isNeeded =
+    mode === 'subscription' ||
+    customer_creation === 'always' ||
+    invoice_creation?.enabled === true ||
+    (mode === 'payment' && terms.payment.setupFutureUsage !== null);
+  if (!isNeeded) return null;
+  const created = { ...newCustomer(store, null), address, email: customer_email ?? email, name, phone };
+  store.emit('customer.created', store.put(store.customers, created));
+  return created.id;
+}
+
+/** Charges the card, or saves it if nothing is due now. */
+function attempt(
+  store: Store,
+  session: CheckoutSession,
+  method: PaymentMethod,
+  baseUrl: string,
+): { readonly intent: PaymentIntent | SetupIntent; readonly failure: ErrorBody | null } {
+  const { customer } = session.terms;
+  const options = {
+    offSession: false,
+    baseUrl,
+    returnUrl: session.url ?? session.return_url,
+  };
+  const amount = amountDue(store, session);
+  const current = sessionIntent(store, session);
+  const kind = amount > 0 ? 'payment_intent' : 'setup_intent';
+  if (current !== undefined && current.object !== kind) dropIntent(store, session);
+  if (amount > 0) {
+    const intent = current?.object === 'payment_intent' ? current : newPayment(store, session, amount);
+    return attemptPayment(store, { ...intent, amount, customer }, method, options);
+  }
+  const intent =
+    current?.object === 'setup_intent'
+      ? current
+      : createSetupIntent(store, {
+          customer,
+          metadata: {},
+          automaticPaymentMethods: null,
+          usage: 'off_session',
+        });
+  return attemptSetup(store, { ...intent, customer }, method, options);
+}
+
+function newPayment(store: Store, session: CheckoutSession, amount: number): PaymentIntent {
+  const { mode, currency, terms } = session;
+  return createPaymentIntent(store, {
+    amount,
+    currency: currency ?? '',
+    customer: terms.customer,
+    automaticPaymentMethods: null,
+    ...(mode === 'payment'
+      ? terms.payment
+      : {
+          metadata: {},
+          captureMethod: 'automatic',
+          description: 'Subscription creation',
+          setupFutureUsage: 'off_session',
+        }),
+  });
+}
+
+/** Creates what the buyer has bought, and completes the session. */
+function finish(
+  store: Store,
+  before: CheckoutSession,
+  intent: PaymentIntent | SetupIntent | null,
+  baseUrl: string,
+): CheckoutSession {
+  const { mode, terms, customer_email } = before;
+  const customer = buyerOf(store, terms.customer);
+  const results =
+    mode === 'subscription'
+      ? subscribe(store, before, intent, baseUrl)
+      : { invoice: mode === 'payment' ? sell(store, before, intent, baseUrl) : null };
+  const session = store.change(store.checkoutSessions, before, {
+    ...results,
+    collected_information: { business_name: null, individual_name: null, shipping_details: null },
+    customer: terms.customer,
+    customer_details: {
+      address: mode === 'setup' ? null : (terms.buyer?.address ?? customer?.address ?? null),
+      business_name: null,
+      email: customer?.email ?? customer_email ?? terms.buyer?.email ?? null,
+      individual_name: null,
+      name: terms.buyer?.name ?? customer?.name ?? null,
+      phone: terms.buyer?.phone ?? null,
+      tax_exempt: customer?.tax_exempt ?? 'none',
+      tax_ids: [],
+    },
+    payment_status:
+      (before.amount_total ?? 0) === 0
+        ? 'no_payment_required'
+        : intent?.status === 'requires_capture'
+          ? 'unpaid'
+          : 'paid',
+    status: 'complete',
+    url: null,
+  });
+  store.emit('checkout.session.completed', shownSession(session));
+  return session;
+}
+
+/** Creates the subscription. Its first invoice also bills the lines that are paid once. */
+function subscribe(
+  store: Store,
+  session: CheckoutSession,
+  intent: PaymentIntent | SetupIntent | null,
+  baseUrl: string,
+): Pick<CheckoutSession, 'invoice' | 'subscription'> {
+  const { terms } = session;
+  const { trialDays, trialEnd, ...data } = terms.subscription;
+  const customer = terms.customer ?? '';
+  const isRecurring = ({ price }: LineItem) => price.recurring !== null;
+  const subscription = createSubscription(
+    store,
+    {
+      ...data,
+      customer,
+      items: terms.lines.filter(isRecurring).map(({ price, quantity }) => ({
+        price,
+        quantity: quantity ?? undefined,
+        metadata: {},
+      })),
+      addedItems: terms.lines
+        .filter((line) => !isRecurring(line))
+        .map((line) => billedItem(store, line, customer, null)),
+      trialEnd: trialDays === null ? trialEnd : store.now() + trialDays * 86_400,
+      behavior: 'allow_incomplete',
+      defaultPaymentMethod: intent?.payment_method ?? null,
+      savesPaymentMethod: false,
+      paymentMethodTypes: null,
+      cancelAtPeriodEnd: false,
+      discounts: paidDiscounts(store, session),
+      offSession: false,
+      paidWith: intent?.object === 'payment_intent' ? intent : null,
+    },
+    baseUrl,
+  );
+  return { subscription: subscription.id, invoice: subscription.latest_invoice };
+}
+
+/** Redeems the discounts of a purchase, and creates its invoice if the session wants one. */
+function sell(
+  store: Store,
+  session: CheckoutSession,
+  intent: PaymentIntent | SetupIntent | null,
+  baseUrl: string,
+): string | null {
+  const { terms, invoice_creation: wanted, currency } = session;
+  for (const discount of paidDiscounts(store, session)) countRedemption(store, discount);
+  for (const discount of terms.discounts) store.put(store.discounts, discount);
+  const customer = buyerOf(store, terms.customer);
+  if (wanted?.enabled !== true || customer === null) return null;
+  const { description, footer, metadata } = wanted.invoice_data;
+  const { id } = createOneOffInvoice(store, {
+    customer,
+    currency: currency ?? '',
+    subscription: null,
+    includesPending: false,
+    autoAdvance: false,
+    discounts: termsOf(
+      store,
+      terms.discounts.map((discount) => discount.id),
+    ),
+    details: { description, footer, metadata: metadata ?? {} },
+  });
+  const draft = () => existing(store.invoices, id);
+  for (const line of terms.lines) billedItem(store, line, customer.id, draft());
+  const payment = intent?.object === 'payment_intent' ? intent : undefined;
+  invoicePaid(store, finalizeInvoice(store, draft(), baseUrl, { intent: payment }), payment);
+  return id;
+}
+
+function billedItem(store: Store, line: LineItem, customer: string, invoice: Invoice | null): InvoiceItem {
+  const { price, quantity } = line;
+  return createInvoiceItem(store, {
+    customer,
+    currency: line.currency,
+    amount: line.amount_subtotal,
+    quantity: quantity ?? 1,
+    pricing: {
+      type: 'price_details',
+      price_details: { price: price.id, product: price.product },
+      unit_amount_decimal: price.unit_amount_decimal,
+    },
+    description: line.description,
+    discountable: true,
+    metadata: {},
+    period: null,
+    invoice,
+    subscription: null,
+  });
+}

@@ -1,0 +1,116 @@
+import { enterPromotionCode } from '../checkout/change.ts';
+import { type Buyer, completeSession, needsCard } from '../checkout/complete.ts';
+import { sessionIntent, shownSession } from '../checkout/session.ts';
+import { noAddress } from '../payments/address.ts';
+import { usablePaymentMethod } from '../payments/payment-method.ts';
+import { existing } from '../wire/existing.ts';
+import type { CheckoutSession } from '../wire/objects.ts';
+import { objectTime } from '../wire/request-clock.ts';
+import type { World } from '../worlds/world.ts';
+import { completeIntent } from './authentication.ts';
+import { authenticationUrl, type Confirmed } from './customer.ts';
+
+/** The session after an attempt to complete it. */
+interface Attempted {
+  readonly session: CheckoutSession;
+  /** Why the card was declined; null unless it was. */
+  readonly error: Confirmed['error'];
+  /** The page on which the buyer must authenticate; null unless the card requires it. */
+  readonly authenticateUrl: string | null;
+}
+
+/**
+ * Attempts to complete a session with what the buyer enters. `authenticates` says what the buyer does if the card
+ * requires authentication; without it, the session waits for the bank's page.
+ */
+export async function completeCheckout(
+  { store, baseUrl }: World,
+  id: string,
+  enter: (session: CheckoutSession) => Buyer,
+  authenticates?: boolean,
+): Promise<Attempted> {
+  store.clock.at(objectTime(store, store.checkoutSessions.name, id), () =>
+    store.transact(null, () => {
+      const buyer = enter(existing(store.checkoutSessions, id));
+      const { session } = completeSession(store, existing(store.checkoutSessions, id), buyer, baseUrl());
+      const intent = sessionIntent(store, session);
+      if (intent?.status === 'requires_action' && authenticates !== undefined)
+        completeIntent(store, intent.id, authenticates, baseUrl());
+    }),
+  );
+  await store.written();
+  const session = existing(store.checkoutSessions, id);
+  const intent = session.status === 'open' ? sessionIntent(store, session) : undefined;
+  const failure = intent?.object === 'setup_intent' ? intent.last_setup_error : intent?.last_payment_error;
+  return {
+    session,
+    error:
+      failure == null
+        ? null
+        : {
+            code: failure.code ?? null,
+            decline_code: failure.decline_code ?? null,
+            message: failure.message ?? '',
+          },
+    authenticateUrl: intent === undefined ? null : authenticationUrl(intent),
+  };
+}
+
+/** Completes a session as a buyer would, without a browser. Returns the session, with the error of a decline. */
+export async function completeAsBuyer(
+  world: World,
+  id: string,
+  {
+    paymentMethod,
+    promotionCode,
+    authenticates,
+  }: {
+    readonly paymentMethod: string | undefined;
+    readonly promotionCode: string | undefined;
+    readonly authenticates: boolean;
+  },
+): Promise<object> {
+  const { store } = world;
+  const enter = (before: CheckoutSession): Buyer => {
+    const session = promotionCode === undefined ? before : enterPromotionCode(store, before, promotionCode);
+    const asksForCard = paymentMethod !== undefined || needsCard(store, session);
+    const method = asksForCard
+      ? usablePaymentMethod(store, paymentMethod ?? 'pm_card_visa', session.customer)
+      : null;
+    const { address, email, name, phone } = method?.billing_details ?? jenny;
+    return {
+      method,
+      details: {
+        address: address?.country == null ? jenny.address : address,
+        email: email ?? jenny.email,
+        name: name ?? jenny.name,
+        phone,
+        tax_id: null,
+      },
+    };
+  };
+  const { session, error } = await completeCheckout(world, id, enter, authenticates);
+  return { ...shownSession(session), error };
+}
+
+/** What the buyer enters beside the card. */
+const jenny: Buyer['details'] = {
+  address: { ...noAddress, country: 'US', postal_code: '94107' },
+  email: 'jenny@example.com',
+  name: 'Jenny Rosen',
+  phone: null,
+  tax_id: null,
+};
+
+/** As at the processor. */
+const webhookWaitMsMax = 10_000;
+
+/** Waits until the webhook endpoints know that the session is complete, unless that is switched off. */
+export async function awaitWebhook({ store, deliverer }: World, sessionId: string): Promise<void> {
+  if (store.settings.checkoutWaits === false) return;
+  const { data } = store.events.list({
+    limit: 1,
+    where: ({ type, subject }) => type === 'checkout.session.completed' && subject.id === sessionId,
+  });
+  if (data[0] !== undefined) await deliverer.attempted(data[0].id, webhookWaitMsMax);
+}
