@@ -81,7 +81,7 @@ function makeOncePaid(
 
 function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
   const { behavior, baseUrl } = options;
-  if (behavior === 'default_incomplete') {
+  if (behavior === 'default_incomplete' && draft.collection_method === 'charge_automatically') {
     const method = methodFor(store, draft);
     const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
     if (invoice.amount_due === 0) invoicePaid(store, invoice);
@@ -90,7 +90,7 @@ function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
   }
   const failure = collect(store, draft, options);
   const invoice = store.invoices.get(draft.id) ?? draft;
-  if (invoice.status === 'paid') return;
+  if (invoice.status === 'paid' || invoice.collection_method === 'send_invoice') return;
   if (behavior === 'error_if_incomplete') {
     const { status, body } = cardError(failure ?? authenticationNeeded);
     throw new WireError(status, body, { remembered: true });
@@ -105,7 +105,8 @@ function collect(
   { baseUrl, offSession, isPlanned = false }: ChangeOptions,
 ): ErrorBody | null {
   const invoice = finalizeInvoice(store, draft, baseUrl);
-  if (!isPlanned && invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
+  const isCharged = invoice.collection_method === 'charge_automatically';
+  if (!isPlanned && isCharged && invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
     throw new WireError(400, noPaymentMethod);
   return collectInvoice(store, invoice, { offSession, baseUrl });
 }

@@ -26,6 +26,11 @@ export function collectInvoice(
     invoicePaid(store, invoice);
     return null;
   }
+  // The customer pays such an invoice, on its page.
+  if (invoice.collection_method === 'send_invoice' && options.isManual !== true) {
+    store.emit('invoice.sent', invoice);
+    return null;
+  }
   const intent = intentOf(store, invoice);
   const method = options.method ?? methodFor(store, invoice);
   if (intent === undefined || method === undefined) {
@@ -106,7 +111,8 @@ export function awaitAction(store: Store, before: Invoice): void {
 /** Records a failed attempt. A first invoice waits for another card. A renewal follows the dunning schedule. */
 export function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
   const attempts = before.attempt_count + 1;
-  const isRenewal = before.billing_reason !== 'subscription_create';
+  const subscription = subscriptionOf(store, before);
+  const isRenewal = before.billing_reason !== 'subscription_create' || subscription?.status === 'active';
   const delaySeconds = isRenewal && before.auto_advance ? dunningDelaysSeconds[attempts - 1] : undefined;
   const invoice = store.change(store.invoices, before, {
     attempt_count: attempts,
@@ -119,7 +125,6 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   if (intent?.last_payment_error?.code === 'authentication_required')
     store.emit('invoice.payment_action_required', invoice);
   if (isRenewal) updateCustomer(store, invoice.customer, { delinquent: true });
-  const subscription = subscriptionOf(store, invoice);
   if (!isRenewal || invoice.billing_reason === 'manual') return;
   if (subscription === undefined || subscription.ended_at !== null) return;
   if (subscription.status === 'paused') {

@@ -1,3 +1,4 @@
+import { newId } from '../ids.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import { unitOf } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
@@ -10,12 +11,17 @@ import type {
   PaymentIntent,
   Price,
   Subscription,
+  TaxRate,
 } from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
+import { addIntervals, type Interval } from './calendar.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { currentTerms, redeem, type WantedDiscount } from './discount.ts';
 import { discountAmounts, discountableLine } from './discount-amounts.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
+import { createInvoiceItem, type NewInvoiceItem } from './invoice-item.ts';
+import { isMetered } from './price-amount.ts';
+import { proratedAmount } from './proration.ts';
 import { cycleAt, invoiceLines, newItem } from './subscription-items.ts';
 import { trialNoticeSeconds } from './subscription-life.ts';
 import { testClockIdOf } from './test-clock.ts';
@@ -26,7 +32,21 @@ export interface NewSubscription {
     readonly price: Price;
     readonly quantity: number | undefined;
     readonly metadata: Record<string, string>;
+    readonly taxRates?: readonly TaxRate[];
   }[];
+  /** One-time items on the first invoice. */
+  readonly added?: readonly Omit<NewInvoiceItem, 'subscription'>[];
+  /** When the second period starts. The first one is shorter. */
+  readonly anchor?: number | null;
+  /** When the subscription began, before it was created. */
+  readonly startDate?: number | null;
+  /** Whether a shorter first period, and the time before the creation, are billed. */
+  readonly prorates?: boolean;
+  readonly cancelAt?: number | null;
+  /** Fields without an effect on the first period. */
+  readonly details?: Partial<Subscription>;
+  /** The first invoice stays a draft for an hour, as for a subscription that a schedule creates. */
+  readonly isScheduled?: boolean;
   readonly trialEnd: number | null;
   readonly billingMode: Subscription['billing_mode'];
   readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
@@ -51,6 +71,7 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
   chooseCurrency(store, input);
   const { subscription, lines } = putSubscription(store, input, invoiceId);
   const now = store.now();
+  for (const item of input.added ?? []) createInvoiceItem(store, { ...item, subscription: subscription.id });
   const draft = draftSubscriptionInvoice(store, subscription, {
     id: invoiceId,
     reason: 'subscription_create',
@@ -58,8 +79,9 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
     items: input.addedItems,
     periodStart: now,
     periodEnd: now,
-    autoAdvance: false,
+    autoAdvance: startsLater(input),
   });
+  if (startsLater(input)) return subscription;
   const isConfirmedLater = input.behavior === 'default_incomplete';
   const method = isConfirmedLater ? methodFor(store, draft) : undefined;
   const paidWith = input.paidWith ?? undefined;
@@ -73,6 +95,11 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
+/** Whether the first invoice is finalized and collected or sent later. The subscription starts without waiting for it. */
+function startsLater({ details, isScheduled = false }: NewSubscription): boolean {
+  return isScheduled || details?.collection_method === 'send_invoice';
+}
+
 /** Stores the subscription with its discounts. It is incomplete only if its first invoice has to be paid. */
 function putSubscription(
   store: Store,
@@ -82,7 +109,7 @@ function putSubscription(
   const blank = subscriptionObject(store, input, invoiceId);
   const discounts = redeem(store, input.discounts, blank);
   const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
-  const lines = invoiceLines(store, discounted, discounted.items.data, input.trialEnd !== null);
+  const lines = firstLines(store, discounted, input);
   const taken = discountAmounts(
     lines.map(discountableLine),
     currentTerms(store, discounted),
@@ -92,13 +119,63 @@ function putSubscription(
     (sum, { amount }) => sum - amount,
     lines.reduce((sum, { amount }) => sum + amount, 0),
   );
+  const isFree = total === 0 && (input.added ?? []).every(({ amount }) => amount === 0);
   const subscription = store.put(store.subscriptions, {
     ...discounted,
-    status: input.trialEnd !== null ? 'trialing' : total === 0 ? 'active' : 'incomplete',
+    status: input.trialEnd !== null ? 'trialing' : isFree || startsLater(input) ? 'active' : 'incomplete',
   });
   for (const discount of discounts) store.emit('customer.discount.created', discount);
   store.emit('customer.subscription.created', subscription);
   return { subscription, lines };
+}
+
+/** The lines for the first periods, and for the time before the creation. */
+function firstLines(store: Store, subscription: Subscription, input: NewSubscription): InvoiceLine[] {
+  const now = store.now();
+  const unit = unitOf(subscription.currency);
+  const lines = invoiceLines(store, subscription, subscription.items.data, input.trialEnd !== null);
+  const { anchor = null, startDate = null, prorates = true } = input;
+  const shortened = lines.map((line, index) => {
+    const price = subscription.items.data[index]?.price;
+    if (anchor === null || price === undefined) return line;
+    const whole = { start: earlier(price, anchor, 1), end: anchor };
+    return partial(line, prorates ? proratedAmount(line.amount, whole, now, unit) : 0, line.period);
+  });
+  if (startDate === null || !prorates || input.trialEnd !== null) return shortened;
+  const before = lines.flatMap((line, index) => {
+    const price = subscription.items.data[index]?.price;
+    if (price === undefined || isMetered(price)) return [];
+    let amount = 0;
+    let [count, end] = [0, now];
+    while (end > startDate) {
+      const start = earlier(price, now, ++count);
+      amount += proratedAmount(line.amount, { start, end }, Math.max(start, startDate), unit);
+      end = start;
+    }
+    return [{ ...partial(line, amount, { start: startDate, end: now }), id: newId('il_') }];
+  });
+  return [...before, ...shortened];
+}
+
+/** The time some periods of the price before another. */
+function earlier({ recurring }: Price, at: number, periods: number): number {
+  // The sandbox creates prices only with these four intervals. The package's type allows more.
+  return addIntervals(at, recurring?.interval as Interval, -periods * (recurring?.interval_count ?? 1));
+}
+
+function partial(line: InvoiceLine, amount: number, period: InvoiceLine['period']): InvoiceLine {
+  const { parent } = line;
+  const details = parent?.subscription_item_details ?? null;
+  return {
+    ...line,
+    amount,
+    subtotal: amount,
+    period,
+    parent:
+      parent === null || details === null
+        ? parent
+        : { ...parent, subscription_item_details: { ...details, proration: true } },
+  };
 }
 
 /** A customer's first subscription decides the currency of their balance. */
@@ -153,8 +230,8 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
   const id = store.subscriptions.newId();
   const [first] = input.items;
   if (first === undefined) throw new Error('a subscription needs an item');
-  const anchor = input.trialEnd ?? now;
-  const endOf = (price: Price) => input.trialEnd ?? cycleAt(price, anchor, now).end;
+  const anchor = input.anchor ?? input.trialEnd ?? now;
+  const endOf = (price: Price) => input.anchor ?? input.trialEnd ?? cycleAt(price, anchor, now).end;
   const ends = Math.min(...input.items.map(({ price }) => endOf(price)));
   return {
     id,
@@ -162,9 +239,9 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
     ...unusedSubscriptionParts,
     billing_cycle_anchor: anchor,
     billing_mode: input.billingMode,
-    cancel_at: input.cancelAtPeriodEnd ? ends : null,
+    cancel_at: input.cancelAtPeriodEnd ? ends : (input.cancelAt ?? null),
     cancel_at_period_end: input.cancelAtPeriodEnd,
-    canceled_at: input.cancelAtPeriodEnd ? now : null,
+    canceled_at: input.cancelAtPeriodEnd || input.cancelAt != null ? now : null,
     cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
     collection_method: 'charge_automatically',
     created: now,
@@ -182,8 +259,8 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
     },
     items: {
       object: 'list',
-      data: input.items.map(({ price, quantity, metadata }) =>
-        newItem(store, id, price, { quantity, metadata, start: now, end: endOf(price) }),
+      data: input.items.map(({ price, ...item }) =>
+        newItem(store, id, price, { ...item, start: now, end: endOf(price) }),
       ),
       has_more: false,
       url: `/v1/subscription_items?subscription=${id}`,
@@ -197,7 +274,7 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
       save_default_payment_method: input.savesPaymentMethod ? 'on_subscription' : 'off',
     },
     pending_setup_intent: null,
-    start_date: now,
+    start_date: input.startDate ?? now,
     test_clock: testClockIdOf(store, input.customer),
     status: 'incomplete',
     trial_end: input.trialEnd,
@@ -205,6 +282,7 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
       end_behavior: { billing_cycle_anchor: null, missing_payment_method: input.missingPaymentMethod },
     },
     trial_start: input.trialEnd === null ? null : now,
+    ...input.details,
   };
 }
 

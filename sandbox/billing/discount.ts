@@ -1,6 +1,6 @@
 import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
-import type { Coupon, Discount, Invoice, PromotionCode, Subscription } from '../wire/objects.ts';
+import type { Coupon, Customer, Discount, Invoice, PromotionCode, Subscription } from '../wire/objects.ts';
 import { addIntervals } from './calendar.ts';
 import { countRedemption, couponTerms } from './coupon.ts';
 import type { DiscountTerms } from './discount-amounts.ts';
@@ -12,11 +12,11 @@ export interface NewDiscount {
   readonly code: PromotionCode | null;
 }
 
-/** Creates the discounts of a new subscription. The caller emits their events after that of the subscription. */
+/** Creates the discounts of a new subscription, or of a customer. The caller emits their events after that of the subscription. */
 export function redeem(
   store: Store,
   wanted: readonly WantedDiscount[],
-  owner: Pick<Subscription, 'id' | 'customer'>,
+  owner: { readonly id: string | null; readonly customer: string },
 ): Discount[] {
   const { id: subscription, customer } = owner;
   return wanted.map((one) => {
@@ -73,6 +73,19 @@ export function changeDiscounts(
   return ids;
 }
 
+/** Replaces the discount of a customer. It applies to invoices whose subscription has none of its own. */
+export function changeCustomerDiscount(store: Store, before: Customer, wanted: NewDiscount | null): Customer {
+  const from = before.discount ?? null;
+  if (from === null && wanted === null) return before;
+  const [to = null] = redeem(store, wanted === null ? [] : [wanted], { id: null, customer: before.id });
+  const after: Customer = { ...before, discount: to };
+  store.put(store.customers, after);
+  if (to === null) store.emit('customer.discount.deleted', from ?? before);
+  else if (from === null) store.emit('customer.discount.created', to);
+  else store.emit('customer.discount.updated', to, previousAttributes(from, to));
+  return after;
+}
+
 /** Removes expired discounts from the subscription. */
 export function endDiscounts(store: Store, before: Subscription, over: readonly string[]): Subscription {
   const [left, ended] = [
@@ -90,12 +103,17 @@ export function endDiscounts(store: Store, before: Subscription, over: readonly 
 }
 
 /** The terms of the discounts for an invoice that is created now. */
-export function currentTerms(store: Store, { discounts }: Pick<Subscription, 'discounts'>): DiscountTerms[] {
+export function currentTerms(
+  store: Store,
+  { customer, currency, discounts }: Pick<Subscription, 'currency' | 'customer' | 'discounts'>,
+): DiscountTerms[] {
+  const inherited = discounts.length > 0 ? undefined : customerWith(store, customer)?.discount?.id;
   return termsOf(
     store,
-    discounts.filter((id) => {
+    [...discounts, ...(inherited === undefined ? [] : [inherited])].filter((id) => {
       const end = store.discounts.get(id)?.end ?? null;
-      return end === null || end > store.now();
+      const code = couponOf(store, id)?.currency ?? null;
+      return (end === null || end > store.now()) && (code === null || code === currency);
     }),
   );
 }
@@ -123,6 +141,14 @@ export function useUpDiscounts(store: Store, invoice: Invoice): void {
   const owner = invoice.parent?.subscription_details.subscription;
   const subscription = owner === undefined ? undefined : store.subscriptions.get(owner);
   if (subscription !== undefined) endDiscounts(store, subscription, used);
+  const customer = customerWith(store, invoice.customer);
+  if (customer?.discount != null && used.includes(customer.discount.id))
+    changeCustomerDiscount(store, customer, null);
+}
+
+function customerWith(store: Store, id: string | null): Customer | undefined {
+  const customer = id === null ? undefined : store.customers.get(id);
+  return customer?.deleted === true ? undefined : customer;
 }
 
 function couponOf(store: Store, discountId: string): Coupon | undefined {
@@ -130,17 +156,24 @@ function couponOf(store: Store, discountId: string): Coupon | undefined {
   return discount === undefined ? undefined : couponTerms(store, discount.source.coupon);
 }
 
-/** When the discount ends. Null if that is unknown, or if no subscription has it any more. */
+/** When the discount ends. Null if that is unknown, or if nothing has it any more. */
 export function discountDueAt(store: Store, discount: Discount): number | null {
-  return subscriptionWith(store, discount) === undefined ? null : discount.end;
+  const isUsed = ownerOf(store, discount) !== undefined;
+  return isUsed ? discount.end : null;
 }
 
 export function discountFallsDue(store: Store, discount: Discount): void {
-  const subscription = subscriptionWith(store, discount);
-  if (subscription !== undefined) endDiscounts(store, subscription, [discount.id]);
+  const owner = ownerOf(store, discount);
+  if (owner?.object === 'subscription') endDiscounts(store, owner, [discount.id]);
+  else if (owner !== undefined) changeCustomerDiscount(store, owner, null);
 }
 
-function subscriptionWith(store: Store, { id, subscription: owner }: Discount): Subscription | undefined {
-  const subscription = owner === null ? undefined : store.subscriptions.get(owner);
+/** The subscription or the customer that still has the discount. */
+function ownerOf(store: Store, { id, customer, subscription: owner }: Discount) {
+  if (owner === null) {
+    const found = customerWith(store, customer);
+    return found?.discount?.id === id ? found : undefined;
+  }
+  const subscription = store.subscriptions.get(owner);
   return subscription?.ended_at === null && subscription.discounts.includes(id) ? subscription : undefined;
 }

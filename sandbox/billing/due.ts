@@ -6,8 +6,8 @@ import type { Changes } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
 import { discountDueAt, discountFallsDue } from './discount.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
-import { scheduleDueTimes, scheduleFallsDue } from './phase-change.ts';
 import { type DueItem, kindOf, Schedule } from './schedule.ts';
+import { scheduleDueTimes, scheduleFallsDue } from './schedule-life.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
 import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 

@@ -1,3 +1,4 @@
+import { accountOf } from '../payments/account.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice } from '../wire/objects.ts';
@@ -27,6 +28,15 @@ export function returnBalance(store: Store, invoice: Invoice): void {
   const buyer = buyerOf(store, invoice.customer);
   if (used !== 0 && buyer !== null)
     updateCustomer(store, invoice.customer, { balance: buyer.balance - used });
+}
+
+/** What an invoice of the customer takes from the account, and the customer's tax ids. */
+export function accountParts(store: Store, customer: string) {
+  return {
+    country: accountOf(store).country,
+    taxIds: store.taxIds.allWithin('customer', customer).map(({ type, value }) => ({ type, value })),
+    taxRate: (id: string) => store.taxRates.get(id),
+  };
 }
 
 export function buyerOf(store: Store, customerId: string | null): Customer | null {

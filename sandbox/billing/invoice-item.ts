@@ -1,15 +1,16 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, InvoiceItem, InvoiceLine, Pricing } from '../wire/objects.ts';
+import type { Invoice, InvoiceItem, InvoiceLine, Pricing, TaxRate } from '../wire/objects.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { termsOf } from './discount.ts';
 import { withLines } from './invoice-object.ts';
+import { taxesOn } from './tax.ts';
 import { testClockIdOf } from './test-clock.ts';
 
 /** The processor's own limit for one invoice. */
 export const invoiceLinesMax = 250;
 
-interface NewInvoiceItem {
+export interface NewInvoiceItem {
   readonly customer: string;
   readonly currency: string;
   readonly amount: number;
@@ -22,6 +23,7 @@ interface NewInvoiceItem {
   /** The draft to add the item to. Without one, the item waits for the customer's next invoice. */
   readonly invoice: Invoice | null;
   readonly subscription: string | null;
+  readonly taxRates?: readonly TaxRate[];
   /** For a proration: the subscription item that changes, and the charge that a credit reverses. */
   readonly prorated?: {
     readonly subscriptionItem: string;
@@ -79,7 +81,7 @@ export function invoiceItemObject(store: Store, input: NewInvoiceItem): InvoiceI
       : { proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] } }),
     quantity: input.quantity,
     quantity_decimal: String(input.quantity),
-    tax_rates: [],
+    tax_rates: [...(input.taxRates ?? [])],
     test_clock: testClockIdOf(store, input.customer),
   };
 }
@@ -164,7 +166,7 @@ function redraft(store: Store, before: Invoice, lines: readonly InvoiceLine[]): 
   const after = store.change(
     store.invoices,
     before,
-    withLines(before, lines, termsOf(store, before.discounts)),
+    withLines(before, lines, termsOf(store, before.discounts), (id) => store.taxRates.get(id)),
   );
   store.emitUpdated('invoice.updated', before, after);
 }
@@ -217,6 +219,6 @@ export function lineOf(item: InvoiceItem, id = newId('il_')): InvoiceLine {
     quantity_decimal: item.quantity_decimal,
     subscription,
     subtotal: item.amount,
-    taxes: [],
+    taxes: taxesOn(0, item.tax_rates ?? []),
   };
 }

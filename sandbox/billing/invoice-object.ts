@@ -1,13 +1,17 @@
-import { accountCountry } from '../payments/account.ts';
 import { unitOf } from '../payments/money.ts';
-import type { Customer, Invoice, InvoiceLine } from '../wire/objects.ts';
+import type { Customer, Invoice, InvoiceLine, TaxRate } from '../wire/objects.ts';
 import { settledWith } from './credit-balance.ts';
 import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount-amounts.ts';
 import { usableBalance } from './invoice-balance.ts';
+import { sumOf, taxesOn, totalTaxes } from './tax.ts';
+
+type FindRate = (id: string) => TaxRate | undefined;
 
 interface NewInvoice {
   readonly id: string;
   readonly now: number;
+  /** The country of the account. */
+  readonly country: string;
   /** Null if the customer is deleted. */
   readonly buyer: Customer | null;
   readonly customer: string;
@@ -21,6 +25,8 @@ interface NewInvoice {
   readonly parent: Invoice['parent'];
   readonly lines: readonly InvoiceLine[];
   readonly discounts?: readonly DiscountTerms[];
+  readonly taxRate: FindRate;
+  readonly taxIds: NonNullable<Invoice['customer_tax_ids']>;
   readonly periodStart: number;
   readonly periodEnd: number;
   /** The invoice advances automatically: it is finalized and then collected or sent. */
@@ -37,9 +43,12 @@ export function invoiceObject(input: NewInvoice): Invoice {
     id,
     object: 'invoice',
     ...unusedInvoiceParts,
-    account_country: accountCountry,
+    account_country: input.country,
     account_name: 'Sandbox',
     amount_due: 0,
+    automatic_tax: noAutomaticTax,
+    customer_tax_ids: input.taxIds,
+    default_tax_rates: [],
     amount_paid: 0,
     amount_remaining: 0,
     attempt_count: 0,
@@ -81,7 +90,7 @@ export function invoiceObject(input: NewInvoice): Invoice {
     total_excluding_tax: 0,
     ...input.details,
   };
-  return { ...invoice, ...withLines(invoice, input.lines, input.discounts ?? []) };
+  return { ...invoice, ...withLines(invoice, input.lines, input.discounts ?? [], input.taxRate) };
 }
 
 /** The lines of a draft and the amounts that follow from them. */
@@ -89,11 +98,21 @@ export function withLines(
   invoice: Invoice,
   lines: readonly InvoiceLine[],
   discounts: readonly DiscountTerms[],
+  taxRate: FindRate,
 ): Partial<Invoice> {
-  const taken = discountAmounts(lines.map(discountableLine), discounts, unitOf(invoice.currency));
+  const unit = unitOf(invoice.currency);
+  const taken = discountAmounts(lines.map(discountableLine), discounts, unit);
   const totals = totalDiscounts(taken, discounts);
   const subtotal = lines.reduce((sum, line) => sum + line.amount, 0);
-  const total = totals.reduce((sum, { amount }) => sum - amount, subtotal);
+  const discounted = totals.reduce((sum, { amount }) => sum - amount, subtotal);
+  const taxesAfter = (reduction: (index: number) => number) =>
+    lines.map(({ amount, taxes: own }, index) => {
+      const rates = own.flatMap(({ tax_rate_details: { tax_rate: id } }) => taxRate(id) ?? []);
+      const applied = rates.length > 0 ? rates : invoice.default_tax_rates;
+      return taxesOn(amount - reduction(index), applied, unit, invoice.customer_tax_exempt ?? 'none');
+    });
+  const taxes = taxesAfter((index) => (taken[index] ?? []).reduce((sum, { amount }) => sum + amount, 0));
+  const total = discounted + sumOf(taxes.flat(), 'exclusive');
   const { due } = settledWith(total, invoice.starting_balance);
   return {
     amount_due: due,
@@ -105,17 +124,36 @@ export function withLines(
         ...line,
         discount_amounts: taken[index] ?? [],
         invoice: invoice.id,
+        taxes: taxes[index] ?? [],
         pretax_credit_amounts: (taken[index] ?? []).map((one) => ({ ...one, type: 'discount' as const })),
       })),
     },
     subtotal,
-    subtotal_excluding_tax: subtotal,
+    subtotal_excluding_tax: subtotal - sumOf(taxesAfter(() => 0).flat(), 'inclusive'),
     total,
     total_discount_amounts: totals,
-    total_excluding_tax: total,
+    total_excluding_tax: discounted - sumOf(taxes.flat(), 'inclusive'),
+    total_taxes: totalTaxes(taxes.flat()),
     total_pretax_credit_amounts: totals.map((one) => ({ ...one, type: 'discount' as const })),
   };
 }
+
+export const noAutomaticTax: Invoice['automatic_tax'] = {
+  disabled_reason: null,
+  enabled: false,
+  liability: null,
+  provider: null,
+  status: null,
+};
+
+/** The account collects no taxes anywhere, so that automatic taxes are complete and add nothing. */
+export const automaticTax: Invoice['automatic_tax'] = {
+  disabled_reason: null,
+  enabled: true,
+  liability: { type: 'self' },
+  provider: 'stripe',
+  status: 'complete',
+};
 
 /** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
 const unusedInvoiceParts = {
@@ -123,12 +161,9 @@ const unusedInvoiceParts = {
   amount_overpaid: 0,
   amount_shipping: 0,
   application: null,
-  automatic_tax: { disabled_reason: null, enabled: false, liability: null, provider: null, status: null },
   custom_fields: null,
   customer_account: null,
-  customer_tax_ids: [],
   default_source: null,
-  default_tax_rates: [],
   discounts: [],
   due_date: null,
   footer: null,

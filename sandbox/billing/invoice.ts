@@ -4,9 +4,9 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceItem, InvoiceLine, PaymentIntent, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, useUpDiscounts } from './discount.ts';
-import { buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
+import { accountParts, buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
 import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
-import { invoiceObject } from './invoice-object.ts';
+import { automaticTax, invoiceObject } from './invoice-object.ts';
 import { dropPayment, makePayment, newPayment, paymentOf } from './invoice-payment.ts';
 import { periodText, trialText } from './line-text.ts';
 import { productName, trialDescription } from './subscription-items.ts';
@@ -57,6 +57,7 @@ export function subscriptionInvoice(
     ],
     discounts: currentTerms(store, subscription),
     now,
+    ...accountParts(store, subscription.customer),
     buyer: buyerOf(store, subscription.customer),
     customer: subscription.customer,
     currency: subscription.currency,
@@ -65,7 +66,22 @@ export function subscriptionInvoice(
       subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
       type: 'subscription_details',
     },
-    finalizesAt: input.autoAdvance && input.reason === 'subscription_cycle' ? now + draftSeconds : null,
+    // The first invoice of a subscription waits only if nobody confirms its payment now.
+    finalizesAt:
+      input.autoAdvance && input.reason !== 'subscription_update' && input.reason !== 'upcoming'
+        ? now + draftSeconds
+        : null,
+    details: {
+      default_tax_rates: subscription.default_tax_rates ?? [],
+      ...(subscription.automatic_tax.enabled ? { automatic_tax: automaticTax } : {}),
+      ...(subscription.collection_method === 'send_invoice'
+        ? {
+            collection_method: 'send_invoice' as const,
+            due_date: now + (subscription.days_until_due ?? 0) * 86_400,
+            next_payment_attempt: null,
+          }
+        : {}),
+    },
   });
 }
 

@@ -1,8 +1,10 @@
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
+import { currentTerms } from './discount.ts';
 import type { DiscountTerms } from './discount-amounts.ts';
 import { draftSeconds, finalizeInvoice } from './invoice.ts';
+import { accountParts } from './invoice-balance.ts';
 import {
   invoiceLinesMax,
   lineOf,
@@ -41,6 +43,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
     invoiceObject({
       id,
       now,
+      ...accountParts(store, customer.id),
       buyer: customer,
       customer: customer.id,
       currency,
@@ -54,7 +57,13 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
               type: 'subscription_details',
             },
       lines: items.map((item) => lineOf(item)),
-      discounts: input.discounts ?? [],
+      discounts:
+        input.discounts ??
+        currentTerms(store, {
+          customer: customer.id,
+          currency,
+          discounts: subscription?.discounts ?? [],
+        }),
       periodStart: now,
       periodEnd: now,
       autoAdvance: input.autoAdvance,

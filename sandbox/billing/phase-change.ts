@@ -9,33 +9,6 @@ import { scheduleOf } from './subscription-schedule.ts';
 import { releaseSchedule } from './subscription-schedule-end.ts';
 import { startPeriodNow } from './update-subscription.ts';
 
-/** The processor announces the end of a schedule seven days ahead. */
-const expiryNoticeSeconds = 7 * 86_400;
-
-/**
- * The times at which the schedule needs work. The state does not show whether its end was announced, so the
- * announcement is due only after `doneUntil`.
- */
-export function scheduleDueTimes(schedule: SubscriptionSchedule, doneUntil: number): number[] {
-  if (schedule.status !== 'active' || schedule.current_phase === null) return [];
-  const { end_date: end } = schedule.current_phase;
-  const notice = (schedule.phases.at(-1)?.end_date ?? 0) - expiryNoticeSeconds;
-  return notice > Math.max(doneUntil, schedule.created) ? [notice, end] : [end];
-}
-
-export function scheduleFallsDue(
-  store: Store,
-  schedule: SubscriptionSchedule,
-  at: number,
-  baseUrl: string,
-): void {
-  if (at === schedule.current_phase?.end_date) {
-    const subscription =
-      schedule.subscription === null ? undefined : store.subscriptions.get(schedule.subscription);
-    if (subscription !== undefined) enterPhase(store, subscription, at, baseUrl);
-  } else store.emit('subscription_schedule.expiring', schedule);
-}
-
 /**
  * Starts the phase that is due at this time, if any, or releases the subscription after the last phase. A schedule that
  * cancels its subscription ends with it. A renewal at the same time follows, with the values of the phase.
@@ -111,7 +84,7 @@ function itemsOf(
     const at = index >= 0 ? index : only;
     return at < 0 ? undefined : free.splice(at, 1)[0];
   };
-  const data = phase.items.flatMap(({ price: priceId, quantity, metadata }) => {
+  const data = phase.items.flatMap(({ price: priceId, quantity, metadata, tax_rates: rates }) => {
     const price = store.prices.get(priceId);
     if (price === undefined) return [];
     const kept = take(priceId);
@@ -119,7 +92,8 @@ function itemsOf(
     // At the end of a period, the renewal that follows starts the next one.
     const period =
       at < end ? { start: at, end: cycleAt(price, before.billing_cycle_anchor, at).end } : { start, end };
-    return [newItem(store, before.id, price, { quantity, metadata: metadata ?? {}, ...period })];
+    const fields = { quantity, metadata: metadata ?? {}, taxRates: rates ?? [] };
+    return [newItem(store, before.id, price, { ...fields, ...period })];
   });
   return { ...before.items, data };
 }
@@ -141,7 +115,11 @@ export function asOfNextPeriod(store: Store, subscription: Subscription): Subscr
 }
 
 /** The discounts of the phase. Those that the subscription already has are kept. Expired ones do not return. */
-function wantedBy(store: Store, before: Subscription, { discounts }: SchedulePhase): WantedDiscount[] {
+export function wantedBy(
+  store: Store,
+  before: Pick<Subscription, 'discounts'>,
+  { discounts }: SchedulePhase,
+): WantedDiscount[] {
   const current = before.discounts.flatMap((id) => store.discounts.get(id) ?? []);
   const isOver = ({ end }: { readonly end: number | null }) => end !== null && end <= store.now();
   return discounts.flatMap(

@@ -140,6 +140,15 @@ function proratedItems(
   }));
 }
 
+/** The credits for the unused time of a subscription that ends now. */
+export function unusedTime(store: Store, subscription: Subscription): InvoiceItem[] {
+  const { currency, items, status } = subscription;
+  // A trial costs nothing, and a paused or incomplete subscription has no paid period.
+  if (status !== 'active' && status !== 'past_due' && status !== 'unpaid') return [];
+  const credits = creditsFor(proratedItems(store, subscription, items), store.now(), unitOf(currency));
+  return itemsFor(store, subscription, items, credits);
+}
+
 /** The prorations as invoice items. A removed item is found only in the subscription before the change. */
 function itemsFor(
   store: Store,
@@ -168,6 +177,7 @@ function itemsFor(
       period,
       invoice: null,
       subscription: before.id,
+      taxRates: items.find(({ id }) => id === item.id)?.tax_rates ?? [],
       prorated: {
         subscriptionItem: item.id,
         creditedItems: proration.kind === 'credit' ? creditedItems(store, before, item.id) : null,

@@ -1,5 +1,5 @@
 import type { Store } from '../state/store.ts';
-import type { Price, PriceTiers } from '../wire/objects.ts';
+import type { CurrencyOption, Price, PriceTiers } from '../wire/objects.ts';
 import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import type { Interval } from './calendar.ts';
 import { planOf } from './subscription-items.ts';
@@ -18,9 +18,11 @@ interface NewPrice {
         readonly interval: Interval;
         readonly interval_count?: number | undefined;
         readonly meter?: string | undefined;
+        readonly trial_period_days?: number | undefined;
         readonly usage_type?: 'licensed' | 'metered' | undefined;
       }
     | undefined;
+  readonly currencies?: Readonly<Record<string, CurrencyOption>> | undefined;
   readonly tiers?: PriceTiers['tiers'] | undefined;
   readonly tiers_mode?: 'graduated' | 'volume' | undefined;
   readonly transform_quantity?: Price['transform_quantity'] | undefined;
@@ -48,7 +50,7 @@ export function createPrice(store: Store, input: NewPrice): Price {
             interval: input.recurring.interval,
             interval_count: input.recurring.interval_count ?? 1,
             meter: input.recurring.meter ?? null,
-            trial_period_days: null,
+            trial_period_days: input.recurring.trial_period_days ?? null,
             usage_type: input.recurring.usage_type ?? 'licensed',
           },
     tax_behavior: input.tax_behavior ?? 'unspecified',
@@ -59,11 +61,47 @@ export function createPrice(store: Store, input: NewPrice): Price {
     unit_amount: Number.isInteger(input.unitAmount) ? input.unitAmount : null,
     unit_amount_decimal: input.unitAmount === null ? null : String(input.unitAmount),
   });
-  if (input.tiers !== undefined) {
-    const tiers: PriceTiers = { id: price.id, object: 'price_tiers', tiers: input.tiers };
-    store.put(store.priceTiers, tiers);
+  if (input.tiers !== undefined || input.currencies !== undefined) {
+    const hidden: PriceTiers = {
+      id: price.id,
+      object: 'price_tiers',
+      tiers: input.tiers ?? [],
+      ...(input.currencies === undefined ? {} : { currencies: input.currencies }),
+    };
+    store.put(store.priceTiers, hidden);
   }
   if (price.recurring !== null) store.emit('plan.created', planOf(price));
   store.emit('price.created', price);
   return price;
+}
+
+export function currencyOption(
+  unitAmount: number | null,
+  taxBehavior: CurrencyOption['tax_behavior'] = 'unspecified',
+): CurrencyOption {
+  return {
+    custom_unit_amount: null,
+    tax_behavior: taxBehavior,
+    unit_amount: Number.isInteger(unitAmount) ? unitAmount : null,
+    unit_amount_decimal: unitAmount === null ? null : String(unitAmount),
+  };
+}
+
+/** Adds or replaces the amounts of the price in other currencies. */
+export function addCurrencies(
+  store: Store,
+  id: string,
+  options: Readonly<Record<string, CurrencyOption>>,
+): void {
+  const before: PriceTiers = store.priceTiers.get(id) ?? { id, object: 'price_tiers', tiers: [] };
+  store.put(store.priceTiers, { ...before, currencies: { ...before.currencies, ...options } });
+}
+
+/** The price as it is in a currency. Undefined if it has no amount in it. */
+export function priceIn(store: Store, price: Price, currency: string | undefined): Price | undefined {
+  if (currency === undefined || currency === price.currency) return price;
+  const option = store.priceTiers.get(price.id)?.currencies?.[currency];
+  if (option === undefined) return undefined;
+  const { unit_amount, unit_amount_decimal } = option;
+  return { ...price, currency, unit_amount, unit_amount_decimal };
 }

@@ -1,8 +1,9 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { type Interval, periodAt } from './calendar.ts';
 import { costOf, isMetered } from './price-amount.ts';
+import { taxesOn } from './tax.ts';
 
 type Items = Subscription['items'];
 type Period = ReturnType<typeof periodAt>;
@@ -108,7 +109,7 @@ export function invoiceLines(
       quantity_decimal: String(quantity),
       subscription: subscription.id,
       subtotal: amount,
-      taxes: [],
+      taxes: taxesOn(0, item.tax_rates ?? []),
     };
   });
 }
@@ -120,6 +121,7 @@ export function newItem(
   input: {
     readonly quantity: number | undefined;
     readonly metadata: Record<string, string>;
+    readonly taxRates?: readonly TaxRate[];
     readonly start: number;
     readonly end: number;
   },
@@ -138,7 +140,7 @@ export function newItem(
       plan: planOf(price),
       price,
       subscription: subscriptionId,
-      tax_rates: [],
+      tax_rates: [...(input.taxRates ?? [])],
     },
     price,
     input.quantity,
@@ -174,7 +176,7 @@ export function planOf(price: Price): Plan {
     product: price.product,
     tiers_mode: price.tiers_mode,
     transform_usage: price.transform_quantity,
-    trial_period_days: null,
+    trial_period_days: price.recurring?.trial_period_days ?? null,
     usage_type: price.recurring?.usage_type ?? 'licensed',
   };
 }

@@ -1,12 +1,13 @@
 import type { Store } from '../state/store.ts';
-import type { Subscription } from '../wire/objects.ts';
-import { methodFor } from './collect.ts';
-import { draftSubscriptionInvoice, voidInvoice } from './invoice.ts';
-import { pendingItems } from './invoice-item.ts';
+import type { Invoice, Subscription } from '../wire/objects.ts';
+import { collectInvoice, invoicePaid, methodFor } from './collect.ts';
+import { draftSubscriptionInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
+import { addInvoiceItem, pendingItems } from './invoice-item.ts';
 import { upcomingInvoice } from './invoice-preview.ts';
 import { settlePaused } from './pause.ts';
 import { dropUpdate } from './pending-update.ts';
 import { asOfNextPeriod, enterPhase } from './phase-change.ts';
+import { unusedTime } from './planned-change.ts';
 import { cancelSubscription, pauseSubscription, updateSubscription } from './subscription-change.ts';
 import { periodOf, renewal } from './subscription-items.ts';
 
@@ -74,18 +75,55 @@ function announceRenewal(store: Store, subscription: Subscription): void {
 
 /** Cancels the subscription at the planned time. Pending prorations are billed at the end. */
 function finish(store: Store, subscription: Subscription): void {
-  const { id, customer, currency, pause_collection: pause } = subscription;
-  const { start, end } = periodOf(subscription);
-  const items = pendingItems(store, { customer, currency, subscription: id });
   const canceled = cancelSubscription(store, subscription, 'cancellation_requested');
-  if (!items.some(({ proration }) => proration)) return;
-  draftSubscriptionInvoice(store, canceled, {
-    reason: 'subscription_cycle',
+  if (pendingOf(store, canceled).some(({ proration }) => proration))
+    finalDraft(store, canceled, 'subscription_cycle', periodOf(subscription).end);
+}
+
+interface Cancellation {
+  /** Credits the unused time. */
+  readonly prorates: boolean;
+  /** Bills the items that wait for an invoice. */
+  readonly invoicesNow: boolean;
+  readonly comment?: string | null | undefined;
+  readonly feedback?: string | null | undefined;
+}
+
+/** Cancels the subscription now, on request. */
+export function cancelNow(
+  store: Store,
+  before: Subscription,
+  { prorates, invoicesNow, comment = null, feedback = null }: Cancellation,
+  baseUrl: string,
+): Subscription {
+  if (prorates) for (const item of unusedTime(store, before)) addInvoiceItem(store, item);
+  const canceled = cancelSubscription(store, before, 'cancellation_requested', { comment, feedback });
+  if (!invoicesNow || pendingOf(store, canceled).length === 0) return canceled;
+  const draft = finalDraft(store, canceled, 'subscription_update', store.now());
+  const ended = store.change(store.subscriptions, canceled, { latest_invoice: draft.id });
+  const invoice = finalizeInvoice(store, draft, baseUrl);
+  if (invoice.amount_due === 0) invoicePaid(store, invoice);
+  else collectInvoice(store, invoice, { offSession: true, baseUrl });
+  return store.subscriptions.get(before.id) ?? ended;
+}
+
+function pendingOf(store: Store, { id, customer, currency }: Subscription) {
+  return pendingItems(store, { customer, currency, subscription: id });
+}
+
+/** The last invoice, with the items that wait for one. */
+function finalDraft(
+  store: Store,
+  canceled: Subscription,
+  reason: 'subscription_cycle' | 'subscription_update',
+  periodEnd: number,
+): Invoice {
+  return draftSubscriptionInvoice(store, canceled, {
+    reason,
     lines: [],
-    items,
-    periodStart: start,
-    periodEnd: end,
-    autoAdvance: pause === null,
+    periodStart: periodOf(canceled).start,
+    periodEnd,
+    autoAdvance: canceled.pause_collection === null,
   });
 }
 

@@ -3,22 +3,42 @@ import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/
 import { wrongState } from '../wire/wire-error.ts';
 import { phaseAt } from './phases.ts';
 import { periodOf } from './subscription-items.ts';
+import { testClockIdOf } from './test-clock.ts';
 
 /** Creates a schedule for a subscription. Its only phase has the current values of the subscription. */
 export function scheduleFrom(store: Store, subscription: Subscription): SubscriptionSchedule {
   checkSchedulable(subscription);
-  const phase = presentPhase(subscription);
   const ends = subscription.cancel_at_period_end || subscription.cancel_at !== null;
-  const schedule = store.put(store.subscriptionSchedules, {
+  const schedule = newSchedule(store, {
+    billing_mode: subscription.billing_mode,
+    customer: subscription.customer,
+    defaultMethod: subscription.default_payment_method,
+    end_behavior: ends ? 'cancel' : 'release',
+    metadata: {},
+    phases: [presentPhase(subscription)],
+  });
+  return attachSchedule(store, schedule, subscription, 'subscription_schedule.created');
+}
+
+/** A schedule that creates its subscription when its first phase starts. */
+export function newSchedule(
+  store: Store,
+  {
+    defaultMethod,
+    ...input
+  }: Pick<SubscriptionSchedule, 'billing_mode' | 'end_behavior' | 'metadata' | 'phases'> & {
+    readonly customer: string;
+    readonly defaultMethod: string | null;
+  },
+): SubscriptionSchedule {
+  return store.put(store.subscriptionSchedules, {
     id: store.subscriptionSchedules.newId(),
     object: 'subscription_schedule',
     application: null,
-    billing_mode: subscription.billing_mode,
     canceled_at: null,
     completed_at: null,
     created: store.now(),
-    current_phase: { start_date: phase.start_date, end_date: phase.end_date },
-    customer: subscription.customer,
+    current_phase: null,
     customer_account: null,
     default_settings: {
       application_fee_percent: null,
@@ -26,7 +46,7 @@ export function scheduleFrom(store: Store, subscription: Subscription): Subscrip
       billing_cycle_anchor: 'automatic',
       billing_thresholds: null,
       collection_method: 'charge_automatically',
-      default_payment_method: subscription.default_payment_method,
+      default_payment_method: defaultMethod,
       description: null,
       invoice_settings: {
         account_tax_ids: null,
@@ -39,18 +59,31 @@ export function scheduleFrom(store: Store, subscription: Subscription): Subscrip
       on_behalf_of: null,
       transfer_data: null,
     },
-    end_behavior: ends ? 'cancel' : 'release',
     livemode: false,
-    metadata: {},
     pause_schedules: [],
-    phases: [phase],
     released_at: null,
     released_subscription: null,
+    status: 'not_started',
+    subscription: null,
+    test_clock: testClockIdOf(store, input.customer),
+    ...input,
+  });
+}
+
+/** Starts the schedule with its subscription. */
+export function attachSchedule(
+  store: Store,
+  before: SubscriptionSchedule,
+  subscription: Subscription,
+  event: 'subscription_schedule.created' | 'subscription_schedule.updated',
+): SubscriptionSchedule {
+  const [phase] = before.phases;
+  const schedule = store.change(store.subscriptionSchedules, before, {
+    current_phase: phase === undefined ? null : { start_date: phase.start_date, end_date: phase.end_date },
     status: 'active',
     subscription: subscription.id,
-    test_clock: subscription.test_clock,
   });
-  store.emit('subscription_schedule.created', schedule);
+  store.emit(event, schedule);
   const after = store.change(store.subscriptions, subscription, {
     schedule: schedule.id,
     ...cancellationOf(schedule),
@@ -87,14 +120,14 @@ function presentPhase(subscription: Subscription): SchedulePhase {
 }
 
 export function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
-  return items.data.map(({ price, quantity, metadata }) => ({
+  return items.data.map(({ price, quantity, metadata, tax_rates }) => ({
     billing_thresholds: null,
     discounts: [],
     metadata,
     plan: price.id,
     price: price.id,
     ...(quantity === undefined ? {} : { quantity }),
-    tax_rates: [],
+    tax_rates,
   }));
 }
 

@@ -1,5 +1,5 @@
 import type { Store } from '../state/store.ts';
-import type { Price, Subscription, SubscriptionItem } from '../wire/objects.ts';
+import type { Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { applyChange } from './apply-change.ts';
@@ -12,6 +12,7 @@ export interface ItemChange {
   readonly quantity: number | undefined;
   readonly metadata: MetadataChange | undefined;
   readonly deleted: boolean;
+  readonly taxRates?: TaxRate[] | undefined;
   /** The name of a field of the change, for errors. */
   readonly param: (field: string) => string;
 }
@@ -48,12 +49,12 @@ export function changedItems(
 }
 
 function addedItem(store: Store, subscription: Subscription, change: ItemChange): SubscriptionItem {
-  const { price, quantity, metadata, param } = change;
+  const { price, quantity, metadata, param, taxRates = [] } = change;
   if (price === undefined)
     throw badParam(`Missing required param: ${param('price')}.`, param('price'), 'parameter_missing');
   const now = store.now();
   const { end } = cycleAt(price, subscription.billing_cycle_anchor, now);
-  const fields = { quantity, metadata: applyMetadata({}, metadata), start: now, end };
+  const fields = { quantity, metadata: applyMetadata({}, metadata), start: now, end, taxRates };
   return newItem(store, subscription.id, price, fields);
 }
 
@@ -62,11 +63,12 @@ function changedItem(
   store: Store,
   { status, billing_cycle_anchor: anchor }: Subscription,
   item: SubscriptionItem,
-  { price = item.price, quantity, metadata }: ItemChange,
+  { price = item.price, quantity, metadata, taxRates = item.tax_rates ?? [] }: ItemChange,
 ): SubscriptionItem {
   const changed = {
     ...withPrice(item, price, price.id === item.price.id ? (quantity ?? item.quantity) : quantity),
     metadata: applyMetadata(item.metadata, metadata),
+    tax_rates: taxRates,
   };
   const moves = intervalOf(price) !== intervalOf(item.price) && status !== 'trialing' && status !== 'paused';
   return moves ? startItem(changed, anchor, store.now()) : changed;

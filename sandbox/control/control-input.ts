@@ -1,4 +1,6 @@
+import { currency as currencyCode } from '../payments/money.ts';
 import type { DeliveryMode, Settings } from '../state/settings.ts';
+import { checkVersion } from '../wire/api-version.ts';
 import type { FaultRule } from './faults.ts';
 
 /** Invalid input to the control API. */
@@ -50,6 +52,21 @@ export function parseDunning(body: string): Partial<Dunning> {
     ...('resumption' in input
       ? { resumption: choiceOf(input, 'resumption', ['manual', 'keep_anchor', 'reset_anchor']) }
       : {}),
+  };
+}
+
+/** Parses the settings of the account. Omitted settings do not change. */
+export function parseAccount(body: string): Partial<Settings> {
+  const input = fieldsOf(body, ['apiVersion', 'country', 'currency']);
+  const { apiVersion, country, currency } = input;
+  if (country !== undefined && (typeof country !== 'string' || !/^[A-Z]{2}$/.test(country)))
+    throw new ControlInputError('"country" must be two capital letters, such as "DE".');
+  return {
+    ...(country === undefined ? {} : { country }),
+    ...(currency === undefined ? {} : { currency: currencyCode(String(currency), 'currency') }),
+    ...(apiVersion === undefined
+      ? {}
+      : { apiVersion: apiVersion === null ? null : checkVersion(String(apiVersion), 'apiVersion') }),
   };
 }
 

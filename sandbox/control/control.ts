@@ -1,4 +1,5 @@
 import { pageHandlers } from '../pages/pages.ts';
+import { accountOf } from '../payments/account.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import type { Settings } from '../state/settings.ts';
 import { authenticateControl } from '../wire/authenticate.ts';
@@ -11,6 +12,7 @@ import { authenticate } from './authentication.ts';
 import { completeAsBuyer } from './checkout.ts';
 import {
   ControlInputError,
+  parseAccount,
   parseAuthentication,
   parseCheckout,
   parseClock,
@@ -105,6 +107,8 @@ const dunning = ({ store: { settings } }: World) =>
     firstFailure: settings.firstFailure ?? 'past_due',
     resumption: settings.resumption ?? 'manual',
   });
+const account = ({ store, accountId }: World) =>
+  ok({ id: accountId, ...accountOf(store), apiVersion: store.settings.apiVersion ?? null });
 const search = ({ store }: World) => ok({ lagSeconds: store.settings.searchLagSeconds ?? 0 });
 const changing =
   (parse: (body: string) => Partial<Settings>, show: (world: World) => ControlResponse): Handler =>
@@ -124,6 +128,8 @@ function handlersOf(operations: readonly Operation[]): Handlers {
   return {
     'GET ': ({ store, deliverer, accountId }) =>
       ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
+    'GET account': account,
+    'POST account': changing(parseAccount, account),
     'GET clock': clock,
     'POST clock': moveClock,
     'GET delivery': delivery,

@@ -21,6 +21,7 @@ const idLengthMax = 255;
  */
 const order = [
   'test_clocks',
+  'tax_rates',
   'products',
   'meters',
   'prices',

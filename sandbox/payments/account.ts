@@ -1,5 +1,6 @@
-/** The country of the account. Objects and the account itself must agree on it. */
-export const accountCountry = 'DE';
+import type { Store } from '../state/store.ts';
 
-/** The currency of an invoice that has neither a currency nor items. */
-export const accountCurrency = 'eur';
+/** The country and the default currency of the account. A world can set its own. */
+export function accountOf({ settings }: Store): { readonly country: string; readonly currency: string } {
+  return { country: settings.country ?? 'US', currency: settings.currency ?? 'usd' };
+}

@@ -6,6 +6,7 @@ import type { Shipping } from './address.ts';
 import { chargeTransaction } from './balance-transaction.ts';
 import { createCharge } from './charge.ts';
 import { attach, behaviourOf } from './payment-method.ts';
+import { releaseAuthorization } from './refund.ts';
 import { spend } from './spent-payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
@@ -20,6 +21,7 @@ interface NewPaymentIntent {
   readonly captureMethod?: 'automatic' | 'automatic_async' | 'manual';
   readonly confirmationMethod?: 'automatic' | 'manual';
   readonly description?: string | null;
+  readonly options?: PaymentIntent['payment_method_options'];
   readonly receiptEmail?: string | null;
   readonly shipping?: Shipping | null;
   readonly setupFutureUsage?: 'off_session' | 'on_session' | null;
@@ -58,7 +60,7 @@ export function createPaymentIntent(store: Store, input: NewPaymentIntent): Paym
     on_behalf_of: null,
     payment_method: input.paymentMethod ?? null,
     payment_method_configuration_details: null,
-    payment_method_options: noOptions,
+    payment_method_options: input.options ?? noOptions,
     payment_method_types: input.paymentMethodTypes ?? cardOnly,
     payment_record: null,
     processing: null,
@@ -103,8 +105,12 @@ export function attemptPayment(
 ): Attempt {
   const card = behaviourOf(method);
   const intent = { ...before, payment_method: method.id };
+  const { request_three_d_secure: secure } = before.payment_method_options?.card ?? {};
   const mustAuthenticate =
-    card?.authentication === 'always' || (card?.authentication === 'until_saved' && method.customer === null);
+    secure === 'any' ||
+    secure === 'challenge' ||
+    card?.authentication === 'always' ||
+    (card?.authentication === 'until_saved' && method.customer === null);
   if (mustAuthenticate && options.offSession) return refuse(store, intent, method, authenticationRequired);
   if (mustAuthenticate) return { intent: requireAction(store, intent, options), failure: null };
   if (card?.decline !== undefined) return refuse(store, intent, method, card.decline);
@@ -134,6 +140,8 @@ export function cancelPaymentIntent(
       'payment_intent_unexpected_state',
       { payment_intent: intent },
     );
+  const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
+  if (intent.status === 'requires_capture' && charge !== undefined) releaseAuthorization(store, charge);
   const canceled = store.change(store.paymentIntents, intent, {
     status: 'canceled',
     amount_capturable: 0,
@@ -191,8 +199,10 @@ const authenticationFailed: Decline = {
 };
 
 function approve(store: Store, intent: PaymentIntent, method: PaymentMethod): PaymentIntent {
-  const captured = intent.capture_method !== 'manual';
-  const saved = intent.setup_future_usage !== null && intent.customer !== null;
+  const { capture_method: capture, setup_future_usage: usage = intent.setup_future_usage } =
+    intent.payment_method_options?.card ?? {};
+  const captured = (capture ?? intent.capture_method) !== 'manual';
+  const saved = usage !== null && usage !== 'none' && intent.customer !== null;
   const used = saved && intent.customer !== null ? attach(store, method, intent.customer) : method;
   if (used.customer === null) spend(store, used);
   const charge = createCharge(store, intent, used, { captured });

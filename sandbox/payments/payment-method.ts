@@ -33,14 +33,17 @@ const cardParam: Parser<GivenCard | { readonly token: string; readonly param: st
   if (card.token !== undefined) return { token: card.token, param: `${path}[token]` };
   if (card.number === undefined)
     throw badParam(`Missing required param: ${path}[number].`, `${path}[number]`, 'parameter_missing');
-  if (card.exp_month === undefined || card.exp_year === undefined)
-    throw badParam(`Missing required param: ${path}[exp_month].`, `${path}[exp_month]`, 'parameter_missing');
+  const { exp_month: expMonth, exp_year: expYear } = card;
+  if (expMonth === undefined || expYear === undefined) {
+    const at = `${path}[${expMonth === undefined ? 'exp_month' : 'exp_year'}]`;
+    throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
+  }
   const testCard = testCardOf(card.number);
   if (card.cvc !== undefined) checkCvc(card.cvc, testCard.brand);
   return {
     testCard,
-    expMonth: card.exp_month,
-    expYear: card.exp_year < 100 ? 2_000 + card.exp_year : card.exp_year,
+    expMonth,
+    expYear: expYear < 100 ? 2_000 + expYear : expYear,
   };
 };
 

@@ -34,13 +34,34 @@ export function createRefund(store: Store, charge: Charge, input: NewRefund): Re
     );
   // The whole remaining amount can always be refunded.
   if (amount !== left) checkRound(amount, charge.currency, 'amount');
+  const refund = putRefund(store, charge, amount, input);
+  const refunded = changeRefunded(store, charge, amount);
+  store.emitUpdated('charge.refunded', charge, refunded);
+  if (refunded.refunded) settleInquiry(store, refunded);
+  return refund;
+}
+
+/** Refunds an authorization that is canceled before its capture. No money moves. */
+export function releaseAuthorization(store: Store, charge: Charge): void {
+  putRefund(store, charge, charge.amount, { reason: null, metadata: {} });
+  const refunded = changeRefunded(store, charge, charge.amount);
+  store.emitUpdated('charge.refunded', charge, refunded);
+}
+
+function putRefund(
+  store: Store,
+  charge: Charge,
+  amount: number,
+  input: Pick<NewRefund, 'reason' | 'metadata'>,
+): Refund {
   const id = store.refunds.newId();
-  const isPending = behaviourOf(charge) === 'pending_first';
+  const isPending = charge.captured && behaviourOf(charge) === 'pending_first';
   const refund = store.put(store.refunds, {
     id,
     object: 'refund',
     amount,
-    balance_transaction: isPending ? null : refundTransaction(store, { ...charge, id, amount }, -1),
+    balance_transaction:
+      isPending || !charge.captured ? null : refundTransaction(store, { ...charge, id, amount }, -1),
     charge: charge.id,
     created: store.worldNow(),
     currency: charge.currency,
@@ -57,9 +78,6 @@ export function createRefund(store: Store, charge: Charge, input: NewRefund): Re
     ...(isPending ? { pending_reason: 'processing' as const } : {}),
   });
   store.emit('refund.created', refund);
-  const refunded = changeRefunded(store, charge, amount);
-  store.emitUpdated('charge.refunded', charge, refunded);
-  if (refunded.refunded) settleInquiry(store, refunded);
   return refund;
 }
 
@@ -71,8 +89,9 @@ export function refundDueAt(store: Store, refund: Refund): number | null {
   const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
   const behaviour = charge === undefined ? undefined : behaviourOf(charge);
   const changes =
-    (behaviour === 'pending_first' && refund.status === 'pending') ||
-    (behaviour === 'fails_later' && refund.status === 'succeeded');
+    charge?.captured === true &&
+    ((behaviour === 'pending_first' && refund.status === 'pending') ||
+      (behaviour === 'fails_later' && refund.status === 'succeeded'));
   return changes ? refund.created + settlesAfterSeconds : null;
 }
 
@@ -121,7 +140,7 @@ function changeRefunded(store: Store, charge: Charge, byAmount: number): Charge 
   const refunded = charge.amount_refunded + byAmount;
   return store.change(store.charges, charge, {
     amount_refunded: refunded,
-    refunded: refunded === charge.amount_captured,
+    refunded: refunded === (charge.captured ? charge.amount_captured : charge.amount),
   });
 }
 

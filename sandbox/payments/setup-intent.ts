@@ -1,11 +1,11 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { PaymentMethod, SetupIntent } from '../wire/objects.ts';
+import type { PaymentMethod, SetupAttempt, SetupIntent } from '../wire/objects.ts';
 import { docUrlOf, type ErrorBody, wrongState } from '../wire/wire-error.ts';
 import { type AttemptOptions, authenticationAction } from './payment-intent.ts';
 import { attach, behaviourOf } from './payment-method.ts';
 
-interface SetupAttempt {
+interface SetupResult {
   readonly intent: SetupIntent;
   readonly failure: ErrorBody | null;
 }
@@ -60,11 +60,11 @@ export function attemptSetup(
   before: SetupIntent,
   method: PaymentMethod,
   options: AttemptOptions,
-): SetupAttempt {
+): SetupResult {
   const card = behaviourOf(method);
   const intent = { ...before, payment_method: method.id };
   if (card?.authentication !== undefined)
-    return { intent: requireAction(store, intent, options), failure: null };
+    return { intent: requireAction(store, intent, method, options), failure: null };
   if (card?.declinesSetup && card.decline)
     return refuse(store, intent, method, {
       type: 'card_error',
@@ -79,7 +79,7 @@ export function completeSetupAuthentication(
   store: Store,
   intent: SetupIntent,
   succeeded: boolean,
-): SetupAttempt {
+): SetupResult {
   const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
   if (intent.status !== 'requires_action' || method === undefined)
     throw wrongState(
@@ -118,6 +118,7 @@ function succeed(store: Store, intent: SetupIntent, method: PaymentMethod): Setu
   if (intent.customer !== null) attach(store, method, intent.customer);
   const succeeded = store.put(store.setupIntents, {
     ...intent,
+    latest_attempt: noteAttempt(store, intent, method, 'succeeded'),
     status: 'succeeded',
     last_setup_error: null,
     next_action: null,
@@ -131,19 +132,21 @@ function refuse(
   intent: SetupIntent,
   method: PaymentMethod,
   error: ErrorBody & { readonly code: string },
-): SetupAttempt {
+): SetupResult {
   const { type, code, message, decline_code } = error;
+  const setupError = {
+    type,
+    code,
+    doc_url: docUrlOf(code),
+    message,
+    payment_method: method,
+    ...(decline_code === undefined ? {} : { decline_code }),
+  };
   const refused = store.put(store.setupIntents, {
     ...intent,
+    latest_attempt: noteAttempt(store, intent, method, 'failed', setupError),
     status: 'requires_payment_method',
-    last_setup_error: {
-      type,
-      code,
-      doc_url: docUrlOf(code),
-      message,
-      payment_method: method,
-      ...(decline_code === undefined ? {} : { decline_code }),
-    },
+    last_setup_error: setupError,
     next_action: null,
     payment_method: null,
   });
@@ -151,13 +154,69 @@ function refuse(
   return { intent: refused, failure: { ...error, payment_method: method, setup_intent: refused } };
 }
 
-function requireAction(store: Store, intent: SetupIntent, options: AttemptOptions): SetupIntent {
+function requireAction(
+  store: Store,
+  intent: SetupIntent,
+  method: PaymentMethod,
+  options: AttemptOptions,
+): SetupIntent {
   const url = `${options.baseUrl}/sandbox/authenticate/${intent.id}?secret=${intent.client_secret}`;
   const waiting = store.put(store.setupIntents, {
     ...intent,
+    latest_attempt: noteAttempt(store, intent, method, 'requires_action'),
     status: 'requires_action',
     next_action: authenticationAction(options, url),
   });
   store.emit('setup_intent.requires_action', waiting);
   return waiting;
+}
+
+/** Records the attempt to save the card, or the result of one that waited for authentication. Returns its id. */
+function noteAttempt(
+  store: Store,
+  intent: SetupIntent,
+  method: PaymentMethod,
+  status: 'failed' | 'requires_action' | 'succeeded',
+  error: SetupAttempt['setup_error'] = null,
+): string {
+  const waiting = store.setupAttempts.get(intent.latest_attempt ?? '');
+  if (waiting?.status === 'requires_action' && intent.status === 'requires_action')
+    return store.change(store.setupAttempts, waiting, { status, setup_error: error }).id;
+  const card = method.card;
+  return store.put(store.setupAttempts, {
+    id: store.setupAttempts.newId(),
+    object: 'setup_attempt',
+    application: null,
+    created: store.worldNow(),
+    customer: intent.customer,
+    customer_account: null,
+    flow_directions: null,
+    livemode: false,
+    on_behalf_of: null,
+    payment_method: method.id,
+    payment_method_details: {
+      type: 'card',
+      ...(card === undefined
+        ? {}
+        : {
+            card: {
+              brand: card.brand,
+              checks: card.checks,
+              country: card.country,
+              exp_month: card.exp_month,
+              exp_year: card.exp_year,
+              fingerprint: card.fingerprint ?? null,
+              funding: card.funding,
+              last4: card.last4,
+              network: card.brand,
+              three_d_secure: null,
+              wallet: null,
+            },
+          }),
+    },
+    setup_error: error,
+    setup_intent: intent.id,
+    status,
+    usage: intent.usage,
+  }).id;
 }

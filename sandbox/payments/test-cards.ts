@@ -39,6 +39,7 @@ export const testCards: readonly TestCard[] = [
   { number: '6011111111111117', tokens: ['pm_card_discover'], brand: 'discover' },
   { number: '3056930009020004', tokens: ['pm_card_diners'], brand: 'diners' },
   { number: '3566002020360505', tokens: ['pm_card_jcb'], brand: 'jcb' },
+  { number: '4000000000000077', tokens: ['pm_card_bypassPending'], brand: 'visa' },
   { number: '4000056655665556', tokens: ['pm_card_visa_debit'], brand: 'visa', funding: 'debit' },
   {
     number: '5200828282828210',

@@ -14,6 +14,7 @@ import {
   oneOf,
   type Parsed,
   type Parser,
+  present,
   text,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
@@ -65,18 +66,14 @@ export const couponOperations: readonly Operation[] = [
       const { store } = call;
       const before = coupons.existing(call);
       const after = store.change(store.coupons, before, {
+        ...present(params),
         metadata: applyMetadata(before.metadata ?? {}, params.metadata),
-        ...(params.name === undefined ? {} : { name: params.name }),
       });
       store.emitUpdated('coupon.updated', shownCoupon(store, before), shownCoupon(store, after));
       return shownCoupon(store, after);
     },
   ),
-  coupons.operation('delete', 'DELETE *', {}, (call) => {
-    const coupon = coupons.existing(call);
-    deleteCoupon(call.store, coupon);
-    return { id: coupon.id, object: 'coupon', deleted: true };
-  }),
+  coupons.delete(deleteCoupon),
   coupons.list({}),
 ];
 

@@ -1,3 +1,4 @@
+import { changeCustomerDiscount } from '../billing/discount.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { newId } from '../ids.ts';
 import { address, type Shipping, shipping } from '../payments/address.ts';
@@ -6,7 +7,7 @@ import { attachChecked, createSource, detach, usablePaymentMethod } from '../pay
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
 import type { Customer } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
+import type { Call, Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
   array,
@@ -16,11 +17,15 @@ import {
   object,
   oneOf,
   type Parsed,
+  present,
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
+import { customerDiscount, oldDiscountParams } from './discount-params.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
+import { createTaxId, taxIdParams } from './tax-ids.ts';
+import { checkTaxLocation } from './tax-rates.ts';
 import { checkAttachable } from './test-clocks.ts';
 
 /** The processor's own limits. */
@@ -28,8 +33,10 @@ const emailLengthMax = 512;
 const nameLengthMax = 256;
 const phoneLengthMax = 20;
 const localesMax = 10;
+const taxIdsMax = 5;
 
 const changeable = {
+  ...oldDiscountParams,
   address: clearable(address),
   balance: integer(-Number.MAX_SAFE_INTEGER),
   description: clearable(text()),
@@ -41,6 +48,10 @@ const changeable = {
   preferred_locales: array(text(), localesMax),
   shipping: clearable(shipping),
   source: text(),
+  tax: object({
+    ip_address: clearable(text()),
+    validate_location: oneOf('auto', 'deferred', 'immediately'),
+  }),
   tax_exempt: clearable(oneOf('exempt', 'none', 'reverse')),
 };
 
@@ -50,8 +61,14 @@ export const customerOperations: readonly Operation[] = [
   customers.operation(
     'create',
     'POST',
-    { ...changeable, payment_method: text(), test_clock: text() },
-    ({ store }, params) => {
+    {
+      ...changeable,
+      payment_method: text(),
+      tax_id_data: array(object(taxIdParams), taxIdsMax),
+      test_clock: text(),
+    },
+    (call, params) => {
+      const { store } = call;
       checkAttachable(store, params.test_clock);
       const blank = newCustomer(store, params.test_clock ?? null);
       const created: Customer = { ...blank, ...changesOf(blank, params) };
@@ -72,23 +89,27 @@ export const customerOperations: readonly Operation[] = [
       };
       store.put(store.customers, customer);
       store.emit('customer.created', customer);
-      return customer;
+      for (const taxId of params.tax_id_data ?? []) createTaxId(store, customer.id, taxId);
+      return settled(call, customer, params);
     },
   ),
   customers.retrieve(),
-  customers.operation('update', 'POST *', changeable, ({ store, id }, params) => {
+  customers.operation('update', 'POST *', changeable, (call, params) => {
+    const { store, id } = call;
     const before = existingCustomer(store, id, 'id');
     const methodId = params.invoice_settings?.default_payment_method;
     if (methodId != null && store.paymentMethods.get(methodId)?.customer !== id)
       throw missing('PaymentMethod', methodId, defaultParam);
     const changes = changesOf(before, params);
-    const customer = store.change(store.customers, before, {
+    const customer: Customer = {
+      ...before,
       ...changes,
       ...(methodId === undefined ? {} : withDefault(before, methodId)),
       ...sourceFrom(store, id, params),
-    });
+    };
+    store.put(store.customers, customer);
     store.emitUpdated('customer.updated', before, customer);
-    return customer;
+    return settled(call, customer, params);
   }),
   customers.operation('delete', 'DELETE *', {}, ({ store, id }) => {
     const customer = existingCustomer(store, id, 'id');
@@ -98,6 +119,14 @@ export const customerOperations: readonly Operation[] = [
     for (const item of store.invoiceItems.allWithin('pending', id)) store.remove(store.invoiceItems, item.id);
     store.emit('customer.deleted', customer);
     return store.put(store.customers, { id, object: 'customer', deleted: true });
+  }),
+  customers.operation('delete_discount', 'DELETE */discount', {}, ({ store, id }) => {
+    const customer = existingCustomer(store, id, 'id');
+    const { discount } = customer;
+    if (discount == null) throw missing('discount', id);
+    changeCustomerDiscount(store, customer, null);
+    const { end: _, ...rest } = discount;
+    return { ...rest, deleted: true };
   }),
   customers.list(
     { email: text(emailLengthMax), test_clock: text() },
@@ -181,18 +210,21 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
 function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial<Customer> {
   if (params.email != null && !/^[^\s@]+@[^\s@]+$/.test(params.email))
     throw badParam(`Invalid email address: ${params.email}`, 'email', 'email_invalid');
+  const { address, balance, description, email, name, phone, preferred_locales: locales, shipping } = params;
   return {
-    ...(params.address === undefined ? {} : { address: params.address }),
-    ...(params.balance === undefined ? {} : { balance: params.balance }),
-    ...(params.description === undefined ? {} : { description: params.description }),
-    ...(params.email === undefined ? {} : { email: params.email }),
-    ...(params.name === undefined ? {} : { name: params.name }),
-    ...(params.phone === undefined ? {} : { phone: params.phone }),
-    ...(params.preferred_locales === undefined ? {} : { preferred_locales: [...params.preferred_locales] }),
-    ...(params.shipping === undefined ? {} : { shipping: customerShipping(params.shipping) }),
+    ...present({ address, balance, description, email, name, phone }),
+    ...(locales === undefined ? {} : { preferred_locales: [...locales] }),
+    ...(shipping === undefined ? {} : { shipping: customerShipping(shipping) }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
-    ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
+    metadata: applyMetadata(before.metadata, params.metadata),
   };
+}
+
+/** Applies what is not a field of the customer: the discount, and the check of the location. */
+function settled(call: Call, customer: Customer, params: Parsed<typeof changeable>): Customer {
+  const discount = customerDiscount(call, params);
+  if (params.tax?.validate_location === 'immediately') checkTaxLocation(call.store, customer.id);
+  return discount === undefined ? customer : changeCustomerDiscount(call.store, customer, discount);
 }
 
 /** A customer's shipping details have no carrier, which belongs to an order. */

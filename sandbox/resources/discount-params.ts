@@ -1,9 +1,17 @@
 import type { WantedDiscount } from '../billing/discount.ts';
 import { costOf } from '../billing/price-amount.ts';
-import { type Purchase, promotionRefusal, purchaseRefusal } from '../billing/redemption.ts';
+import {
+  couponRefusal,
+  isRedeemable,
+  type Purchase,
+  promotionRefusal,
+  purchaseRefusal,
+} from '../billing/redemption.ts';
 import type { Store } from '../state/store.ts';
+import { refuseRemoved } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
+import type { Call } from '../wire/operation.ts';
 import { array, clearable, object, type Parsed, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
@@ -69,6 +77,35 @@ function wantedFrom(
   const refusal = promotionRefusal(promotion, promoted, purchase);
   if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
   return { coupon: promoted, code: promotion };
+}
+
+/** The older way to name one discount. */
+export const oldDiscountParams = { coupon: clearable(text()), promotion_code: clearable(text()) };
+type OldDiscount = Partial<Parsed<typeof oldDiscountParams>>;
+
+/** The older parameters as a list of discounts. Undefined if there are none. */
+export function oldDiscounts(call: Call, params: OldDiscount): Given | null | undefined {
+  refuseRemoved(call.version, 'invoicePayments', params, 'coupon', 'promotion_code');
+  const { coupon, promotion_code: code } = params;
+  if (coupon === undefined && code === undefined) return undefined;
+  if (coupon == null && code == null) return null;
+  return [{ coupon: coupon ?? undefined, discount: undefined, promotion_code: code ?? undefined }];
+}
+
+/** The discount of a customer in the parameters. Null removes it. */
+export function customerDiscount(call: Call, params: OldDiscount) {
+  const { store } = call;
+  const given = oldDiscounts(call, params);
+  if (given == null) return given;
+  const { coupon: couponId, promotion_code: codeId } = params;
+  const param = couponId == null ? 'promotion_code' : 'coupon';
+  const code = codeId == null ? null : existing(store.promotionCodes, codeId, param);
+  const coupon = existing(store.coupons, couponId ?? code?.promotion.coupon ?? '', param);
+  const refusal = couponRefusal(coupon, store.now());
+  if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
+  if (code !== null && !isRedeemable(code, coupon, store.now()))
+    throw badParam('This promotion code cannot be redeemed.', param);
+  return { coupon, code };
 }
 
 function purchaseOf(store: Store, { customer, items }: Discounted): Purchase {

@@ -2,7 +2,7 @@ import { existingCustomer } from '../payments/customer.ts';
 import { Collection } from '../state/collection.ts';
 import type { WireObject } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
-import { bool, type Fields, object, oneOf, range, required, text } from '../wire/params.ts';
+import { bool, type Fields, range, required, text } from '../wire/params.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
@@ -43,17 +43,11 @@ const emptyKinds: readonly EmptyKind[] = [
     filters: { charge: text(), payment_intent: text() },
   },
   { name: 'reviews', noun: 'review' },
-  {
-    name: 'tax_ids',
-    noun: 'tax id',
-    filters: { owner: object({ type: required(oneOf('customer', 'self')), customer: text() }) },
-  },
-  { name: 'tax_rates', noun: 'tax rate', filters: { active: bool, inclusive: bool } },
   { name: 'transfers', noun: 'transfer', filters: { destination: text(), transfer_group: text() } },
 ];
 
 /** The lists below a customer. */
-const ofCustomers = ['balance_transactions', 'sources', 'tax_ids'] as const;
+const ofCustomers = ['balance_transactions', 'sources'] as const;
 
 const nothing = new Collection<WireObject>({ name: 'nothing', noun: 'object', idPrefix: '' });
 

@@ -1,11 +1,26 @@
-import { createPrice } from '../billing/price.ts';
-import { checkAmount, currency, unitOf } from '../payments/money.ts';
-import { mayUseOld } from '../wire/api-version.ts';
+import type { NewInvoiceItem } from '../billing/invoice-item.ts';
+import { priceIn } from '../billing/price.ts';
+import { productName } from '../billing/subscription-items.ts';
+import { checkAmount, unitOf } from '../payments/money.ts';
+import type { Store } from '../state/store.ts';
+import { refuseRemoved } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { InvoiceItem, Price, Pricing } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { decimal, integer, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
+import {
+  applyMetadata,
+  array,
+  bool,
+  decimal,
+  integer,
+  metadata,
+  object,
+  type Parsed,
+  text,
+} from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
+import { inlinePrice, oneTimePriceParams } from './inline-price.ts';
+import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** Credits are negative. */
 const signed = integer(-Number.MAX_SAFE_INTEGER);
@@ -16,13 +31,7 @@ const quantityMax = 999_999_999;
 export const amountParams = {
   amount: signed,
   price: text(),
-  price_data: object({
-    currency: required(currency),
-    product: required(text()),
-    unit_amount: signed,
-    unit_amount_decimal: decimal,
-    tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
-  }),
+  price_data: object(oneTimePriceParams),
   pricing: object({ price: text() }),
   quantity: integer(0, quantityMax),
   unit_amount: signed,
@@ -66,9 +75,7 @@ export function billedAmount(
 
 function checkOne(call: Call, params: AmountParams): void {
   // In older versions, both were separate parameters.
-  for (const name of ['price', 'unit_amount'] as const)
-    if (params[name] !== undefined && !mayUseOld(call.version, 'invoicePayments'))
-      throw badParam(`Received unknown parameter: ${name}`, name, 'parameter_unknown');
+  refuseRemoved(call.version, 'invoicePayments', params, 'price', 'unit_amount');
   const names = ['amount', 'price', 'price_data', 'pricing', 'unit_amount', 'unit_amount_decimal'] as const;
   const given = names.filter((name) => params[name] !== undefined);
   if (given.length > 1)
@@ -81,21 +88,13 @@ function checkOne(call: Call, params: AmountParams): void {
 
 function priceOf({ store }: Call, params: AmountParams): Price | null {
   const { price_data: data } = params;
-  if (data !== undefined) {
-    const unit = data.unit_amount ?? data.unit_amount_decimal;
-    if (unit === undefined)
-      throw badParam(
-        'Missing required param: price_data[unit_amount].',
-        'price_data[unit_amount]',
-        'parameter_missing',
-      );
-    const product = existing(store.products, data.product, 'price_data[product]').id;
-    // A price that was created for one item cannot be used for another.
-    return createPrice(store, { ...data, product, unitAmount: unit, active: false });
-  }
+  if (data !== undefined) return inlinePrice(store, data, 'price_data');
   const id = params.pricing?.price ?? params.price;
   if (id === undefined) return null;
-  const param = params.price === undefined ? 'pricing[price]' : 'price';
+  return oneTimePrice(store, id, params.price === undefined ? 'pricing[price]' : 'price');
+}
+
+function oneTimePrice(store: Store, id: string, param: string): Price {
   const price = existing(store.prices, id, param);
   if (!price.active) throw badParam('The price specified is inactive. Use an active price.', param);
   if (price.recurring !== null)
@@ -104,6 +103,54 @@ function priceOf({ store }: Call, params: AmountParams): Price | null {
       param,
     );
   return price;
+}
+
+const addedItem = object({
+  discountable: bool,
+  metadata,
+  period: (node) => node,
+  price: text(),
+  price_data: object(oneTimePriceParams),
+  quantity: integer(0, quantityMax),
+  tax_rates: taxRatesParam,
+});
+
+/** The processor's own limit. */
+const addedItemsMax = 20;
+/** One-time items that the next invoice of a subscription bills. */
+export const addedItemsParam = array(addedItem, addedItemsMax);
+
+/** The items of the parameter, for a customer that pays in this currency. */
+export function addedItemsFrom(
+  { store }: Call,
+  items: ReturnType<typeof addedItemsParam>,
+  { customer, currency: code }: { readonly customer: string; readonly currency: string },
+): Omit<NewInvoiceItem, 'subscription'>[] {
+  return items.map((item, index) => {
+    const path = `add_invoice_items[${index}]`;
+    if ((item.price === undefined) === (item.price_data === undefined))
+      throw badParam('Pass exactly one of price and price_data.', `${path}[price]`);
+    const found =
+      item.price_data === undefined
+        ? oneTimePrice(store, item.price ?? '', `${path}[price]`)
+        : inlinePrice(store, item.price_data, `${path}[price_data]`);
+    const price = priceIn(store, found, code);
+    if (price === undefined)
+      throw badParam(`The price must be in ${code}, the currency of the subscription.`, `${path}[price]`);
+    const amounts = billed(Number(price.unit_amount_decimal), item.quantity ?? 1, code, {
+      price_details: { price: price.id, product: price.product },
+    });
+    return {
+      ...amounts,
+      customer,
+      description: productName(store, price),
+      discountable: item.discountable ?? amounts.amount >= 0,
+      metadata: applyMetadata({}, item.metadata),
+      period: null,
+      invoice: null,
+      taxRates: taxRatesFrom(store, item.tax_rates, `${path}[tax_rates]`),
+    };
+  });
 }
 
 function billed(unit: number, quantity: number, code: string, details: Partial<Pricing>): BilledAmount {

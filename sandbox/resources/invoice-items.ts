@@ -11,19 +11,25 @@ import {
   integer,
   metadata,
   object,
+  oneOf,
   type Parsed,
+  present,
   required,
   text,
 } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { amountParams, type BilledAmount, billedAmount } from './invoice-item-amount.ts';
 import { Resource } from './resource.ts';
+import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 const changeable = {
   ...amountParams,
   description: clearable(text()),
   discountable: bool,
   metadata,
+  tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+  tax_code: clearable(text()),
+  tax_rates: taxRatesParam,
   period: object({ start: required(integer()), end: required(integer()) }),
 };
 
@@ -39,21 +45,15 @@ export const invoiceItemOperations: readonly Operation[] = [
     const billed = billedAmount(call, params, before);
     if (billed !== null && billed.currency !== before.currency)
       throw badParam(`The price must be in ${before.currency}, the currency of the invoice item.`, 'pricing');
+    const { description, discountable, period, tax_rates: rates } = params;
     return changeInvoiceItem(call.store, before, {
       ...(billed === null ? {} : amountsOf(billed)),
-      ...(params.description === undefined ? {} : { description: params.description }),
-      ...(params.discountable === undefined ? {} : { discountable: params.discountable }),
-      ...(params.metadata === undefined
-        ? {}
-        : { metadata: applyMetadata(before.metadata ?? {}, params.metadata) }),
-      ...(params.period === undefined ? {} : { period: params.period }),
+      ...present({ description, discountable, period }),
+      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+      ...(rates === undefined ? {} : { tax_rates: taxRatesFrom(call.store, rates, 'tax_rates') }),
     });
   }),
-  invoiceItems.operation('delete', 'DELETE *', {}, (call) => {
-    const item = invoiceItems.existing(call);
-    deleteInvoiceItem(call.store, item);
-    return { id: item.id, object: 'invoiceitem', deleted: true };
-  }),
+  invoiceItems.delete(deleteInvoiceItem),
   invoiceItems.list(
     { customer: text(), invoice: text(), pending: bool },
     {
@@ -95,6 +95,7 @@ function create(call: Call, params: Parsed<typeof createParams>): InvoiceItem {
     metadata: applyMetadata({}, params.metadata),
     period: params.period ?? null,
     subscription: params.subscription ?? null,
+    taxRates: taxRatesFrom(store, params.tax_rates, 'tax_rates'),
   });
 }
 

@@ -1,3 +1,4 @@
+import { automaticTax, noAutomaticTax } from '../billing/invoice-object.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import {
@@ -10,10 +11,12 @@ import {
   object,
   oneOf,
   type Parsed,
+  present,
   required,
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
+import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limits. */
 const customFieldsMax = 4;
@@ -23,6 +26,8 @@ const daySeconds = 86_400;
 
 /** Fields that can be set when an invoice is created, and changed while it is a draft. */
 export const invoiceParams = {
+  automatic_tax: automaticTaxParam,
+  default_tax_rates: taxRatesParam,
   auto_advance: bool,
   collection_method: oneOf('charge_automatically', 'send_invoice'),
   custom_fields: clearable(
@@ -54,18 +59,15 @@ export function detailsFrom(
   const { default_payment_method: method, custom_fields: fields } = params;
   if (method != null && store.paymentMethods.get(method)?.customer !== before.customer)
     throw missing('PaymentMethod', method, 'default_payment_method');
+  const { automatic_tax: tax, default_tax_rates: rates, description, footer, statement_descriptor } = params;
+  if (before.customer !== null && tax?.enabled === true) checkTaxLocation(store, before.customer);
   return {
     ...collectionFrom(store, params, before),
+    ...present({ default_payment_method: method, description, footer, statement_descriptor }),
     ...(fields === undefined ? {} : { custom_fields: fields === null ? null : [...fields] }),
-    ...(method === undefined ? {} : { default_payment_method: method }),
-    ...(params.description === undefined ? {} : { description: params.description }),
-    ...(params.footer === undefined ? {} : { footer: params.footer }),
-    ...(params.metadata === undefined
-      ? {}
-      : { metadata: applyMetadata(before.metadata ?? {}, params.metadata) }),
-    ...(params.statement_descriptor === undefined
-      ? {}
-      : { statement_descriptor: params.statement_descriptor }),
+    ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
+    ...(tax === undefined ? {} : { automatic_tax: tax.enabled ? automaticTax : noAutomaticTax }),
+    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
   };
 }
 
@@ -98,10 +100,15 @@ function collectionFrom(
       'days_until_due',
       'parameter_missing',
     );
-  const customer = before.customer === null ? undefined : store.customers.get(before.customer);
+  checkEmail(store, before.customer);
+  return { collection_method: 'send_invoice', due_date: due };
+}
+
+/** Invoices are sent by e-mail. */
+export function checkEmail(store: Store, customerId: string | null): void {
+  const customer = customerId === null ? undefined : store.customers.get(customerId);
   if (customer === undefined || customer.deleted || customer.email === null)
     throw badParam(
       'Missing email. In order to create invoices that are sent to the customer, the customer must have a valid email.',
     );
-  return { collection_method: 'send_invoice', due_date: due };
 }

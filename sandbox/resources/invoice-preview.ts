@@ -2,10 +2,11 @@ import { noUpcoming, previewChange, previewResumption, upcomingInvoice } from '.
 import { asOfNextPeriod } from '../billing/phase-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { existingCustomer } from '../payments/customer.ts';
+import { mayUseOld } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { bool, integer, object, oneOf, type Parsed, text } from '../wire/params.ts';
+import { bool, integer, object, oneOf, type Parsed, present, text } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import { anchorParam, checkAnchor, prorationBehavior } from './subscription-params.ts';
@@ -19,6 +20,8 @@ const detailsParams = {
   resume_at: oneOf('now'),
 };
 
+type Details = Partial<Parsed<typeof detailsParams>>;
+
 export const previewParams = {
   customer: text(),
   subscription: text(),
@@ -26,7 +29,12 @@ export const previewParams = {
 };
 
 /** Shows the next invoice, with the change in the parameters. Stores nothing. */
-export function preview(call: Call, params: Parsed<typeof previewParams>): Invoice {
+export function preview(
+  call: Call,
+  params: Pick<Parsed<typeof previewParams>, 'customer' | 'subscription'> & {
+    readonly subscription_details: Details | undefined;
+  },
+): Invoice {
   const { store } = call;
   const { subscription_details: details } = params;
   checkAnchor(call, details?.billing_cycle_anchor, 'subscription_details[billing_cycle_anchor]');
@@ -46,6 +54,31 @@ export function preview(call: Call, params: Parsed<typeof previewParams>): Invoi
     : withProrationDate(invoice, details?.proration_date ?? store.now());
 }
 
+/** The older form of a preview, which versions before 2025-03-31 have. */
+export const upcomingParams = {
+  ...previewParams,
+  subscription_billing_cycle_anchor: anchorParam,
+  subscription_cancel_at_period_end: bool,
+  subscription_items: itemsParam,
+  subscription_proration_behavior: prorationBehavior,
+  subscription_proration_date: integer(),
+  subscription_resume_at: oneOf('now'),
+};
+
+export function upcoming(call: Call, params: Parsed<typeof upcomingParams>): Invoice {
+  if (!mayUseOld(call.version, 'invoicePayments')) throw missing('invoice', 'upcoming');
+  const details = present({
+    billing_cycle_anchor: params.subscription_billing_cycle_anchor,
+    cancel_at_period_end: params.subscription_cancel_at_period_end,
+    items: params.subscription_items,
+    proration_behavior: params.subscription_proration_behavior,
+    proration_date: params.subscription_proration_date,
+    resume_at: params.subscription_resume_at,
+  });
+  const given = Object.keys(details).length === 0 ? undefined : details;
+  return preview(call, { ...params, subscription_details: params.subscription_details ?? given });
+}
+
 function withCancellation(before: Subscription, cancels: boolean | undefined): Subscription {
   if (cancels === undefined) return before;
   return {
@@ -56,11 +89,7 @@ function withCancellation(before: Subscription, cancels: boolean | undefined): S
 }
 
 /** The customer's next renewal. */
-function nextOf(
-  { store }: Call,
-  customer: string | null,
-  details: Parsed<typeof detailsParams> | undefined,
-): Invoice {
+function nextOf({ store }: Call, customer: string | null, details: Details | undefined): Invoice {
   if (customer === null)
     throw badParam('You must give a customer or a subscription.', 'customer', 'parameter_missing');
   if (details !== undefined)

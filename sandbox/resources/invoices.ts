@@ -1,12 +1,14 @@
 import { collectInvoice, invoicePaid } from '../billing/collect.ts';
+import { termsOf } from '../billing/discount.ts';
 import { resumeAfterFailure } from '../billing/failure-pause.ts';
 import { draftSeconds, finalizeInvoice, markInvoiceUncollectible, voidInvoice } from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
+import { withLines } from '../billing/invoice-object.ts';
 import { decidesStatus, dropPayment, subscriptionOf } from '../billing/invoice-payment.ts';
 import { createOneOffInvoice, deleteDraft, sendInvoice } from '../billing/one-off-invoice.ts';
 import { dropUpdate, isPendingInvoice } from '../billing/pending-update.ts';
 import { isResumption, leavePaused, updateSubscription } from '../billing/subscription-change.ts';
-import { accountCurrency } from '../payments/account.ts';
+import { accountOf } from '../payments/account.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
@@ -18,7 +20,7 @@ import type { Call, Operation } from '../wire/operation.ts';
 import { bool, oneOf, type Parsed, required, text } from '../wire/params.ts';
 import { missing, WireError, wrongState } from '../wire/wire-error.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
-import { preview, previewParams } from './invoice-preview.ts';
+import { preview, previewParams, upcoming, upcomingParams } from './invoice-preview.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
@@ -37,11 +39,7 @@ export const invoiceOperations: readonly Operation[] = [
   invoices.retrieve(),
   invoices.operation('create', 'POST', createParams, create),
   invoices.operation('update', 'POST *', invoiceParams, update),
-  invoices.operation('delete', 'DELETE *', {}, (call) => {
-    const invoice = invoices.existing(call);
-    deleteDraft(call.store, invoice);
-    return { id: invoice.id, object: 'invoice', deleted: true };
-  }),
+  invoices.delete(deleteDraft),
   invoices.operation('send', 'POST */send', {}, (call) => {
     const invoice = sendInvoice(call.store, invoices.existing(call), call.baseUrl);
     return settledIfFree(call.store, invoice);
@@ -59,6 +57,16 @@ export const invoiceOperations: readonly Operation[] = [
   }),
   invoices.operation('pay', 'POST */pay', payParams, pay),
   invoices.operation('create_preview', 'POST create_preview', previewParams, preview),
+  invoices.operation('upcoming', 'GET upcoming', upcomingParams, upcoming),
+  invoices.operation(
+    'upcoming_lines',
+    'GET upcoming/lines',
+    { ...upcomingParams, ...pageParams },
+    (call, params) => {
+      const { lines } = upcoming(call, params);
+      return { ...lines, ...pageOf(lines.data, params) };
+    },
+  ),
   invoices.operation('void', 'POST */void', {}, (call) => {
     const invoice = voidInvoice(call.store, invoices.existing(call));
     const subscription = subscriptionOf(call.store, invoice);
@@ -115,7 +123,12 @@ function create({ store }: Call, params: Parsed<typeof createParams>): Invoice {
   const [pending] = includesPending ? store.invoiceItems.allWithin('pending', customer.id) : [];
   return createOneOffInvoice(store, {
     customer,
-    currency: params.currency ?? subscription?.currency ?? pending?.currency ?? accountCurrency,
+    currency:
+      params.currency ??
+      subscription?.currency ??
+      pending?.currency ??
+      customer.currency ??
+      accountOf(store).currency,
     subscription,
     includesPending,
     autoAdvance: params.auto_advance ?? false,
@@ -145,10 +158,21 @@ function update(call: Call, params: Parsed<typeof invoiceParams>): Invoice {
   const details = detailsFrom(store, params, before);
   const after = store.change(store.invoices, before, {
     ...details,
+    ...(params.default_tax_rates === undefined ? {} : retaxed(store, before, { ...before, ...details })),
     ...(advances === undefined ? {} : advanceFrom(store, { ...before, ...details }, advances)),
   });
   store.emitUpdated('invoice.updated', before, after);
   return after;
+}
+
+/** The amounts of a draft with other default tax rates. Lines with tax rates of their own keep them. */
+function retaxed(store: Store, before: Invoice, after: Invoice): Partial<Invoice> {
+  const old = new Set(before.default_tax_rates.map(({ id }) => id));
+  const lines = after.lines.data.map((line) => ({
+    ...line,
+    taxes: line.taxes.filter(({ tax_rate_details: { tax_rate: id } }) => !old.has(id)),
+  }));
+  return withLines(after, lines, termsOf(store, after.discounts), (id) => store.taxRates.get(id));
 }
 
 /** Starts or stops the automatic steps of a draft or open invoice. */

@@ -24,6 +24,8 @@ import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionItemOperations } from './subscription-items.ts';
 import { subscriptionScheduleOperations } from './subscription-schedules.ts';
 import { subscriptionOperations } from './subscriptions.ts';
+import { taxIdOperations } from './tax-ids.ts';
+import { taxRateOperations } from './tax-rates.ts';
 import { testClockOperations } from './test-clocks.ts';
 import { tokenOperations } from './tokens.ts';
 import { webhookEndpointOperations } from './webhook-endpoints.ts';
@@ -55,6 +57,8 @@ export const operations: readonly Operation[] = [
   ...subscriptionItemOperations,
   ...subscriptionOperations,
   ...subscriptionScheduleOperations,
+  ...taxIdOperations,
+  ...taxRateOperations,
   ...testClockOperations,
   ...tokenOperations,
   ...webhookEndpointOperations,

@@ -7,9 +7,9 @@ import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { bool, clearable, oneOf, type Parsed, text, url } from '../wire/params.ts';
+import { bool, clearable, oneOf, type Parsed, present, text, url } from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
-import { listedTypes, typesParam } from './payment-method-types.ts';
+import { listedTypes, methodOptions, shownOptions, typesParam } from './payment-method-types.ts';
 
 /** The parameters of a confirmation, on its own or as part of the creation. */
 export const confirmationParams = {
@@ -17,6 +17,7 @@ export const confirmationParams = {
   confirmation_token: text(),
   payment_method: text(),
   payment_method_data: paymentMethodData,
+  payment_method_options: methodOptions,
   return_url: url,
   off_session: bool,
   setup_future_usage: clearable(oneOf('off_session', 'on_session')),
@@ -39,7 +40,12 @@ export function confirm(
       'payment_intent_invalid_parameter',
     );
   const params = withConfirmationToken(store, given, sent);
-  const before = { ...given, ...typesChange(call, params) };
+  const { payment_method_options: options } = params;
+  const before = {
+    ...given,
+    ...typesChange(call, params),
+    ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
+  };
   if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
     throw unexpectedState(before, 'confirmed');
   if (
@@ -63,13 +69,8 @@ export function confirm(
       'payment_intent_unexpected_state',
       { payment_intent: before },
     );
-  const intent = {
-    ...before,
-    receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
-    shipping: params.shipping === undefined ? before.shipping : params.shipping,
-    setup_future_usage:
-      params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
-  };
+  const { receipt_email, shipping: sentTo, setup_future_usage } = params;
+  const intent = { ...before, ...present({ receipt_email, shipping: sentTo, setup_future_usage }) };
   const attempt = attemptPayment(store, intent, method, {
     offSession: params.off_session === true || params.error_on_requires_action === true,
     baseUrl: call.baseUrl,

@@ -20,6 +20,7 @@ import {
   metadata,
   oneOf,
   type Parsed,
+  present,
   required,
   text,
 } from '../wire/params.ts';
@@ -32,7 +33,13 @@ import {
   typesChange,
   unexpectedState,
 } from './payment-intent-confirmation.ts';
-import { chosenMethods, methodChoiceParams, typesParam } from './payment-method-types.ts';
+import {
+  chosenMethods,
+  methodChoiceParams,
+  methodOptions,
+  shownOptions,
+  typesParam,
+} from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 const createParams = {
@@ -73,12 +80,20 @@ export const paymentIntentOperations: readonly Operation[] = [
       description: clearable(text()),
       metadata,
       payment_method: text(),
+      payment_method_options: methodOptions,
       receipt_email: clearable(text()),
       shipping: clearable(shipping),
       setup_future_usage: clearable(oneOf('off_session', 'on_session')),
     },
     (call, params) => {
       const { store } = call;
+      const {
+        description,
+        payment_method_options: options,
+        receipt_email,
+        shipping,
+        setup_future_usage,
+      } = params;
       const before = paymentIntents.existing(call);
       checkNotInCheckout(store, before);
       const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
@@ -96,13 +111,10 @@ export const paymentIntentOperations: readonly Operation[] = [
       return store.change(store.paymentIntents, before, {
         amount: params.amount ?? before.amount,
         customer,
-        description: params.description === undefined ? before.description : params.description,
         metadata: applyMetadata(before.metadata, params.metadata),
-        receipt_email: params.receipt_email === undefined ? before.receipt_email : params.receipt_email,
-        shipping: params.shipping === undefined ? before.shipping : params.shipping,
+        ...present({ description, receipt_email, shipping, setup_future_usage }),
         ...typesChange(call, params),
-        setup_future_usage:
-          params.setup_future_usage === undefined ? before.setup_future_usage : params.setup_future_usage,
+        ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
         ...(method === undefined
           ? {}
           : { payment_method: method.id, status: 'requires_confirmation', next_action: null }),
@@ -184,6 +196,7 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
     description: params.description ?? null,
     receiptEmail: params.receipt_email ?? null,
     shipping: params.shipping ?? null,
+    options: shownOptions(params.payment_method_options),
     setupFutureUsage: params.setup_future_usage ?? null,
     statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
   });

@@ -1,7 +1,18 @@
 import { mayUseOld, sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { array, bool, object, oneOf, type Parsed, required, text } from '../wire/params.ts';
+import {
+  array,
+  bool,
+  clearable,
+  object,
+  oneOf,
+  type Parsed,
+  type Parser,
+  parseFields,
+  required,
+  text,
+} from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
 /** More than the number of types at the processor. */
@@ -11,6 +22,41 @@ const supportedTypes: readonly string[] = ['card', 'link'];
 
 /** The older parameter: a fixed list of types. */
 export const typesParam = { payment_method_types: array(text(), typesMax) };
+
+/** The options of cards with an effect. */
+const cardOptions = {
+  capture_method: clearable(oneOf('manual')),
+  network: text(),
+  request_three_d_secure: oneOf('any', 'automatic', 'challenge'),
+  setup_future_usage: clearable(oneOf('none', 'off_session', 'on_session')),
+};
+
+/** The options of each kind of payment method. All others are accepted without an effect. */
+export const methodOptions: Parser<Parsed<typeof cardOptions> | undefined> = (node, path) => {
+  if (typeof node === 'string') throw badParam('Invalid object', path);
+  const card = node.get('card');
+  if (card === undefined || typeof card === 'string') return undefined;
+  const known = [...card].filter(([name]) => Object.hasOwn(cardOptions, name));
+  return parseFields(cardOptions, new Map(known), `${path}[card]`);
+};
+
+/** The options with an effect, as an intent shows them. */
+export function shownOptions(
+  options: ReturnType<typeof methodOptions>,
+): NonNullable<PaymentIntent['payment_method_options']> {
+  if (options === undefined) return {};
+  const { capture_method: capture, setup_future_usage: future, request_three_d_secure: secure } = options;
+  return {
+    card: {
+      ...(capture == null ? {} : { capture_method: capture }),
+      installments: null,
+      mandate_options: null,
+      network: options.network ?? null,
+      request_three_d_secure: secure ?? 'automatic',
+      ...(future == null ? {} : { setup_future_usage: future }),
+    },
+  };
+}
 
 /** The parameters that decide which payment methods a new intent accepts. */
 export const methodChoiceParams = {

@@ -1,9 +1,9 @@
-import { createPrice } from '../billing/price.ts';
+import { addCurrencies, createPrice, currencyOption } from '../billing/price.ts';
 import { planOf } from '../billing/subscription-items.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
-import type { Price, PriceTiers } from '../wire/objects.ts';
+import type { CurrencyOption, Price, PriceTiers } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
@@ -17,6 +17,7 @@ import {
   oneOf,
   type Parsed,
   type Parser,
+  present,
   required,
   text,
 } from '../wire/params.ts';
@@ -30,6 +31,7 @@ const intervalCountMax = { day: 1_095, week: 156, month: 36, year: 3 } as const;
 /** The processor's own limits. */
 const lookupKeyLengthMax = 200;
 const lookupKeysMax = 10;
+const trialDaysMax = 730;
 /** More than a price needs. */
 const tiersMax = 100;
 
@@ -43,21 +45,47 @@ const tierFields = {
   flat_amount_decimal: decimal,
 };
 
+/** The amounts of the price in other currencies. */
+const currencyOptions: Parser<Readonly<Record<string, CurrencyOption>>> = (node, path) => {
+  if (typeof node === 'string') throw badParam('Invalid object', path);
+  return Object.fromEntries(
+    [...node].map(([code, option]) => {
+      const at = `${path}[${currency(code, path)}]`;
+      const { unit_amount: unit, unit_amount_decimal: fraction, tax_behavior } = optionParser(option, at);
+      if (unit === undefined && fraction === undefined)
+        throw badParam(
+          `Missing required param: ${at}[unit_amount].`,
+          `${at}[unit_amount]`,
+          'parameter_missing',
+        );
+      return [code.toLowerCase(), currencyOption(unit ?? fraction ?? null, tax_behavior)];
+    }),
+  );
+};
+
+const optionParser = object({
+  unit_amount: integer(),
+  unit_amount_decimal: decimal,
+  tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+});
+
 export const priceParams = {
   currency: required(currency),
   unit_amount: integer(),
   unit_amount_decimal: decimal,
   active: bool,
+  currency_options: currencyOptions,
   billing_scheme: oneOf('per_unit', 'tiered'),
   lookup_key: text(lookupKeyLengthMax),
   metadata,
   nickname: text(),
   product: text(),
-  product_data: object({ ...productParams, id: text() }),
+  product_data: object(productParams),
   recurring: object({
     interval: required(oneOf('day', 'week', 'month', 'year')),
     interval_count: integer(1, intervalCountMax.day),
     meter: text(),
+    trial_period_days: integer(1, trialDaysMax),
     usage_type: oneOf('licensed', 'metered'),
   }),
   tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
@@ -77,22 +105,21 @@ export const priceOperations: readonly Operation[] = [
     'POST *',
     {
       active: bool,
+      currency_options: clearable(currencyOptions),
       metadata,
       nickname: clearable(text()),
       lookup_key: text(lookupKeyLengthMax),
       tax_behavior: priceParams.tax_behavior,
       transfer_lookup_key: bool,
     },
-    (call, params) => {
+    (call, { transfer_lookup_key, currency_options: options, ...params }) => {
       const { store } = call;
       const before = prices.existing(call);
-      claimLookupKey(store, params, before.id);
+      claimLookupKey(store, { ...params, transfer_lookup_key }, before.id);
+      if (options !== undefined) addCurrencies(store, before.id, options ?? {});
       const after = store.change(store.prices, before, {
-        active: params.active ?? before.active,
+        ...present(params),
         metadata: applyMetadata(before.metadata, params.metadata),
-        nickname: params.nickname === undefined ? before.nickname : params.nickname,
-        lookup_key: params.lookup_key ?? before.lookup_key,
-        tax_behavior: params.tax_behavior ?? before.tax_behavior,
       });
       if (after.recurring !== null) store.emitUpdated('plan.updated', planOf(before), planOf(after));
       store.emitUpdated('price.updated', before, after);
@@ -161,6 +188,7 @@ export function priceFrom(store: Store, params: NewPrice): Price {
     product: product.id,
     unitAmount,
     tiers: tiersFrom(params),
+    currencies: params.currency_options,
   });
 }
 

@@ -4,24 +4,39 @@ import type { Product } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
   applyMetadata,
+  array,
   bool,
   clearable,
-  type MetadataChange,
   metadata,
+  object,
+  type Parsed,
+  present,
   required,
   text,
 } from '../wire/params.ts';
 import { missing, wrongState } from '../wire/wire-error.ts';
+import { inlinePrice, inlinePriceParams } from './inline-price.ts';
 import { Resource } from './resource.ts';
 
-export const productParams = {
-  name: required(text()),
+/** The processor's own limits. */
+const imagesMax = 8;
+const featuresMax = 15;
+const idsMax = 100;
+
+const changeable = {
+  name: text(),
   active: bool,
+  description: clearable(text()),
+  images: clearable(array(text(), imagesMax)),
+  marketing_features: clearable(array(object({ name: required(text()) }), featuresMax)),
   metadata,
+  shippable: bool,
   statement_descriptor: statementDescriptor,
-  tax_code: text(),
-  unit_label: text(),
+  tax_code: clearable(text()),
+  unit_label: clearable(text()),
+  url: clearable(text()),
 };
+export const productParams = { ...changeable, name: required(text()), id: text() };
 
 const products = new Resource('products', (store) => store.products);
 
@@ -29,101 +44,87 @@ export const productOperations: readonly Operation[] = [
   products.operation(
     'create',
     'POST',
-    { ...productParams, description: clearable(text()), url: clearable(text()), id: text() },
-    ({ store }, params) => {
-      if (params.id !== undefined && store.products.get(params.id) !== undefined)
-        throw wrongState(`Product already exists.`, 'resource_already_exists', { param: 'id' });
-      return createProduct(store, params);
+    { ...productParams, default_price_data: object(inlinePriceParams), type: text() },
+    ({ store }, { default_price_data: price, type: _, ...params }) => {
+      const product = createProduct(store, params);
+      if (price === undefined) return product;
+      const { id } = inlinePrice(store, { ...price, product: product.id }, 'default_price_data', true);
+      return store.change(store.products, product, { default_price: id });
     },
   ),
   products.retrieve(),
-  products.operation(
-    'update',
-    'POST *',
-    {
-      name: text(),
-      active: bool,
-      metadata,
-      description: clearable(text()),
-      url: clearable(text()),
-      unit_label: clearable(text()),
-      default_price: text(),
-    },
-    (call, params) => {
-      const { store, id } = call;
-      const before = products.existing(call);
-      if (params.default_price !== undefined && store.prices.get(params.default_price)?.product !== id)
-        throw missing('price', params.default_price, 'default_price');
-      const changed: Product = {
-        ...before,
-        name: params.name ?? before.name,
-        active: params.active ?? before.active,
-        default_price: params.default_price ?? before.default_price ?? null,
-        description: params.description === undefined ? before.description : params.description,
-        url: params.url === undefined ? before.url : params.url,
-        unit_label: params.unit_label === undefined ? (before.unit_label ?? null) : params.unit_label,
-        metadata: applyMetadata(before.metadata, params.metadata),
-        updated: store.now(),
-      };
-      const after = store.put(store.products, changed);
-      store.emitUpdated('product.updated', before, after);
-      return after;
-    },
-  ),
-  products.operation('delete', 'DELETE *', {}, (call) => {
+  products.operation('update', 'POST *', { ...changeable, default_price: text() }, (call, params) => {
     const { store, id } = call;
-    const product = products.existing(call);
-    if (store.prices.allWithin('product', id).length > 0)
+    const before = products.existing(call);
+    if (params.default_price !== undefined && store.prices.get(params.default_price)?.product !== id)
+      throw missing('price', params.default_price, 'default_price');
+    const after = store.change(store.products, before, {
+      ...fieldsFrom(before, params),
+      ...present({ default_price: params.default_price }),
+      updated: store.now(),
+    });
+    store.emitUpdated('product.updated', before, after);
+    return after;
+  }),
+  products.delete((store, product) => {
+    if (store.prices.allWithin('product', product.id).length > 0)
       throw wrongState('This product has prices, so it cannot be deleted.');
-    store.remove(store.products, id);
+    store.remove(store.products, product.id);
     store.emit('product.deleted', product);
-    return { id, object: 'product', deleted: true };
   }),
   products.list(
-    { active: bool },
+    { active: bool, ids: array(text(), idsMax), shippable: bool, url: text() },
     {
-      equal: ['active'],
+      equal: ['active', 'shippable', 'url'],
+      where:
+        (_store, { ids }) =>
+        ({ id }) =>
+          ids === undefined || ids.includes(id),
     },
   ),
   products.search(),
 ];
 
+function fieldsFrom(
+  before: Pick<Product, 'metadata'>,
+  { images, marketing_features: features, metadata: change, ...params }: Partial<Parsed<typeof changeable>>,
+) {
+  return {
+    ...present(params),
+    ...(images === undefined ? {} : { images: [...(images ?? [])] }),
+    ...(features === undefined ? {} : { marketing_features: [...(features ?? [])] }),
+    metadata: applyMetadata(before.metadata, change),
+  };
+}
+
 export function createProduct(
   store: Store,
-  input: {
-    readonly name: string;
-    readonly id?: string | undefined;
-    readonly active?: boolean | undefined;
-    readonly description?: string | null | undefined;
-    readonly metadata?: MetadataChange | undefined;
-    readonly statement_descriptor?: string | undefined;
-    readonly tax_code?: string | undefined;
-    readonly unit_label?: string | undefined;
-    readonly url?: string | null | undefined;
-  },
+  { id, name, ...params }: Partial<Parsed<typeof productParams>> & { readonly name: string },
 ): Product {
+  if (id !== undefined && store.products.get(id) !== undefined)
+    throw wrongState('Product already exists.', 'resource_already_exists', { param: 'id' });
   const now = store.now();
   const product = store.put(store.products, {
-    id: input.id ?? store.products.newId(),
+    id: id ?? store.products.newId(),
     object: 'product',
-    active: input.active ?? true,
+    active: true,
     created: now,
     default_price: null,
-    description: input.description ?? null,
+    description: null,
     images: [],
     livemode: false,
     marketing_features: [],
-    metadata: applyMetadata({}, input.metadata),
-    name: input.name,
+    name,
     package_dimensions: null,
     shippable: null,
-    statement_descriptor: input.statement_descriptor ?? null,
-    tax_code: input.tax_code ?? null,
+    statement_descriptor: null,
+    tax_code: null,
     tax_details: null,
     type: 'service',
-    unit_label: input.unit_label ?? null,
+    unit_label: null,
     updated: now,
-    url: input.url ?? null,
+    url: null,
+    ...fieldsFrom({ metadata: {} }, params),
   });
   store.emit('product.created', product);
   return product;

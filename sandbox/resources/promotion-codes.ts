@@ -4,6 +4,7 @@ import { newId } from '../ids.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
+import { refuseRemoved } from '../wire/api-version.ts';
 import { existing } from '../wire/existing.ts';
 import type { Coupon, PromotionCode } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
@@ -26,7 +27,8 @@ const codeLengthMax = 500;
 const generatedCodeLength = 8;
 
 const createParams = {
-  promotion: required(object({ type: required(oneOf('coupon')), coupon: required(text()) })),
+  promotion: object({ type: required(oneOf('coupon')), coupon: required(text()) }),
+  coupon: text(),
   active: bool,
   code: text(codeLengthMax),
   customer: text(),
@@ -46,7 +48,9 @@ const promotionCodes = new Resource('promotion_codes', (store) => store.promotio
 });
 
 export const promotionCodeOperations: readonly Operation[] = [
-  promotionCodes.operation('create', 'POST', createParams, ({ store }, params) => {
+  promotionCodes.operation('create', 'POST', createParams, (call, params) => {
+    const { store } = call;
+    refuseRemoved(call.version, 'promotionObject', params, 'coupon');
     const code = store.put(store.promotionCodes, promotionCodeFrom(store, params));
     store.emit('promotion_code.created', code);
     return code;
@@ -66,7 +70,11 @@ export const promotionCodeOperations: readonly Operation[] = [
 ];
 
 function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): PromotionCode {
-  const coupon = existing(store.coupons, params.promotion.coupon, 'promotion[coupon]');
+  const param = params.coupon === undefined ? 'promotion[coupon]' : 'coupon';
+  const couponId = params.promotion?.coupon ?? params.coupon;
+  if (couponId === undefined)
+    throw badParam('Missing required param: promotion.', 'promotion', 'parameter_missing');
+  const coupon = existing(store.coupons, couponId, param);
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   const code = params.code ?? newId('', generatedCodeLength).toUpperCase();
   if (!/^[A-Za-z0-9-]+$/.test(code))

@@ -72,6 +72,15 @@ export class Resource<T extends WireObject> {
     return this.operation('retrieve', 'GET *', {}, (call) => this.#show(call.store, this.existing(call)));
   }
 
+  /** Deletes the object, and returns what is left of it. */
+  delete(remove: (store: Store, value: T) => void): Operation {
+    return this.operation('delete', 'DELETE *', {}, (call) => {
+      const value = this.existing(call);
+      remove(call.store, value);
+      return { id: value.id, object: value.object, deleted: true };
+    });
+  }
+
   /** Lists the newest objects first. */
   list<F extends Fields>(params: F, filters: ListFilters<T, F> = {}): Operation {
     return this.#list({ ...pageParams, ...createdParam, ...params }, filters);

@@ -3,7 +3,7 @@ import { type GivenDates, phaseDates } from '../billing/phases.ts';
 import { isMetered } from '../billing/price-amount.ts';
 import { unusedPhaseParts } from '../billing/subscription-schedule.ts';
 import type { Store } from '../state/store.ts';
-import type { Price, SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import type { Price, SchedulePhase, Subscription } from '../wire/objects.ts';
 import {
   applyMetadata,
   array,
@@ -21,6 +21,7 @@ import { badParam } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import {
   billablePrice,
+  billingMode,
   checkMethod,
   checkPrices,
   checkQuantity,
@@ -28,6 +29,7 @@ import {
   prorationBehavior,
   quantityMax,
 } from './subscription-params.ts';
+import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limit for the running phase and future phases. */
 const phasesMax = 10;
@@ -37,7 +39,15 @@ const timeOrNow: Parser<number | 'now'> = (node, path) => (node === 'now' ? node
 
 const phaseFields = {
   items: required(
-    array(object({ price: required(text()), quantity: integer(0, quantityMax), metadata }), itemsMax),
+    array(
+      object({
+        price: required(text()),
+        quantity: integer(0, quantityMax),
+        metadata,
+        tax_rates: taxRatesParam,
+      }),
+      itemsMax,
+    ),
   ),
   billing_cycle_anchor: oneOf('automatic', 'phase_start'),
   currency: text(),
@@ -48,19 +58,33 @@ const phaseFields = {
     interval_count: integer(1),
   }),
   end_date: timeOrNow,
+  iterations: integer(1),
   metadata,
   proration_behavior: prorationBehavior,
   start_date: timeOrNow,
   trial_end: timeOrNow,
 };
 
-export const updateParams = {
+const commonParams = {
   default_settings: object({ default_payment_method: clearable(text()) }),
   end_behavior: oneOf('cancel', 'release'),
   metadata,
   phases: array(object(phaseFields), phasesMax),
-  proration_behavior: prorationBehavior,
 };
+export const updateParams = { ...commonParams, proration_behavior: prorationBehavior };
+export const createParams = {
+  ...commonParams,
+  billing_mode: billingMode,
+  customer: text(),
+  from_subscription: text(),
+  start_date: timeOrNow,
+};
+
+/** The subscription of a schedule, or what is known of it before it exists. */
+export type Scheduled = Pick<
+  Subscription,
+  'billing_mode' | 'currency' | 'customer' | 'discounts' | 'items' | 'status'
+>;
 
 type GivenPhase = Parsed<typeof phaseFields>;
 
@@ -68,19 +92,24 @@ type GivenPhase = Parsed<typeof phaseFields>;
 export function phasesFrom(
   store: Store,
   given: readonly GivenPhase[],
-  schedule: SubscriptionSchedule,
-  subscription: Subscription,
+  schedule: { readonly phases: readonly SchedulePhase[]; readonly startDate: number | undefined },
+  subscription: Scheduled,
 ): SchedulePhase[] {
   const now = store.now();
   const prices = given.map((phase, index) => pricesOf(store, phase, subscription, index));
   const dates = phaseDates(
     given.map((phase, index) => givenDates(phase, prices[index]?.[0], now)),
-    schedule.current_phase?.start_date ?? now,
+    schedule.startDate ?? now,
     now,
   );
   const phases = given.map((phase, index): SchedulePhase => {
     const { start, end } = dates[index] ?? { start: 0, end: 0 };
-    checkMethod(store, phase.default_payment_method, subscription.customer);
+    checkMethod(
+      store,
+      phase.default_payment_method,
+      subscription.customer,
+      `phases[${index}][default_payment_method]`,
+    );
     return {
       ...unusedPhaseParts,
       billing_cycle_anchor: phase.billing_cycle_anchor ?? null,
@@ -88,14 +117,14 @@ export function phasesFrom(
       default_payment_method: phase.default_payment_method ?? null,
       discounts: discountsOf(store, phase, prices[index] ?? [], subscription, index),
       end_date: end,
-      items: phase.items.map(({ price, quantity = 1, metadata: given }, item) => ({
+      items: phase.items.map(({ price, quantity = 1, metadata: given, tax_rates: rates }, item) => ({
         billing_thresholds: null,
         discounts: [],
         metadata: applyMetadata({}, given),
         plan: price,
         price,
         ...(isMetered(prices[index]?.[item] ?? { recurring: null }) ? {} : { quantity }),
-        tax_rates: [],
+        tax_rates: taxRatesFrom(store, rates, `phases[${index}][items][${item}][tax_rates]`),
       })),
       metadata: applyMetadata({}, phase.metadata),
       proration_behavior: phase.proration_behavior ?? 'create_prorations',
@@ -107,7 +136,7 @@ export function phasesFrom(
   return [...schedule.phases.filter(({ end_date: end }) => end <= first && end <= now), ...phases];
 }
 
-function pricesOf(store: Store, phase: GivenPhase, subscription: Subscription, index: number): Price[] {
+function pricesOf(store: Store, phase: GivenPhase, subscription: Scheduled, index: number): Price[] {
   const at = `phases[${index}][items]`;
   if (phase.items.length === 0) throw badParam('A phase needs at least one item.', at, 'parameter_missing');
   // A price that has been archived can stay in use, as in the subscription itself.
@@ -125,19 +154,20 @@ function pricesOf(store: Store, phase: GivenPhase, subscription: Subscription, i
 
 function givenDates(phase: GivenPhase, price: Price | undefined, now: number): GivenDates {
   const time = (given: number | 'now' | undefined) => (given === 'now' ? now : given);
-  const { duration } = phase;
+  const { duration, iterations } = phase;
+  const { interval, interval_count: count } = price?.recurring ?? { interval: 'month', interval_count: 1 };
+  // The sandbox creates prices only with these four intervals. The package's type allows more.
+  const period = { interval: interval as Interval, count };
   return {
     start: time(phase.start_date),
     end: time(phase.end_date),
     duration:
       duration === undefined
-        ? undefined
+        ? iterations === undefined
+          ? undefined
+          : { ...period, count: period.count * iterations }
         : { interval: duration.interval, count: duration.interval_count ?? 1 },
-    period: {
-      // The sandbox creates prices only with these four intervals. The package's type allows more.
-      interval: (price?.recurring?.interval ?? 'month') as Interval,
-      count: price?.recurring?.interval_count ?? 1,
-    },
+    period,
   };
 }
 
@@ -145,7 +175,7 @@ function discountsOf(
   store: Store,
   { discounts, items }: GivenPhase,
   prices: readonly Price[],
-  subscription: Subscription,
+  subscription: Scheduled,
   index: number,
 ): SchedulePhase['discounts'] {
   const given = discounts ?? [];
@@ -169,7 +199,7 @@ function discountsOf(
 /** Only the current trial of the subscription can be kept or moved. */
 function trialEndOf(
   { trial_end: end }: GivenPhase,
-  { status }: Subscription,
+  { status }: Scheduled,
   now: number,
   index: number,
 ): number | null {

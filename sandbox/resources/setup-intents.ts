@@ -7,17 +7,34 @@ import { paymentMethodData } from '../payments/payment-method.ts';
 import { attemptSetup, cancelSetupIntent, createSetupIntent } from '../payments/setup-intent.ts';
 import type { SetupIntent } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, clearable, metadata, oneOf, type Parsed, text, url } from '../wire/params.ts';
+import {
+  applyMetadata,
+  bool,
+  clearable,
+  metadata,
+  oneOf,
+  type Parsed,
+  required,
+  text,
+  url,
+} from '../wire/params.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
 import { methodFrom } from './payment-intent-confirmation.ts';
-import { chosenMethods, listedTypes, methodChoiceParams, typesParam } from './payment-method-types.ts';
+import {
+  chosenMethods,
+  listedTypes,
+  methodChoiceParams,
+  methodOptions,
+  typesParam,
+} from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 const confirmationParams = {
   confirmation_token: text(),
   payment_method: text(),
   payment_method_data: paymentMethodData,
+  payment_method_options: methodOptions,
   return_url: url,
   use_stripe_sdk: bool,
 };
@@ -67,7 +84,14 @@ export const setupIntentOperations: readonly Operation[] = [
       return cancelSetupIntent(call.store, intent, params.cancellation_reason ?? null);
     },
   ),
-  setupIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
+  setupIntents.list(
+    { customer: text(), payment_method: text() },
+    { within: ({ customer, payment_method }) => ({ customer, payment_method }) },
+  ),
+  new Resource('setup_attempts', (store) => store.setupAttempts).list(
+    { setup_intent: required(text()) },
+    { within: ({ setup_intent }) => ({ setup_intent }) },
+  ),
 ];
 
 function create(call: Call, params: Parsed<typeof createParams>): SetupIntent {

@@ -2,25 +2,27 @@ import { type PlannedChange, planChange } from '../billing/planned-change.ts';
 import { changedItems } from '../billing/update-subscription.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { array, bool, integer, metadata, object, type Parsed, text } from '../wire/params.ts';
+import { array, bool, integer, metadata, object, type Parsed, type Parser, text } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import {
   type anchorParam,
-  billablePrice,
   checkIntervals,
   checkQuantity,
+  itemPrice,
+  itemPriceFields,
   itemsMax,
   type prorationBehavior,
   quantityMax,
 } from './subscription-params.ts';
+import { taxRatesFrom } from './tax-rates.ts';
 
-export const itemFields = { price: text(), quantity: integer(0, quantityMax), metadata };
+export const itemFields = { ...itemPriceFields, quantity: integer(0, quantityMax), metadata };
 const changeFields = { ...itemFields, id: text(), deleted: bool, clear_usage: bool };
 export const itemsParam = array(object(changeFields), itemsMax);
 
 type ChangeParams = Partial<
   Parsed<{
-    items: typeof itemsParam;
+    items: Parser<readonly Partial<Parsed<typeof changeFields>>[]>;
     billing_cycle_anchor: typeof anchorParam;
     proration_behavior: typeof prorationBehavior;
     proration_date: ReturnType<typeof integer>;
@@ -60,9 +62,9 @@ function itemsFrom(
     throw badParam(
       'With `billing_mode.type=flexible` set on a subscription, the following parameters are not supported: clear_usage.',
     );
-  const changes = given.map(({ price: priceId, deleted = false, ...item }, index) => {
+  const changes = given.map(({ deleted = false, tax_rates: rates, ...item }, index) => {
     const param = (field: string) => (path === null ? field : `${path}[${index}][${field}]`);
-    const price = priceId === undefined ? undefined : billablePrice(store, priceId, param('price'));
+    const price = itemPrice(store, item, param, currency);
     if (price !== undefined && price.currency !== currency)
       throw badParam(
         `The price specified only supports \`${price.currency}\`. This doesn't match the expected currency: \`${currency}\`.`,
@@ -70,7 +72,9 @@ function itemsFrom(
       );
     const known = before.items.data.find(({ id }) => id === item.id)?.price;
     checkQuantity(price ?? known, item.quantity, param('quantity'));
-    return { id: item.id, quantity: item.quantity, metadata: item.metadata, price, deleted, param };
+    const { id, quantity, metadata: change } = item;
+    const taxRates = rates === undefined ? undefined : taxRatesFrom(store, rates, param('tax_rates'));
+    return { id, quantity, metadata: change, price, deleted, param, taxRates };
   });
   const items = changedItems(store, before, changes);
   if (items.data.length > itemsMax)

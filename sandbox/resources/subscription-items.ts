@@ -18,11 +18,11 @@ const changeParams = {
 export const subscriptionItemOperations: readonly Operation[] = [
   operation(
     { name: 'subscription_items.create', method: 'POST', path: 'subscription_items' },
-    { ...itemFields, ...changeParams, price: required(text()), subscription: required(text()) },
-    (call, { subscription: id, price, quantity, metadata, ...change }) => {
+    { ...itemFields, ...changeParams, subscription: required(text()) },
+    (call, { subscription: id, price, price_data, tax_rates, quantity, metadata, ...change }) => {
       const before = existing(call.store.subscriptions, id, 'subscription');
       if (before.ended_at !== null) throw missing('subscription', id, 'subscription');
-      const added = { id: undefined, deleted: undefined, clear_usage: undefined, price, quantity, metadata };
+      const added = { price, price_data, tax_rates, quantity, metadata };
       const after = updateFrom(call, before, { ...change, items: [added] }, null);
       const items = [...after.items.data, ...(after.pending_update?.subscription_items ?? [])];
       const item = items.find((one) => itemOf(before, one.id) === undefined);
@@ -38,9 +38,8 @@ export const subscriptionItemOperations: readonly Operation[] = [
   operation(
     { name: 'subscription_items.update', method: 'POST', path: 'subscription_items/*' },
     { ...itemFields, ...changeParams, off_session: bool },
-    (call, { price, quantity, metadata, ...change }) => {
-      const { id } = call;
-      const changed = { id, deleted: undefined, clear_usage: undefined, price, quantity, metadata };
+    (call, { price, price_data, tax_rates, quantity, metadata, ...change }) => {
+      const changed = { id: call.id, price, price_data, tax_rates, quantity, metadata };
       updateFrom(call, found(call).subscription, { ...change, items: [changed] }, null);
       return found(call).item;
     },
@@ -50,15 +49,12 @@ export const subscriptionItemOperations: readonly Operation[] = [
     { ...changeParams, clear_usage: bool },
     (call, { clear_usage, ...change }) => {
       const { id } = call;
-      const removed = {
-        id,
-        deleted: true,
-        clear_usage,
-        price: undefined,
-        quantity: undefined,
-        metadata: undefined,
-      };
-      updateFrom(call, found(call).subscription, { ...change, items: [removed] }, null);
+      updateFrom(
+        call,
+        found(call).subscription,
+        { ...change, items: [{ id, deleted: true, clear_usage }] },
+        null,
+      );
       return { id, object: 'subscription_item', deleted: true };
     },
   ),

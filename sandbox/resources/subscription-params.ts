@@ -1,3 +1,4 @@
+import { priceIn } from '../billing/price.ts';
 import { isMetered } from '../billing/price-amount.ts';
 import { intervalOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
@@ -17,6 +18,9 @@ import {
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
+import { inlinePrice, recurringPriceParams } from './inline-price.ts';
+import { checkEmail } from './invoice-params.ts';
+import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limits. */
 export const itemsMax = 20;
@@ -44,7 +48,10 @@ export const cancellationDetails = object({
     ),
   ),
 });
+/** Accepted without an effect. */
+const anything: Parser<unknown> = (node) => node;
 export const paymentSettings = object({
+  payment_method_options: anything,
   payment_method_types: clearable(array(text(), paymentMethodTypesMax)),
   save_default_payment_method: oneOf('off', 'on_subscription'),
 });
@@ -107,6 +114,71 @@ export function checkAnchor(
   if (anchor?.isWord === true && !mayUseOld(version, 'anchorObject')) throw badParam('Invalid object', param);
 }
 
+/** Parameters that decide how a subscription is billed, without an effect on its current period. */
+export const billingParams = {
+  automatic_tax: automaticTaxParam,
+  collection_method: oneOf('charge_automatically', 'send_invoice'),
+  days_until_due: integer(),
+  default_tax_rates: taxRatesParam,
+};
+
+export function billingFrom(
+  store: Store,
+  params: Partial<Parsed<typeof billingParams>>,
+  before: Pick<Subscription, 'collection_method' | 'customer' | 'days_until_due'>,
+): Partial<Subscription> {
+  const { automatic_tax: tax, default_tax_rates: rates } = params;
+  const method = params.collection_method ?? before.collection_method;
+  const days = params.days_until_due ?? before.days_until_due;
+  if (method === 'send_invoice' && days === null)
+    throw badParam(
+      'If collection_method is send_invoice, you must set days_until_due.',
+      'days_until_due',
+      'parameter_missing',
+    );
+  if (method !== 'send_invoice' && params.days_until_due !== undefined)
+    throw badParam('You can only set days_until_due if collection_method is send_invoice.', 'days_until_due');
+  if (method === 'send_invoice') checkEmail(store, before.customer);
+  if (tax?.enabled === true) checkTaxLocation(store, before.customer);
+  return {
+    ...(params.collection_method === undefined && params.days_until_due === undefined
+      ? {}
+      : { collection_method: method, days_until_due: method === 'send_invoice' ? days : null }),
+    ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
+    ...(tax === undefined
+      ? {}
+      : {
+          automatic_tax: {
+            disabled_reason: null,
+            enabled: tax.enabled,
+            liability: tax.enabled ? { type: 'self' } : null,
+          },
+        }),
+  };
+}
+
+/** The price that an item names or creates. Undefined if it does neither. */
+export function itemPrice(
+  store: Store,
+  item: Partial<Parsed<typeof itemPriceFields>>,
+  path: (field: string) => string,
+  currency?: string,
+): Price | undefined {
+  if (item.price !== undefined && item.price_data !== undefined)
+    throw badParam('Pass only one of price and price_data.', path('price'), 'parameters_exclusive');
+  if (item.price_data !== undefined) return inlinePrice(store, item.price_data, path('price_data'));
+  if (item.price === undefined) return undefined;
+  const price = billablePrice(store, item.price, path('price'));
+  return priceIn(store, price, currency) ?? price;
+}
+
+/** How an item names its price and its tax rates. */
+export const itemPriceFields = {
+  price: text(),
+  price_data: object(recurringPriceParams),
+  tax_rates: taxRatesParam,
+};
+
 export function billablePrice(store: Store, id: string, param: string): Price {
   const price = existing(store.prices, id, param);
   if (!price.active)
@@ -152,9 +224,14 @@ export function checkQuantity(price: Price | undefined, quantity: number | undef
     throw badParam('You cannot set the quantity for metered plans.', param);
 }
 
-export function checkMethod(store: Store, id: string | undefined, customer: string): void {
+export function checkMethod(
+  store: Store,
+  id: string | undefined,
+  customer: string,
+  param = 'default_payment_method',
+): void {
   if (id !== undefined && store.paymentMethods.get(id)?.customer !== customer)
-    throw missing('PaymentMethod', id, 'default_payment_method');
+    throw missing('PaymentMethod', id, param);
 }
 
 /** A trial ends at most two years from now. */

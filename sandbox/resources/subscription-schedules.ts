@@ -1,32 +1,36 @@
 import { applyPhase } from '../billing/phase-change.ts';
 import { phaseAt } from '../billing/phases.ts';
-import { cancelSubscription, updateSubscription } from '../billing/subscription-change.ts';
-import { cancellationOf, scheduleFrom } from '../billing/subscription-schedule.ts';
-import { releaseSchedule } from '../billing/subscription-schedule-end.ts';
+import { startSchedule } from '../billing/schedule-life.ts';
+import { updateSubscription } from '../billing/subscription-change.ts';
+import { cancelNow } from '../billing/subscription-life.ts';
+import { cancellationOf, newSchedule, scheduleFrom } from '../billing/subscription-schedule.ts';
+import { endSchedule, releaseSchedule } from '../billing/subscription-schedule-end.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
+import { existingCustomer } from '../payments/customer.ts';
 import { existing } from '../wire/existing.ts';
 import type { Subscription, SubscriptionSchedule } from '../wire/objects.ts';
 import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, type Parsed, type Range, range, required, text } from '../wire/params.ts';
-import { wrongState } from '../wire/wire-error.ts';
+import { applyMetadata, bool, type Parsed, type Range, range, text } from '../wire/params.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
-import { phasesFrom, updateParams } from './schedule-params.ts';
-import { checkMethod } from './subscription-params.ts';
+import { createParams, phasesFrom, type Scheduled, updateParams } from './schedule-params.ts';
+import { billingModeOf, checkMethod } from './subscription-params.ts';
 
 const schedules = new Resource('subscription_schedules', (store) => store.subscriptionSchedules);
 
 export const subscriptionScheduleOperations: readonly Operation[] = [
-  schedules.operation('create', 'POST', { from_subscription: required(text()) }, ({ store }, params) =>
-    scheduleFrom(store, existing(store.subscriptions, params.from_subscription, 'from_subscription')),
-  ),
+  schedules.operation('create', 'POST', createParams, create),
   schedules.retrieve(),
   schedules.operation('update', 'POST *', updateParams, update),
   schedules.operation('release', 'POST */release', { preserve_cancel_date: bool }, (call, params) =>
     releaseSchedule(call.store, running(call, 'release', 'released'), params.preserve_cancel_date ?? false),
   ),
-  schedules.operation('cancel', 'POST */cancel', { invoice_now: bool, prorate: bool }, (call) => {
-    const schedule = running(call, 'cancel', 'canceled');
-    cancelSubscription(call.store, subscriptionIn(call, schedule), 'cancellation_requested');
+  schedules.operation('cancel', 'POST */cancel', { invoice_now: bool, prorate: bool }, (call, params) => {
+    const { id, subscription } = running(call, 'cancel', 'canceled');
+    const { store, baseUrl } = call;
+    const options = { prorates: params.prorate ?? true, invoicesNow: params.invoice_now ?? true };
+    if (subscription === null) endSchedule(store, id, 'cancellation_requested');
+    else cancelNow(store, existing(store.subscriptions, subscription), options, baseUrl);
     return schedules.existing(call);
   }),
   schedules.list(
@@ -59,25 +63,70 @@ function isWithin(at: number | null, wanted: Range | undefined): boolean {
 /** The schedule with the id in the path, if it has not ended. */
 function running(call: Call, verb: string, done: string): SubscriptionSchedule {
   const schedule = schedules.existing(call);
-  if (schedule.status !== 'active')
+  if (schedule.status !== 'active' && schedule.status !== 'not_started')
     throw wrongState(
       `You cannot ${verb} a subscription schedule that is currently in the \`${schedule.status}\` status. It must be in \`not_started\`, \`active\` status to be ${done}.`,
     );
   return schedule;
 }
 
-function subscriptionIn({ store }: Call, { subscription }: SubscriptionSchedule): Subscription {
-  return existing(store.subscriptions, subscription ?? '', 'subscription');
+function create(call: Call, params: Parsed<typeof createParams>): SubscriptionSchedule {
+  const { store, baseUrl } = call;
+  const { from_subscription: from, start_date: given = 'now', phases: [first, ...others] = [] } = params;
+  if (from !== undefined) {
+    const [other] = Object.keys(params).filter((name) => name !== 'from_subscription');
+    if (other !== undefined) throw badParam(`You cannot set ${other} if from_subscription is set.`, other);
+    return scheduleFrom(store, existing(store.subscriptions, from, 'from_subscription'));
+  }
+  if (params.customer === undefined)
+    throw badParam('Missing required param: customer.', 'customer', 'parameter_missing');
+  if (first === undefined) throw badParam('Missing required param: phases.', 'phases', 'parameter_missing');
+  const start = given === 'now' ? store.now() : given;
+  if (start < store.now()) throw badParam('The sandbox cannot start a schedule in the past.', 'start_date');
+  const scheduled = beforeStart({
+    billing_mode: billingModeOf(params.billing_mode, call.version),
+    currency: store.prices.get(first.items[0]?.price ?? '')?.currency ?? '',
+    customer: existingCustomer(store, params.customer).id,
+  });
+  const method = params.default_settings?.default_payment_method ?? null;
+  if (method !== null) checkMethod(store, method, scheduled.customer, defaultParam);
+  const dated = [{ ...first, start_date: start }, ...others];
+  const schedule = newSchedule(store, {
+    billing_mode: scheduled.billing_mode,
+    customer: scheduled.customer,
+    defaultMethod: method,
+    end_behavior: params.end_behavior ?? 'release',
+    metadata: applyMetadata({}, params.metadata),
+    phases: phasesFrom(store, dated, { phases: [], startDate: start }, scheduled),
+  });
+  if (start === store.now()) return startSchedule(store, schedule, 'subscription_schedule.created', baseUrl);
+  store.emit('subscription_schedule.created', schedule);
+  return schedule;
+}
+
+const defaultParam = 'default_settings[default_payment_method]';
+
+/** What is known of the subscription before its schedule starts. */
+function beforeStart(known: Pick<Scheduled, 'billing_mode' | 'currency' | 'customer'>): Scheduled {
+  const items = { object: 'list' as const, data: [], has_more: false, url: '' };
+  return { ...known, discounts: [], items, status: 'active' };
 }
 
 function update(call: Call, params: Parsed<typeof updateParams>): SubscriptionSchedule {
   const { store } = call;
   const before = running(call, 'update', 'updated');
-  const subscription = subscriptionIn(call, before);
+  const subscription =
+    before.subscription === null ? null : existing(store.subscriptions, before.subscription, 'subscription');
+  const scheduled =
+    subscription ??
+    beforeStart({ ...before, customer: before.customer ?? '', currency: before.phases[0]?.currency ?? '' });
   const method = params.default_settings?.default_payment_method;
-  if (method != null) checkMethod(store, method, subscription.customer);
+  if (method != null) checkMethod(store, method, scheduled.customer, defaultParam);
+  const startDate = (before.current_phase ?? before.phases[0])?.start_date;
   const phases =
-    params.phases === undefined ? before.phases : phasesFrom(store, params.phases, before, subscription);
+    params.phases === undefined
+      ? before.phases
+      : phasesFrom(store, params.phases, { phases: before.phases, startDate }, scheduled);
   const current = phaseAt(phases, store.now());
   const after = store.change(store.subscriptionSchedules, before, {
     phases,
@@ -93,7 +142,7 @@ function update(call: Call, params: Parsed<typeof updateParams>): SubscriptionSc
     },
   });
   store.emitUpdated('subscription_schedule.updated', before, after);
-  follow(call, subscription, after, params);
+  if (subscription !== null) follow(call, subscription, after, params);
   return schedules.existing(call);
 }
 

@@ -1,5 +1,6 @@
 import { applyChange } from '../billing/apply-change.ts';
 import { changeDiscounts } from '../billing/discount.ts';
+import { createInvoiceItem } from '../billing/invoice-item.ts';
 import { dropUpdate } from '../billing/pending-update.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
@@ -16,13 +17,17 @@ import {
   metadata,
   oneOf,
   type Parsed,
+  present,
   text,
 } from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
-import { discountsParam, wantedDiscounts } from './discount-params.ts';
+import { discountsParam, oldDiscountParams, oldDiscounts, wantedDiscounts } from './discount-params.ts';
+import { addedItemsFrom, addedItemsParam } from './invoice-item-amount.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import {
   anchorParam,
+  billingFrom,
+  billingParams,
   cancellationDetails,
   checkAnchor,
   checkMethod,
@@ -43,6 +48,9 @@ export const updateBehavior = oneOf(
 );
 
 export const updateParams = {
+  ...billingParams,
+  ...oldDiscountParams,
+  add_invoice_items: addedItemsParam,
   items: itemsParam,
   billing_cycle_anchor: anchorParam,
   cancel_at: clearable(integer()),
@@ -59,10 +67,13 @@ export const updateParams = {
   proration_behavior: prorationBehavior,
   proration_date: integer(),
   trial_end: trialEnd,
+  trial_from_plan: bool,
   trial_settings: trialSettings,
 };
 
-type UpdateParams = Partial<Parsed<typeof updateParams>>;
+type UpdateParams = Omit<Partial<Parsed<typeof updateParams>>, 'items'> & {
+  readonly items?: Parameters<typeof planFrom>[2]['items'] | undefined;
+};
 
 /** Applies the parameters. Once a subscription has ended, only its annotations can change. */
 export function updateFrom(
@@ -73,7 +84,9 @@ export function updateFrom(
 ): Subscription {
   const { store, baseUrl } = call;
   checkUpdatable(call, given, params);
-  const before = withDiscounts(store, withoutConflict(store, given, params), params);
+  const before = withDiscounts(call, withoutConflict(store, given, params), params);
+  const added = addedItemsFrom(call, params.add_invoice_items ?? [], before);
+  for (const item of added) createInvoiceItem(store, { ...item, subscription: before.id });
   const settings = settingsFrom(store, before, params);
   const plan = planFrom(call, { ...before, ...settings }, params, itemsPath);
   const planned =
@@ -159,11 +172,9 @@ function withoutConflict(store: Store, before: Subscription, params: UpdateParam
 /** The changes without an effect on any invoice. */
 function settingsFrom(store: Store, before: Subscription, params: UpdateParams): Partial<Subscription> {
   return {
-    ...(params.default_payment_method === undefined
-      ? {}
-      : { default_payment_method: params.default_payment_method }),
-    ...(params.description === undefined ? {} : { description: params.description }),
-    ...(params.metadata === undefined ? {} : { metadata: applyMetadata(before.metadata, params.metadata) }),
+    ...present({ default_payment_method: params.default_payment_method, description: params.description }),
+    ...billingFrom(store, params, before),
+    metadata: applyMetadata(before.metadata, params.metadata),
     ...(params.payment_settings?.save_default_payment_method === undefined || before.payment_settings === null
       ? {}
       : {
@@ -193,7 +204,9 @@ function checkSchedule({ schedule }: Subscription, params: UpdateParams): void {
 }
 
 /** Discounts are applied first, so that they affect what the other changes bill. An empty list changes nothing. */
-function withDiscounts(store: Store, before: Subscription, { discounts: given }: UpdateParams): Subscription {
+function withDiscounts(call: Call, before: Subscription, params: UpdateParams): Subscription {
+  const { store } = call;
+  const given = params.discounts === undefined ? oldDiscounts(call, params) : params.discounts;
   if (given === undefined || given?.length === 0) return before;
   const { customer, discounts, items } = before;
   const wanted = wantedDiscounts(store, given ?? [], { customer, items: items.data, discounts });

@@ -67,11 +67,9 @@ export const testClockOperations: readonly Operation[] = [
       return clock;
     },
   ),
-  testClocks.operation('delete', 'DELETE *', {}, (call) => {
-    const clock = testClocks.existing(call);
+  testClocks.delete((store, clock) => {
     checkReady(clock);
-    deleteTestClock(call.store, clock);
-    return { id: clock.id, object: clock.object, deleted: true };
+    deleteTestClock(store, clock);
   }),
   testClocks.listWithoutCreated({}),
 ];

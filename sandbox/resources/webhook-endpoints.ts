@@ -1,5 +1,7 @@
 import { newId } from '../ids.ts';
+import { eventTypes } from '../webhooks/event-types.ts';
 import { checkVersion } from '../wire/api-version.ts';
+import { shorten } from '../wire/form.ts';
 import type { WebhookEndpoint } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import {
@@ -9,6 +11,7 @@ import {
   clearable,
   metadata,
   type Parser,
+  present,
   required,
   text,
   url,
@@ -22,9 +25,10 @@ const enabledEventsMax = 500;
 const endpointsMax = 16;
 
 const eventName: Parser<string> = (node, path) => {
-  if (typeof node !== 'string' || !/^(\*|[a-z0-9_]+(\.[a-z0-9_]+)+)$/.test(node))
-    throw badParam(`Invalid ${path}: must be an event type or *`, path);
-  return node;
+  const name = text()(node, path);
+  if (name !== '*' && !eventTypes.has(name))
+    throw badParam(`Invalid ${path}: must be an event type or *, not ${shorten(name)}`, path);
+  return name;
 };
 
 const address: Parser<string> = (node, path) => {
@@ -78,21 +82,17 @@ export const webhookEndpointOperations: readonly Operation[] = [
   webhookEndpoints.retrieve(),
   webhookEndpoints.operation('update', 'POST *', { ...changeable, disabled: bool }, (call, params) => {
     const before = webhookEndpoints.existing(call);
+    const { description, disabled, url: to } = params;
     return withoutSecret(
       call.store.change(call.store.webhookEndpoints, before, {
-        description: params.description === undefined ? before.description : params.description,
+        ...present({ description, url: to }),
         enabled_events: [...(params.enabled_events ?? before.enabled_events)],
         metadata: applyMetadata(before.metadata, params.metadata),
-        status: params.disabled === undefined ? before.status : params.disabled ? 'disabled' : 'enabled',
-        url: params.url ?? before.url,
+        status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
       }),
     );
   }),
-  webhookEndpoints.operation('delete', 'DELETE *', {}, (call) => {
-    const { id } = webhookEndpoints.existing(call);
-    call.store.remove(call.store.webhookEndpoints, id);
-    return { id, object: 'webhook_endpoint', deleted: true };
-  }),
+  webhookEndpoints.delete((store, { id }) => store.remove(store.webhookEndpoints, id)),
   webhookEndpoints.listWithoutCreated({}),
 ];
 

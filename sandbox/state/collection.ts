@@ -49,7 +49,8 @@ export interface Kind<T> {
 interface Index<T> {
   readonly name: string;
   readonly keysOf: KeysOf<T>;
-  readonly entries: Map<string, Entry<T>[]>;
+  /** Created with the first object: most worlds have few kinds of objects. */
+  entries?: Map<string, Entry<T>[]>;
 }
 
 /**
@@ -78,7 +79,6 @@ export class Collection<T extends WireObject> {
     this.#indexes = Object.entries(indexes).map(([index, keysOf]) => ({
       name: index,
       keysOf,
-      entries: new Map(),
     }));
   }
 
@@ -122,7 +122,7 @@ export class Collection<T extends WireObject> {
       this.#byId.set(value.id, entry);
       insert(this.#ordered, entry);
       for (const index of this.#indexes)
-        for (const key of index.keysOf(value)) addTo(index.entries, key, entry);
+        for (const key of index.keysOf(value)) addTo(entriesOf(index), key, entry);
       return undefined;
     }
     const previous = existing.value;
@@ -130,8 +130,8 @@ export class Collection<T extends WireObject> {
     for (const index of this.#indexes) {
       const before = index.keysOf(previous);
       const after = index.keysOf(value);
-      for (const key of before) if (!after.includes(key)) removeFrom(index.entries, key, existing);
-      for (const key of after) if (!before.includes(key)) addTo(index.entries, key, existing);
+      for (const key of before) if (!after.includes(key)) removeFrom(entriesOf(index), key, existing);
+      for (const key of after) if (!before.includes(key)) addTo(entriesOf(index), key, existing);
     }
     return previous;
   }
@@ -177,14 +177,14 @@ export class Collection<T extends WireObject> {
   clear(): void {
     this.#byId.clear();
     this.#ordered.length = 0;
-    for (const index of this.#indexes) index.entries.clear();
+    for (const index of this.#indexes) index.entries?.clear();
   }
 
   list(query: ListQuery<T>): Page<T> {
     const [lookup, ...otherLookups] = Object.entries(query.within ?? {}).flatMap(([index, key]) =>
       key === undefined ? [] : [{ index: this.#index(index), key }],
     );
-    const entries = lookup === undefined ? this.#ordered : (lookup.index.entries.get(lookup.key) ?? []);
+    const entries = lookup === undefined ? this.#ordered : (lookup.index.entries?.get(lookup.key) ?? []);
     const matchesQuery = (value: T): boolean =>
       otherLookups.every(({ index, key }) => index.keysOf(value).includes(key)) &&
       (query.where?.(value) ?? true);
@@ -213,7 +213,7 @@ export class Collection<T extends WireObject> {
 
   /** All objects under one index key, oldest first. */
   allWithin(index: string, key: string): T[] {
-    return (this.#index(index).entries.get(key) ?? []).map((entry) => entry.value);
+    return (this.#index(index).entries?.get(key) ?? []).map((entry) => entry.value);
   }
 
   /** Removes the object from everything except the order. */
@@ -222,7 +222,7 @@ export class Collection<T extends WireObject> {
     if (entry === undefined) return;
     this.#byId.delete(value.id);
     for (const index of this.#indexes)
-      for (const key of index.keysOf(value)) removeFrom(index.entries, key, entry);
+      for (const key of index.keysOf(value)) removeFrom(entriesOf(index), key, entry);
   }
 
   #index(name: string): Index<T> {
@@ -237,4 +237,9 @@ function createdAt(value: WireObject): number | undefined {
   if ('created' in value && typeof value.created === 'number') return value.created;
   // An invoice item names it `date`.
   return 'date' in value && typeof value.date === 'number' ? value.date : undefined;
+}
+
+function entriesOf<T>(index: Index<T>): NonNullable<Index<T>['entries']> {
+  index.entries ??= new Map();
+  return index.entries;
 }

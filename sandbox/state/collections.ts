@@ -77,6 +77,19 @@ export class Collections {
       payment_method: (intent) => [intent.payment_method],
     },
   });
+  readonly setupAttempts = this.#add<Wire.SetupAttempt>({
+    name: 'setup_attempts',
+    noun: 'setup_attempt',
+    idPrefix: 'setatt_',
+    indexes: { setup_intent: (attempt) => [attempt.setup_intent] },
+  });
+  readonly taxRates = this.#add<Wire.TaxRate>({ name: 'tax_rates', noun: 'tax rate', idPrefix: 'txr_' });
+  readonly taxIds = this.#add<Wire.TaxId>({
+    name: 'tax_ids',
+    noun: 'tax id',
+    idPrefix: 'txi_',
+    indexes: { customer: (taxId) => [taxId.customer] },
+  });
   readonly charges = this.#add<Wire.Charge>({
     name: 'charges',
     noun: 'charge',

@@ -10,6 +10,10 @@ export interface Settings {
   readonly resumption?: 'keep_anchor' | 'manual' | 'reset_anchor';
   /** How long search takes to show a change. Older journals do not have it. */
   readonly searchLagSeconds?: number;
+  /** The account's country, its default currency, and the API version of clients that name none. */
+  readonly country?: string;
+  readonly currency?: string;
+  readonly apiVersion?: string | null;
   /** Whether the payment page waits for the webhook endpoint before it redirects. Older journals do not have it. */
   readonly checkoutWaits?: boolean;
 }

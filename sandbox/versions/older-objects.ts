@@ -114,7 +114,7 @@ function olderSubscriptionItem(item: SubscriptionItem): object {
 }
 
 function olderInvoice(store: Store, invoice: Invoice): object {
-  const { parent, total_taxes: _, ...rest } = invoice;
+  const { parent, total_taxes, ...rest } = invoice;
   const intent = intentOf(store, invoice);
   const isPaid = invoice.status === 'paid';
   return {
@@ -130,14 +130,17 @@ function olderInvoice(store: Store, invoice: Invoice): object {
     ...(parent?.subscription_details.subscription_proration_date === undefined
       ? {}
       : { subscription_proration_date: parent.subscription_details.subscription_proration_date }),
-    tax: null,
-    total_tax_amounts: [],
+    tax:
+      (total_taxes ?? []).length === 0
+        ? null
+        : (total_taxes ?? []).reduce((sum, { amount }) => sum + amount, 0),
+    total_tax_amounts: olderTaxes(total_taxes),
     transfer_data: null,
   };
 }
 
 function olderLine(store: Store, line: InvoiceLine): object {
-  const { parent, pricing, pretax_credit_amounts: _, subtotal: __, taxes: ___, ...rest } = line;
+  const { parent, pricing, pretax_credit_amounts: _, subtotal: __, taxes, ...rest } = line;
   const invoiceItem = itemIdOf(line);
   const { price, plan } = olderPricing(store, pricing);
   return {
@@ -150,11 +153,19 @@ function olderLine(store: Store, line: InvoiceLine): object {
       ?.proration_details ?? { credited_items: null },
     subscription: line.subscription,
     subscription_item: parent?.subscription_item_details?.subscription_item ?? null,
-    tax_amounts: [],
-    tax_rates: [],
+    tax_amounts: olderTaxes(taxes),
+    tax_rates: taxes.flatMap(({ tax_rate_details: { tax_rate: id } }) => store.taxRates.get(id) ?? []),
     type: invoiceItem === null ? 'subscription' : 'invoiceitem',
     unit_amount_excluding_tax: pricing.unit_amount_decimal,
   };
+}
+
+function olderTaxes(taxes: Invoice['total_taxes']): object[] {
+  return (taxes ?? []).map(({ tax_behavior: behavior, tax_rate_details: details, type: _, ...tax }) => ({
+    ...tax,
+    inclusive: behavior === 'inclusive',
+    tax_rate: details?.tax_rate ?? null,
+  }));
 }
 
 function olderInvoiceItem(store: Store, item: InvoiceItem): object {

@@ -193,10 +193,11 @@ export class Deliverer {
   }
 
   #receiver(endpointId: string): Receiver | undefined {
+    const version = this.#store.settings.apiVersion ?? apiVersion;
     if (endpointId === builtInEndpointId)
-      return this.#builtIn === null ? undefined : { ...this.#builtIn, apiVersion };
+      return this.#builtIn === null ? undefined : { ...this.#builtIn, apiVersion: version };
     const endpoint = this.#store.webhookEndpoints.get(endpointId);
     if (endpoint === undefined) return undefined;
-    return { url: endpoint.url, secret: endpoint.secret, apiVersion: endpoint.api_version ?? apiVersion };
+    return { url: endpoint.url, secret: endpoint.secret, apiVersion: endpoint.api_version ?? version };
   }
 }

@@ -40,6 +40,8 @@ const changedIn = {
   asynchronousCapture: '2024-04-10',
   /** Items have the period, invoices refer to payments, and lines to prices. */
   invoicePayments: '2025-03-31',
+  /** Promotion codes and discounts name their coupon in another field. */
+  promotionObject: '2025-09-30',
   /** New subscriptions are in flexible billing mode by default. */
   flexibleBilling: '2025-09-30',
   /** The UI modes of checkout sessions have new names. */
@@ -59,6 +61,18 @@ export function sees(version: string | null, change: Change): boolean {
 /** Whether a caller may still send what the change removed. Callers with an unknown version may. */
 export function mayUseOld(version: string | null, change: Change): boolean {
   return version === null || version < changedIn[change];
+}
+
+/** Refuses parameters that the change has removed. */
+export function refuseRemoved<P extends object>(
+  version: string | null,
+  change: Change,
+  params: P,
+  ...names: readonly (keyof P & string)[]
+): void {
+  for (const name of names)
+    if (params[name] !== undefined && !mayUseOld(version, change))
+      throw badParam(`Received unknown parameter: ${name}`, name, 'parameter_unknown');
 }
 
 /** A header can have any length. Released versions are shorter than this. */

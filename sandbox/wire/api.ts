@@ -5,7 +5,7 @@ import type { Store } from '../state/store.ts';
 import { shapeOf } from '../versions/older-objects.ts';
 import type { World } from '../worlds/world.ts';
 import { checkVersion } from './api-version.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, noAccess } from './authenticate.ts';
 import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
 import type { Call, Operation } from './operation.ts';
 import { requestTime } from './request-clock.ts';
@@ -20,6 +20,8 @@ interface ApiRequest {
   readonly idempotencyKey: string | undefined;
   /** The API version in the header. */
   readonly version: string | undefined;
+  /** The account in the header. */
+  readonly account?: string | undefined;
   /** Resolves when the caller disconnects. */
   readonly gone: Promise<void>;
 }
@@ -70,15 +72,17 @@ export class Api {
     const requestId = newId('req_', 14);
     let world = this.#worlds.default;
     try {
-      const { operation, id } = this.#route(request);
+      const { operation, ...ids } = this.#route(request);
       const form = parseForm(request.query);
       if (request.body !== '') parseForm(request.body, form);
       const { fromBrowser, worldName } = authenticate(request.authorization, form);
       if (worldName !== null) world = await this.#worlds.open(worldName);
       if (fromBrowser && !operation.forBrowsers) throw secretKeyRequired();
-      const version = request.version === undefined ? null : checkVersion(request.version);
       const { store, accountId } = world;
-      const call: Call = { store, id, fromBrowser, baseUrl: world.baseUrl(), accountId, version };
+      if ((request.account ?? accountId) !== accountId) throw noAccess(request.account ?? '');
+      const version =
+        request.version === undefined ? (store.settings.apiVersion ?? null) : checkVersion(request.version);
+      const call: Call = { store, ...ids, fromBrowser, baseUrl: world.baseUrl(), accountId, version };
       return await this.#respond(request, requestId, world, operation, call, form);
     } catch (error) {
       const at = world.store.now();
@@ -111,7 +115,7 @@ export class Api {
     }
   }
 
-  #route({ method, path }: ApiRequest): { operation: Operation; id: string } {
+  #route({ method, path }: ApiRequest): { operation: Operation; id: string; childId?: string } {
     if (!path.startsWith(root)) throw unrecognized(method, path);
     const parts = path.slice(root.length).split('/').map(decodeSegment);
     const [resource = '', id = '', ...rest] = parts;
@@ -122,8 +126,11 @@ export class Api {
     const nested = this.#routes.get([`${method} ${resource}/${id}`, '*', ...rest.slice(1)].join('/'));
     if (operation === undefined && nested !== undefined && rest[0] !== undefined && rest[0] !== '')
       return { operation: nested, id: rest[0] };
-    if (operation === undefined || parts.length < 2 || id === '' || missingRoutes.has(`${resource}/${id}`))
-      throw unrecognized(method, path);
+    const [list = '', childId = ''] = rest;
+    const child = this.#routes.get(`${method} ${resource}/*/${list}/*`);
+    if (child !== undefined && operation === undefined && rest.length === 2 && id !== '' && childId !== '')
+      return { operation: child, id, childId };
+    if (operation === undefined || parts.length < 2 || id === '') throw unrecognized(method, path);
     return { operation, id };
   }
 
@@ -236,9 +243,6 @@ function decodeSegment(segment: string): string {
     throw badParam('Invalid request: the path is not valid percent-encoded UTF-8.');
   }
 }
-
-/** Routes of the processor that the sandbox does not have. The last part is not an id. */
-const missingRoutes: ReadonlySet<string> = new Set(['invoices/upcoming']);
 
 /** The processor's own limit. */
 const keyLengthMax = 255;

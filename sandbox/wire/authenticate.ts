@@ -1,4 +1,4 @@
-import type { FormMap } from './form.ts';
+import { type FormMap, shorten } from './form.ts';
 import { WireError } from './wire-error.ts';
 
 export interface Identity {
@@ -54,6 +54,15 @@ const worldPrefix = 'world_';
 
 function invalidKey(message: string): WireError {
   return new WireError(401, { type: 'invalid_request_error', message });
+}
+
+/** Another account, to which the API key has no access. */
+export function noAccess(account: string): WireError {
+  return new WireError(403, {
+    type: 'invalid_request_error',
+    code: 'account_invalid',
+    message: `The provided key does not have access to account '${shorten(account)}' (or that account does not exist).`,
+  });
 }
 
 function keyFromHeader(authorization: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import { couponTerms, shownCoupon, shownPromotionCode } from '../billing/coupon.ts';
 import { totalDiscounts } from '../billing/discount-amounts.ts';
+import { currencyOption } from '../billing/price.ts';
 import type { Store } from '../state/store.ts';
 import type { Shape } from '../versions/older-objects.ts';
 import { shorten } from './form.ts';
@@ -74,53 +75,32 @@ function expandedField(store: Store, owner: Plain, field: string): unknown {
   return included(store, owner['object'], owner['id'], field);
 }
 
+/** The collections of the fields that are references. */
+const references = new Map(
+  Object.entries({
+    balance_transactions: ['balance_transaction', 'failure_balance_transaction'],
+    charges: ['charge', 'latest_charge'],
+    customers: ['customer'],
+    discounts: ['discount', 'discounts'],
+    invoices: ['invoice', 'latest_invoice'],
+    payment_intents: ['payment_intent'],
+    payment_methods: ['payment_method', 'default_payment_method'],
+    prices: ['price', 'default_price'],
+    products: ['product', 'default_product'],
+    setup_attempts: ['latest_attempt'],
+    setup_intents: ['setup_intent', 'pending_setup_intent'],
+    subscription_schedules: ['schedule'],
+    subscriptions: ['subscription'],
+    test_clocks: ['test_clock'],
+  }).flatMap(([collection, fields]) => fields.map((field) => [field, collection])),
+);
+
 function referenced(store: Store, field: string, id: string): unknown {
-  switch (field) {
-    case 'customer':
-      return store.customers.get(id);
-    case 'balance_transaction':
-    case 'failure_balance_transaction':
-      return store.balanceTransactions.get(id);
-    case 'charge':
-    case 'latest_charge':
-      return store.charges.get(id);
-    case 'payment_method':
-    case 'default_payment_method':
-      return store.paymentMethods.get(id);
-    case 'payment_intent':
-      return store.paymentIntents.get(id);
-    case 'setup_intent':
-    case 'pending_setup_intent':
-      return store.setupIntents.get(id);
-    case 'invoice':
-    case 'latest_invoice':
-      return store.invoices.get(id);
-    case 'subscription':
-      return store.subscriptions.get(id);
-    case 'schedule':
-      return store.subscriptionSchedules.get(id);
-    case 'product':
-    case 'default_product':
-      return store.products.get(id);
-    case 'price':
-    case 'default_price':
-      return store.prices.get(id);
-    case 'coupon': {
-      const coupon = couponTerms(store, id);
-      return coupon === undefined ? undefined : shownCoupon(store, coupon);
-    }
-    case 'discount':
-    case 'discounts':
-      return store.discounts.get(id);
-    case 'promotion_code': {
-      const code = store.promotionCodes.get(id);
-      return code === undefined ? undefined : shownPromotionCode(store, code);
-    }
-    case 'test_clock':
-      return store.testClocks.get(id);
-    default:
-      return undefined;
-  }
+  const coupon = field === 'coupon' ? couponTerms(store, id) : undefined;
+  if (coupon !== undefined) return shownCoupon(store, coupon);
+  const code = field === 'promotion_code' ? store.promotionCodes.get(id) : undefined;
+  if (code !== undefined) return shownPromotionCode(store, code);
+  return store.find(references.get(field) ?? '', id);
 }
 
 /** A field that can be expanded, but that this object does not have. */
@@ -140,7 +120,13 @@ function included(store: Store, kind: string, id: string, field: string): unknow
       );
     case 'price.tiers':
     case 'plan.tiers':
-      return store.priceTiers.get(id)?.tiers ?? absent;
+      return store.prices.get(id)?.billing_scheme === 'tiered' ? store.priceTiers.get(id)?.tiers : absent;
+    case 'price.currency_options':
+      return currencyOptions(store, id);
+    case 'customer.tax':
+      return taxLocation(store, id);
+    case 'customer.tax_ids':
+      return listed(store.taxIds.allWithin('customer', id), `/v1/customers/${id}/tax_ids`);
     case 'coupon.applies_to':
       return couponTerms(store, id)?.applies_to ?? absent;
     case 'checkout.session.line_items':
@@ -152,6 +138,34 @@ function included(store: Store, kind: string, id: string, field: string): unknow
     default:
       return undefined;
   }
+}
+
+/** The price's own currency is one of its options. */
+function currencyOptions(store: Store, id: string): object {
+  const price = store.prices.get(id);
+  const own =
+    price === undefined
+      ? {}
+      : {
+          [price.currency]: currencyOption(
+            price.unit_amount ?? Number(price.unit_amount_decimal),
+            price.tax_behavior,
+          ),
+        };
+  return { ...own, ...store.priceTiers.get(id)?.currencies };
+}
+
+/** The place for taxes is the customer's address. */
+function taxLocation(store: Store, id: string): object {
+  const customer = store.customers.get(id);
+  const address = customer === undefined || customer.deleted ? null : (customer.address ?? null);
+  const country = address?.country ?? null;
+  return {
+    automatic_tax: country === null ? 'unrecognized_location' : 'not_collecting',
+    ip_address: null,
+    location: country === null ? null : { country, source: 'billing_address', state: address?.state ?? null },
+    provider: 'stripe',
+  };
 }
 
 /** The lines of a session, its totals with their breakdown, or the discounts of one of its lines. */

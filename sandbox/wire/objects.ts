@@ -16,13 +16,17 @@ export type Product = Stripe.Product;
 export type Price = Omit<WithIds<Stripe.Price, 'product'>, 'unit_amount_decimal'> & {
   unit_amount_decimal: string | null;
 };
-/** The tiers of a price, which callers see only when they expand them. The id is that of the price. */
+export type CurrencyOption = Omit<Stripe.Price.CurrencyOptions, 'tiers' | 'unit_amount_decimal'> & {
+  unit_amount_decimal: string | null;
+};
+/** The tiers and currencies of a price, which callers see only when they expand them. The id is that of the price. */
 export interface PriceTiers extends WireObject {
   readonly object: 'price_tiers';
   readonly tiers: readonly (Omit<Stripe.Price.Tier, 'flat_amount_decimal' | 'unit_amount_decimal'> & {
     flat_amount_decimal: string | null;
     unit_amount_decimal: string | null;
   })[];
+  readonly currencies?: Readonly<Record<string, CurrencyOption>>;
 }
 export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
@@ -39,7 +43,10 @@ export interface SpentPaymentMethod extends WireObject {
   readonly object: 'spent_payment_method';
 }
 export type PaymentIntent = WithIds<Stripe.PaymentIntent, 'customer' | 'latest_charge' | 'payment_method'>;
-export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'payment_method'>;
+export type SetupIntent = WithIds<Stripe.SetupIntent, 'customer' | 'latest_attempt' | 'payment_method'>;
+export type SetupAttempt = WithIds<Stripe.SetupAttempt, 'customer' | 'payment_method' | 'setup_intent'>;
+export type TaxRate = Stripe.TaxRate;
+export type TaxId = WithIds<Stripe.TaxId, 'customer'>;
 export type BalanceTransaction = WithIds<Stripe.BalanceTransaction, 'source'>;
 export type Charge = WithIds<Stripe.Charge, 'balance_transaction' | 'customer' | 'payment_intent'>;
 export type Refund = WithIds<Stripe.Refund, 'balance_transaction' | 'charge' | 'payment_intent' | 'customer'>;
@@ -90,10 +97,16 @@ export type PromotionCode = Omit<WithIds<Stripe.PromotionCode, 'customer'>, 'pro
 export type Discount = Omit<WithIds<Stripe.Discount, 'customer' | 'promotion_code'>, 'source'> & {
   source: { type: 'coupon'; coupon: string };
 };
-export type InvoiceLine = Omit<Stripe.InvoiceLineItem, 'pricing' | 'quantity_decimal' | 'subscription'> & {
+export type InvoiceLine = Omit<
+  Stripe.InvoiceLineItem,
+  'pricing' | 'quantity_decimal' | 'subscription' | 'taxes'
+> & {
   pricing: Pricing;
   quantity_decimal: string | null;
   subscription: string | null;
+  taxes: (NonNullable<Stripe.InvoiceLineItem['taxes']>[number] & {
+    tax_rate_details: { tax_rate: string };
+  })[];
 };
 /** An amount without a price has only a unit amount. A tiered price has none. */
 export interface Pricing {

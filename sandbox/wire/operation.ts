@@ -9,6 +9,8 @@ export interface Call {
   readonly store: Store;
   /** The id in the path. Empty if the path has none. */
   readonly id: string;
+  /** The second id in the path, of an object that belongs to the first. */
+  readonly childId?: string;
   /** Sent with a publishable API key, which gives access only to the object whose client secret the caller has. */
   readonly fromBrowser: boolean;
   /** The sandbox's own address, for links to its pages. */

@@ -37,6 +37,7 @@ export function parseFields<F extends Fields>(fields: F, form: FormMap, path = '
   for (const [name, parser] of Object.entries(fields)) {
     const node = form.get(name);
     const at = join(path, name);
+    if (node === '' && !('clears' in parser)) throw empty(at);
     if (node !== undefined) parsed[name] = parser(node, at);
     else if ('required' in parser) throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
   }
@@ -58,12 +59,7 @@ export const url: Parser<string> = (node, path) => {
 export function text(lengthMax = textLengthMax): Parser<string> {
   return (node, path) => {
     if (typeof node !== 'string') throw badParam('Invalid string', path);
-    if (node === '')
-      throw badParam(
-        `${path} cannot be empty: an empty value unsets a parameter, and ${path} cannot be unset.`,
-        path,
-        'parameter_invalid_empty',
-      );
+    if (node === '') throw empty(path);
     if (node.length > lengthMax)
       throw badParam(`Invalid string: ${shorten(node)}; must be at most ${lengthMax} characters`, path);
     return node;
@@ -135,7 +131,22 @@ export function array<T>(parser: Parser<T>, lengthMax: number): Parser<readonly 
 
 /** Accepts an empty value, which unsets the parameter: clients send `null` as an empty string. */
 export function clearable<T>(parser: Parser<T>): Parser<T | null> {
-  return (node, path) => (node === '' ? null : parser(node, path));
+  const clearing: Parser<T | null> = (node, path) => (node === '' ? null : parser(node, path));
+  return Object.assign(clearing, { clears: true as const });
+}
+
+function empty(path: string) {
+  return badParam(
+    `You passed an empty string for '${path}'. We assume empty values are an attempt to unset a parameter; however '${path}' cannot be unset. You should remove '${path}' from your request or supply a non-empty value.`,
+    path,
+    'parameter_invalid_empty',
+  );
+}
+
+/** The parameters that the request contains, which an update applies to an object. */
+export function present<P extends object>(params: P): { [K in keyof P]?: Exclude<P[K], undefined> } {
+  // Only keys without a value are removed.
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined)) as P;
 }
 
 export interface Range {
@@ -161,8 +172,7 @@ const metadataKeyLengthMax = 40;
 const metadataValueLengthMax = 500;
 
 /** The metadata keys to set. An empty value removes its metadata key. Empty metadata removes all of them (null). */
-export const metadata: Parser<MetadataChange> = (node, path) => {
-  if (node === '') return null;
+export const metadata = clearable<ReadonlyMap<string, string>>((node, path) => {
   if (typeof node === 'string') throw badParam('Invalid object', path);
   const change = new Map<string, string>();
   for (const [key, value] of node) {
@@ -181,7 +191,7 @@ export const metadata: Parser<MetadataChange> = (node, path) => {
     change.set(key, value);
   }
   return change;
-};
+});
 
 /** A character outside the first 65,536, such as an emoji, has the length 2. */
 function charactersIn(text: string): number {

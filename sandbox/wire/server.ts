@@ -98,6 +98,7 @@ async function serve(
     authorization,
     idempotencyKey: textOf(request.headers['idempotency-key']),
     version: textOf(request.headers['stripe-version']),
+    account: textOf(request.headers['stripe-account']),
     gone,
   });
   if (result === null) {

@@ -22,7 +22,7 @@ interface WorldsOptions {
 /** The journal of the default world. */
 const defaultFile = 'journal.jsonl';
 
-/** Far more than parallel test suites need. An empty world takes about 20 kB. */
+/** Far more than parallel test suites need. An empty world takes about 13 kB. */
 const worldsMax = 10_000;
 
 /**

@@ -170,6 +170,8 @@ test('an authorization that is not captured within a week expires', async (t) =>
   assert.equal(details?.card?.capture_before, created + 7 * day);
   assert.deepEqual(await causedBy(stripe, () => advance(8 * day)), [
     'charge.expired',
+    'refund.created',
+    'charge.refunded',
     'payment_intent.canceled',
   ]);
   const expired = await stripe.paymentIntents.retrieve(intent.id);

@@ -3,6 +3,7 @@ import type { TestSandbox } from '../support.ts';
 import { billing } from './billing-scenario.ts';
 import { changes } from './change-scenario.ts';
 import { checkout } from './checkout-scenario.ts';
+import { taxes } from './tax-scenario.ts';
 import { terms } from './terms-scenario.ts';
 
 const returnUrl = 'https://example.com/done';
@@ -16,6 +17,7 @@ export async function everything(stripe: Stripe, used: TestSandbox): Promise<voi
   await billing(stripe, customer.id);
   await changes(stripe);
   await terms(stripe);
+  await taxes(stripe);
   await checkout(stripe, used);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);

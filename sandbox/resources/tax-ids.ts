@@ -1,0 +1,85 @@
+import { existingCustomer } from '../payments/customer.ts';
+import type { Store } from '../state/store.ts';
+import { existing } from '../wire/existing.ts';
+import type { TaxId } from '../wire/objects.ts';
+import { type Call, type Operation, operation } from '../wire/operation.ts';
+import { object, oneOf, type Parsed, type Parser, required, text } from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
+import { listPage, pageParams } from './listing.ts';
+import { Resource } from './resource.ts';
+
+const type: Parser<string> = (node, path) => {
+  if (typeof node !== 'string' || !/^[a-z]{2}_[a-z_]{2,10}$/.test(node))
+    throw badParam(`Invalid ${path}: must be a type such as eu_vat`, path);
+  return node;
+};
+
+export const taxIdParams = { type: required(type), value: required(text()) };
+const owner = object({ type: required(oneOf('customer', 'self')), customer: text() });
+
+const taxIds = new Resource('tax_ids', (store) => store.taxIds);
+
+/** Tax ids belong to customers. The account has none. */
+export const taxIdOperations: readonly Operation[] = [
+  taxIds.retrieve(),
+  taxIds.listWithoutCreated({ owner }, { within: (params) => ({ customer: params.owner?.customer ?? '' }) }),
+  operation(
+    { name: 'customers.create_tax_id', method: 'POST', path: 'customers/*/tax_ids' },
+    taxIdParams,
+    ({ store, id }, params) => createTaxId(store, existingCustomer(store, id, 'id').id, params),
+  ),
+  operation(
+    { name: 'customers.list_tax_ids', method: 'GET', path: 'customers/*/tax_ids' },
+    pageParams,
+    ({ store, id }, params) => {
+      existingCustomer(store, id, 'id');
+      return listPage(`/v1/customers/${id}/tax_ids`, store.taxIds, params, { within: { customer: id } });
+    },
+  ),
+  operation(
+    { name: 'customers.retrieve_tax_id', method: 'GET', path: 'customers/*/tax_ids/*' },
+    {},
+    ofCustomer,
+  ),
+  operation(
+    { name: 'customers.delete_tax_id', method: 'DELETE', path: 'customers/*/tax_ids/*' },
+    {},
+    (call) => {
+      const taxId = ofCustomer(call);
+      call.store.remove(call.store.taxIds, taxId.id);
+      call.store.emit('customer.tax_id.deleted', taxId);
+      return { id: taxId.id, object: 'tax_id', deleted: true };
+    },
+  ),
+];
+
+/** The processor asks the authorities of these countries. */
+const verifiedTypes = new Set(['au_abn', 'eu_vat', 'gb_vat']);
+
+function ofCustomer({ store, id, childId = '' }: Call): TaxId {
+  existingCustomer(store, id, 'id');
+  return existing(store.taxIds, store.taxIds.get(childId)?.customer === id ? childId : '', 'id');
+}
+
+export function createTaxId(store: Store, customer: string, params: Parsed<typeof taxIdParams>): TaxId {
+  const country = params.type.slice(0, 2).toUpperCase();
+  const taxId = store.put(store.taxIds, {
+    id: store.taxIds.newId(),
+    object: 'tax_id',
+    // The two letters of a European number name its country.
+    country: country === 'EU' ? params.value.slice(0, 2).toUpperCase() : country,
+    created: store.now(),
+    customer,
+    customer_account: null,
+    livemode: false,
+    owner: { type: 'customer', customer, customer_account: null },
+    ...params,
+    verification: {
+      status: verifiedTypes.has(params.type) ? 'verified' : 'unavailable',
+      verified_address: null,
+      verified_name: null,
+    },
+  });
+  store.emit('customer.tax_id.created', taxId);
+  return taxId;
+}
