@@ -36,6 +36,7 @@ const librarySource = bundled('page', [
   'elements',
   'challenge',
   'intents',
+  'embedded-checkout',
   'stripe',
 ]);
 
@@ -59,6 +60,7 @@ const frameScript = isolated(
     'element-frame',
     'controller-frame',
     'challenge-frame',
+    'checkout-frame',
     'frame',
   ]),
 );

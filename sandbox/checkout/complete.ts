@@ -24,7 +24,7 @@ import type {
 } from '../wire/objects.ts';
 import { badParam, type ErrorBody } from '../wire/wire-error.ts';
 import { paidDiscounts, redeemableDiscounts } from './change.ts';
-import { checkOpen, dropIntent, sessionIntent, shownSession } from './session.ts';
+import { checkOpen, dropIntent, pageUrl, sessionIntent, shownSession } from './session.ts';
 
 /** What the buyer enters on the payment page. */
 export interface Buyer {
@@ -131,7 +131,7 @@ function attempt(
   const options = {
     offSession: false,
     baseUrl,
-    returnUrl: session.url ?? session.return_url,
+    returnUrl: pageUrl(session, baseUrl),
   };
   const amount = amountDue(store, session);
   const current = sessionIntent(store, session);
@@ -196,7 +196,7 @@ function finish(
       name: terms.buyer?.name ?? customer?.name ?? null,
       phone: terms.buyer?.phone ?? null,
       tax_exempt: customer?.tax_exempt ?? 'none',
-      tax_ids: [],
+      tax_ids: taxIds(terms.buyer?.tax_id ?? null),
     },
     payment_status:
       (before.amount_total ?? 0) === 0
@@ -209,6 +209,12 @@ function finish(
   });
   store.emit('checkout.session.completed', shownSession(session));
   return session;
+}
+
+const european = /^(AT|BE|BG|CY|CZ|DE|DK|EE|EL|ES|FI|FR|HR|HU|IE|IT|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK)/;
+
+function taxIds(value: string | null): { type: string; value: string }[] {
+  return value === null ? [] : [{ type: european.test(value) ? 'eu_vat' : 'unknown', value }];
 }
 
 /** Creates the subscription. Its first invoice also bills the lines that are paid once. */

@@ -22,6 +22,11 @@ export function shownSession({ terms: _, ...session }: CheckoutSession): WireObj
   return session;
 }
 
+/** The address of the payment page. A page in a frame needs its secret. */
+export function pageUrl({ id, client_secret: secret }: CheckoutSession, baseUrl: string): string {
+  return `${baseUrl}/c/pay/${id}${secret === null ? '' : `?secret=${secret}`}`;
+}
+
 /** A line without its amounts, which depend on the session. */
 export function newLine(
   store: Store,

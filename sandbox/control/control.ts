@@ -48,7 +48,7 @@ export function createControl(
   const names = new Set(['localhost', ...allowedHosts].map(normalName));
   return async ({ method, path, query, body, authorization, ...from }) => {
     try {
-      const [, linked, local = path] = /^\/worlds\/([^/]+)(\/sandbox.*)$/.exec(path) ?? [];
+      const [, linked, local = path] = /^\/worlds\/([^/]+)(\/(?:sandbox|c\/pay\/).*)$/.exec(path) ?? [];
       const parts = local.split('/').slice(2);
       const [area, id = '', ...rest] = parts;
       const find = (handlers: Handlers) =>

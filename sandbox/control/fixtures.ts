@@ -148,7 +148,7 @@ function withSecret({ store }: World, id: string, secret: unknown, at: string): 
 }
 
 /** The parameters as the wire API receives them. */
-function formOf(fields: Input, at: string, depth = 1): FormMap {
+export function formOf(fields: Input, at: string, depth = 1): FormMap {
   if (depth > depthMax)
     throw new ControlInputError(`${at}: values can be nested at most ${depthMax} levels deep.`);
   const form: FormMap = new Map();

@@ -37,7 +37,7 @@ export async function completeAuthentication(
 const unknownLink = page({
   status: 404,
   title: 'Not found',
-  isFramed: true,
+  framed: 'silent',
   content: html`<p>This link does not match any payment.</p>`,
 });
 
@@ -63,7 +63,7 @@ function question({ store, basePath }: World, intent: Intent, isFramed: boolean)
       : html`<p>Sandbox asks to save your card for later payments. Nothing is charged now.</p>`;
   return page({
     title: 'Confirm with your bank',
-    isFramed: true,
+    framed: 'silent',
     content: html`${asked}
 <dl>
 <dt>Merchant</dt><dd>Sandbox</dd>
@@ -81,7 +81,7 @@ function outcome(intent: Intent, returnUrl: string | null): ControlResponse {
   const what = intent.object === 'payment_intent' ? 'payment' : 'card setup';
   const back = returnUrl === null ? null : withResult(returnUrl, intent);
   return page({
-    isFramed: true,
+    framed: 'silent',
     title: hasFailed(intent) ? 'Authentication failed' : 'Authentication complete',
     content: html`<p>The ${what} is now <strong>${intent.status.replaceAll('_', ' ')}</strong>.</p>
 ${back === null ? html`<p>You can close this page.</p>` : html`<p><a href="${back}">Return to the merchant</a></p>`}`,

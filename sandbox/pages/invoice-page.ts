@@ -2,14 +2,14 @@ import { methodFor } from '../billing/collect.ts';
 import { intentOf } from '../billing/invoice-payment.ts';
 import { authenticationUrl } from '../control/customer.ts';
 import { priceText } from '../payments/money.ts';
-import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, PaymentIntent } from '../wire/objects.ts';
+import type { Invoice, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
-import { cardName } from './card-name.ts';
+import { cardChoice } from './card-choice.ts';
 import { type Html, html } from './html.ts';
 import { page } from './page.ts';
+import { day } from './texts.ts';
 
 export const unknownInvoice = page({
   status: 404,
@@ -29,7 +29,7 @@ export function invoicePage(world: World, invoice: Invoice, refusal: string | nu
     content: html`<p class="amount">${amount}</p>
 <p>${stateText(invoice, world.store.now())}</p>
 ${facts(invoice)}
-${lines(invoice)}
+${invoiceLines(invoice, 'What it is for')}
 ${payment(world, invoice, refusal)}
 <p class="screen"><a href="${world.basePath}/sandbox/invoices/${invoice.id}/pdf">Download the PDF</a></p>`,
   });
@@ -56,12 +56,6 @@ export function stateText(invoice: Invoice, now: number): string {
     : `Open, due now. The card is charged again on ${day(nextAttempt)}.`;
 }
 
-const dayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
-
-function day(at: number): string {
-  return dayFormat.format(at * 1_000);
-}
-
 export function buyerText({ customer_name: name, customer_email: email }: Invoice): string {
   const buyer = [name, email].filter((text) => text !== null).join(', ');
   return buyer === '' ? 'A customer without a name' : buyer;
@@ -79,7 +73,8 @@ ${invoice.description === null ? null : html`<dt>Memo</dt><dd>${invoice.descript
 </dl>`;
 }
 
-function lines(invoice: Invoice): Html {
+/** The lines and the sums of an invoice. */
+export function invoiceLines(invoice: Invoice, caption: string): Html {
   const rows = invoice.lines.data.map(
     (
       line,
@@ -94,7 +89,7 @@ function lines(invoice: Invoice): Html {
 `,
   );
   return html`<table>
-<caption>What it is for</caption>
+<caption>${caption}</caption>
 <thead><tr><th scope="col">Item</th><th scope="col">Quantity</th><th scope="col">Amount</th></tr></thead>
 <tbody>
 ${rows}</tbody>
@@ -126,27 +121,15 @@ function payment({ store, basePath }: World, invoice: Invoice, refusal: string |
 ${failure === null ? null : html`<p class="failed" role="alert">The payment failed. ${failure}</p>`}
 ${waitsAt === null ? null : html`<p>The last payment waits for your bank. <a href="${waitsAt}">Confirm it</a>, or pay with another card.</p>`}
 <form method="post" action="${basePath}/sandbox/invoices/${invoice.id}">
-<label>Card
-<select name="payment_method">${savedCards(store, invoice)}<optgroup label="Test cards">${testCardOptions}</optgroup></select>
-</label>
+${cardChoice(savedCards(store, invoice))}
 <button class="main">Pay ${amount}</button>
 </form>
 </section>`;
 }
 
 /** The cards of the customer. The one that is charged automatically comes first. */
-function savedCards(store: Store, invoice: Invoice): Html | null {
+function savedCards(store: Store, invoice: Invoice): PaymentMethod[] {
   const standard = methodFor(store, invoice);
   const saved = invoice.customer === null ? [] : store.paymentMethods.allWithin('customer', invoice.customer);
-  const cards = [
-    ...(standard === undefined ? [] : [standard]),
-    ...saved.filter(({ id }) => id !== standard?.id),
-  ];
-  if (cards.length === 0) return null;
-  return html`<optgroup label="Saved cards">${cards.map((method) => html`<option value="${method.id}">${cardName(method)}</option>`)}</optgroup>`;
+  return [...(standard === undefined ? [] : [standard]), ...saved.filter(({ id }) => id !== standard?.id)];
 }
-
-const testCardOptions = testCards.map(
-  (card) =>
-    html`<option value="${card.tokens[0] ?? ''}">${card.number.replaceAll(/(.{4})(?=.)/g, '$1 ')}: ${describeTestCard(card)}</option>`,
-);

@@ -2,13 +2,16 @@ import { readFileSync } from 'node:fs';
 import type { ControlResponse } from '../wire/server.ts';
 import { type Html, html } from './html.ts';
 
-/** The pages have no scripts. They load one stylesheet, and their forms lead only to the sandbox itself. */
+/** The pages need no scripts. They load one stylesheet, and their forms lead only to the sandbox itself. */
 const contentPolicy = "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'";
 
-/** No other page can show the pages in a frame, except those that the browser library shows so. */
-const headersOf = (isFramed: boolean) => ({
+/**
+ * No other page can show the pages in a frame, except those that the browser library shows so. A payment page in a frame
+ * has the library's script, which tells the page around it how high it is and when the session is complete.
+ */
+const headersOf = (framed: Page['framed']) => ({
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy': `${contentPolicy}; frame-ancestors ${isFramed ? '*' : "'none'"}`,
+  'content-security-policy': `${contentPolicy};${framed === 'reporting' ? " script-src 'self';" : ''} frame-ancestors ${framed === undefined ? "'none'" : '*'}`,
   'cache-control': 'no-store',
   // The address of a page contains a secret.
   'referrer-policy': 'no-referrer',
@@ -30,8 +33,10 @@ interface Page {
   readonly content: Html;
   /** The address that the browser opens next. */
   readonly continuesAt?: string | null;
-  /** Whether the page may be shown in a frame of another one. */
-  readonly isFramed?: boolean;
+  /** Shows the parts of the content side by side if there is room. */
+  readonly isWide?: boolean;
+  /** Whether the page may be shown in a frame of another one, and reports to it. */
+  readonly framed?: 'silent' | 'reporting' | undefined;
 }
 
 /** A whole page. Its title is also its heading. */
@@ -40,7 +45,8 @@ export function page({
   title,
   content,
   continuesAt = null,
-  isFramed = false,
+  isWide = false,
+  framed,
 }: Page): ControlResponse {
   // Not a redirect: browsers would apply the content policy of the form to the address of the shop.
   const refresh =
@@ -54,20 +60,21 @@ export function page({
 ${refresh}
 <title>${title} – Sandbox</title>
 <link rel="stylesheet" href="${stylesheetPath}">
+${framed === 'reporting' ? html`<script defer src="/v3/frame.js"></script>` : null}
 </head>
 <body>
 <header><p>Sandbox: no real money moves.</p></header>
-<main>
+<main aria-label="${title}"${isWide ? html` class="columns"` : null}>
 <h1>${title}</h1>
 ${content}
 </main>
 </body>
 </html>
 `;
-  return { status, body: text, headers: headersOf(isFramed) };
+  return { status, body: text, headers: headersOf(framed) };
 }
 
 /** The response to a form: the browser loads the page again, so that reloading does not repeat the form. */
 export function seeOther(location: string): ControlResponse {
-  return { status: 303, body: '', headers: { ...headersOf(false), location } };
+  return { status: 303, body: '', headers: { ...headersOf(undefined), location } };
 }

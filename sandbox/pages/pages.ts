@@ -3,16 +3,26 @@ import type { Invoice } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
 import { authenticationPage, completeAuthentication } from './authentication-page.ts';
+import { checkoutPage, useCheckout } from './checkout.ts';
 import { invoicePage, unknownInvoice } from './invoice-page.ts';
 import { invoicePdf } from './invoice-pdf.ts';
 import { stylesheetResponse } from './page.ts';
 import { payInvoice } from './pay-invoice.ts';
+import { portalLogin } from './portal-login.ts';
+import { portalPage, usePortal } from './portal-page.ts';
 
 /** The pages whose addresses the API returns. */
 export const pageHandlers: Handlers = {
   'GET pages.css': () => stylesheetResponse,
   'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
   'POST authenticate/*': (world, { id, query, body }) => completeAuthentication(world, id, query, body),
+  // Payment pages have the path of the processor's own, /c/pay.
+  'GET pay/*': (world, { id, query }) => checkoutPage(world, id, query),
+  'POST pay/*': (world, { id, query, body }) => useCheckout(world, id, query, body),
+  'GET portal/*': (world, { id, query }) => portalPage(world, id, query),
+  'POST portal/*': (world, { id, query, body }) => usePortal(world, id, query, body),
+  'GET portal_logins/*': (world, { id }) => portalLogin(world, id, ''),
+  'POST portal_logins/*': (world, { id, body }) => portalLogin(world, id, body),
   'GET invoices/*': ofInvoice((world, invoice) => invoicePage(world, invoice)),
   'POST invoices/*': ofInvoice((world, invoice, body) => payInvoice(world, invoice, body)),
   'GET invoices/*/pdf': ofInvoice(({ store }, invoice) => invoicePdf(store, invoice)),

@@ -1,12 +1,12 @@
 import { collectInvoice } from '../billing/collect.ts';
 import { authenticationUrl, keepDecline } from '../control/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
-import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Invoice } from '../wire/objects.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
+import { chosenMethod } from './card-choice.ts';
 import { invoicePage, payableIntent } from './invoice-page.ts';
 import { seeOther } from './page.ts';
 
@@ -34,13 +34,12 @@ export async function payInvoice(world: World, invoice: Invoice, body: string): 
 
 function attempt(world: World, invoice: Invoice, body: string): void {
   const { store } = world;
-  const chosen = new URLSearchParams(body).get('payment_method') ?? '';
   const failure = collectInvoice(store, invoice, {
     offSession: false,
     isManual: true,
     baseUrl: world.baseUrl(),
     returnUrl: invoice.hosted_invoice_url ?? undefined,
-    method: usablePaymentMethod(store, chosen, invoice.customer),
+    method: chosenMethod(store, new URLSearchParams(body), invoice.customer) ?? undefined,
   });
   if (failure !== null) throw cardError(failure);
 }

@@ -24,6 +24,7 @@ import {
 } from '../wire/params.ts';
 import { badParam, WireError } from '../wire/wire-error.ts';
 import { discountsParam } from './discount-params.ts';
+import { locale } from './locale.ts';
 import { typesParam } from './payment-method-types.ts';
 import { priceFrom, priceParams } from './prices.ts';
 import { productParams } from './products.ts';
@@ -73,7 +74,7 @@ export const createParams = {
   cancel_url: url,
   client_reference_id: text(200),
   customer_email: text(800),
-  locale: text(),
+  locale,
   origin_context: ignored,
   submit_type: oneOf('auto', 'book', 'donate', 'pay', 'subscribe'),
   success_url: url,

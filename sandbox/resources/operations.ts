@@ -16,6 +16,8 @@ import { meterOperations } from './meters.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
 import { paymentMethodOperations } from './payment-methods.ts';
 import { planOperations } from './plans.ts';
+import { portalConfigurationOperations } from './portal-configurations.ts';
+import { portalSessionOperations } from './portal-sessions.ts';
 import { priceOperations } from './prices.ts';
 import { productOperations } from './products.ts';
 import { promotionCodeOperations } from './promotion-codes.ts';
@@ -49,6 +51,8 @@ export const operations: readonly Operation[] = [
   ...paymentIntentOperations,
   ...paymentMethodOperations,
   ...planOperations,
+  ...portalConfigurationOperations,
+  ...portalSessionOperations,
   ...priceOperations,
   ...productOperations,
   ...promotionCodeOperations,

@@ -203,6 +203,16 @@ export class Collections {
       customer: (discount) => [discount.customer],
     },
   });
+  readonly portalConfigurations = this.#add<Wire.PortalConfiguration>({
+    name: 'portal_configurations',
+    noun: 'configuration',
+    idPrefix: 'bpc_',
+  });
+  readonly portalSessions = this.#add<Wire.PortalSession>({
+    name: 'portal_sessions',
+    noun: 'portal session',
+    idPrefix: 'bps_',
+  });
   readonly checkoutSessions = this.#add<Wire.CheckoutSession>({
     name: 'checkout_sessions',
     noun: 'checkout.session',

@@ -7,8 +7,8 @@ export interface Retention {
   /** Responses to requests with an idempotency key. Clients retry within seconds. */
   readonly memosMax: number;
   /**
-   * Deleted customers, tokens, expired checkout sessions, and payment methods without a customer or a payment. They
-   * take about 10 MB.
+   * Deleted customers, tokens, portal sessions, expired checkout sessions, and payment methods without a customer or a
+   * payment. They take about 10 MB.
    */
   readonly spentMax: number;
 }
@@ -17,8 +17,9 @@ export const defaultRetention: Retention = { eventsMax: 100_000, memosMax: 100_0
 
 /**
  * Objects that the processor still shows although they cannot be used: deleted customers, payment methods that were
- * detached or never attached, tokens, which are used at once or never, and expired checkout sessions. A payment keeps
- * its payment method. Without a limit, a world that deletes what it creates would grow forever.
+ * detached or never attached, tokens, which are used at once or never, portal sessions, which are short, and expired
+ * checkout sessions. A payment keeps its payment method. Without a limit, a world that deletes what it creates would grow
+ * forever.
  */
 export class SpentObjects {
   readonly #max: number;
@@ -52,7 +53,7 @@ export class SpentObjects {
 
 function isSpent(value: WireObject): boolean {
   if ('deleted' in value && value.deleted === true) return true;
-  if (value.object === 'token' || value.object === 'confirmation_token') return true;
+  if (['token', 'confirmation_token', 'billing_portal.session'].includes(value.object)) return true;
   if (value.object === 'checkout.session') return 'status' in value && value.status === 'expired';
   return value.object === 'payment_method' && 'customer' in value && value.customer === null;
 }

@@ -72,5 +72,19 @@ export function fillCard(page: PlaywrightPage, card?: Card): Promise<void>;
 /** Fills in a test card that is declined with this code when it is charged. */
 export function fillDeclinedCard(page: PlaywrightPage, declineCode?: DeclineCode): Promise<void>;
 
-/** Answers the cardholder's bank, in the frame above the page or on its own page. */
+/** A card, and who pays with it. */
+export interface CheckoutBuyer extends Card {
+  /** `jenny@example.com`, unless given. Filled in if the page asks for it. */
+  readonly email?: string;
+  /** `Jenny Rosen`, unless given. */
+  readonly name?: string;
+}
+
+/** Fills in a payment page of Checkout and sends it: the whole page, or the one that it shows in a frame. */
+export function payCheckout(page: PlaywrightPage, buyer?: CheckoutBuyer): Promise<void>;
+
+/** The same with a test card that is declined with this code. The payment page stays open. */
+export function declineCheckout(page: PlaywrightPage, declineCode?: DeclineCode): Promise<void>;
+
+/** Answers the cardholder's bank, in the frame above the page, in an embedded payment page, or on its own page. */
 export function authenticate(page: PlaywrightPage, result?: 'complete' | 'fail'): Promise<void>;

@@ -62,12 +62,52 @@ export async function fillDeclinedCard(page, declineCode = 'generic_decline') {
   await fillCard(page, { number: declinedCards[declineCode] });
 }
 
+const submitButton = '[data-testid="hosted-payment-submit-button"]';
+const embeddedPage = 'iframe[name="embedded-checkout"]';
+
+export async function payCheckout(page, buyer = {}) {
+  const {
+    number = '4242424242424242',
+    expiry = '12 / 34',
+    cvc = '123',
+    email = 'jenny@example.com',
+    name = 'Jenny Rosen',
+    postalCode = '12345',
+    country,
+  } = buyer;
+  await page.locator(`${embeddedPage}, ${submitButton}`).first().waitFor();
+  const isEmbedded = (await page.locator(embeddedPage).count()) > 0;
+  const form = isEmbedded ? page.frameLocator(embeddedPage) : page;
+  await form.locator(submitButton).waitFor();
+  const ifAsked = async (selector, enter) => {
+    const field = form.locator(selector);
+    if (await field.isVisible()) await enter(field);
+  };
+  await ifAsked('#email', (field) => field.fill(email));
+  // The sandbox's page offers saved cards in a list.
+  await ifAsked('select[name="payment_method"]', (field) => field.selectOption('new'));
+  await ifAsked('#cardNumber', (field) => field.fill(number));
+  await ifAsked('#cardExpiry', (field) => field.fill(expiry));
+  await ifAsked('#cardCvc', (field) => field.fill(cvc));
+  await ifAsked('#billingName', (field) => field.fill(name));
+  if (country !== undefined) await ifAsked('#billingCountry', (field) => field.selectOption(country));
+  await ifAsked('#billingPostalCode', (field) => field.fill(postalCode));
+  await form.locator(submitButton).click();
+}
+
+export async function declineCheckout(page, declineCode = 'generic_decline') {
+  await payCheckout(page, { number: declinedCards[declineCode] });
+}
+
 export async function authenticate(page, result = 'complete') {
   const button = result === 'complete' ? '#test-source-authorize-3ds' : '#test-source-fail-3ds';
   const modal = 'iframe[src*="three-ds-2-challenge"]';
-  await page.locator(`${modal}, ${button}`).first().waitFor();
+  await page.locator(`${modal}, ${button}, ${embeddedPage}`).first().waitFor();
   // The bank is in a frame of the page, or it is the page.
-  const isModal = (await page.locator(modal).count()) > 0;
-  const bank = page.frameLocator(modal).frameLocator('iframe[name="stripe-challenge-frame"]');
-  await (isModal ? bank : page).locator(button).click();
+  const bank = (await page.locator(modal).count())
+    ? page.frameLocator(modal).frameLocator('iframe[name="stripe-challenge-frame"]')
+    : (await page.locator(embeddedPage).count())
+      ? page.frameLocator(embeddedPage)
+      : page;
+  await bank.locator(button).click();
 }

@@ -86,6 +86,7 @@ const references = new Map(
     payment_intents: ['payment_intent'],
     payment_methods: ['payment_method', 'default_payment_method'],
     prices: ['price', 'default_price'],
+    portal_configurations: ['configuration'],
     products: ['product', 'default_product'],
     setup_attempts: ['latest_attempt'],
     setup_intents: ['setup_intent', 'pending_setup_intent'],

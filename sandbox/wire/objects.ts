@@ -147,6 +147,9 @@ export type Invoice = Omit<
 export type InvoicePayment = WithIds<Stripe.InvoicePayment, 'invoice'> & {
   payment: { type: 'payment_intent'; payment_intent: string };
 };
+/** What a session of the customer portal offers. */
+export type PortalConfiguration = WithIds<Stripe.BillingPortal.Configuration, 'application'>;
+export type PortalSession = WithIds<Stripe.BillingPortal.Session, 'configuration'>;
 /** A line of a checkout session. Its price is a copy, as in subscription items. */
 export type LineItem = Omit<Stripe.LineItem, 'discounts' | 'price' | 'taxes'> & { price: Price };
 export type CheckoutSession = Omit<

@@ -106,6 +106,19 @@ test('a declined card says so, even when the page is loaded again, and another c
   assert.match((await page.send({ payment_method: 'pm_card_visa' })).page.text, /Paid on/);
 });
 
+test('an invoice is paid with a card that the customer types in', async () => {
+  const invoice = await createInvoice(await createCustomer());
+  const page = await openInvoice(invoice);
+  const card = {
+    payment_method: 'new',
+    cardNumber: '5555 5555 5555 4444',
+    cardExpiry: '12/34',
+    cardCvc: '12',
+  };
+  assert.match((await page.sendRefused(card)).text, /Your card's security code is incomplete\./);
+  assert.match((await page.send({ ...card, cardCvc: '123' })).page.text, /Paid on/);
+});
+
 test('a card that requires authentication leads to the bank and back to the invoice', async () => {
   const invoice = await createInvoice(await createCustomer());
   const pay = async () =>

@@ -1,4 +1,5 @@
 import { showBank } from './challenge-frame.js';
+import { reportCheckout } from './checkout-frame.js';
 import { respond } from './controller-frame.js';
 import { ElementFrame } from './element-frame.js';
 
@@ -22,6 +23,8 @@ if (location.pathname.endsWith('/controller.html')) {
   listen(async ({ id, ...request }) => tellPage({ type: 'result', id, result: await respond(request) }));
 } else if (location.pathname.endsWith('/three-ds-2-challenge.html')) {
   showBank(parameters.get('bank') ?? '', tellPage);
+} else if (location.pathname.includes('/c/pay/')) {
+  reportCheckout(tellPage);
 } else if (type !== null) {
   document.title = `${document.title}: ${type}`;
   // The ids of fields begin differently in the oldest version of the library and in the named ones.

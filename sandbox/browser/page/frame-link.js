@@ -28,7 +28,7 @@ export class FrameLink {
   };
 
   /**
-   * @param {{ file: string, prefix?: string, title: string, parameters?: Record<string, string>,
+   * @param {{ file?: string, path?: string, prefix?: string, title: string, parameters?: Record<string, string>,
    *   onMessage: (message: any) => void, onFail?: () => void }} options
    */
   constructor({
@@ -36,6 +36,7 @@ export class FrameLink {
     prefix = '__privateStripeFrame',
     title,
     parameters = {},
+    path = `/v3/${file}.html#${new URLSearchParams(parameters)}`,
     onMessage,
     onFail = () => {},
   }) {
@@ -46,7 +47,7 @@ export class FrameLink {
     frame.name = `${prefix}${loadNumber}${frameCount}`;
     frame.title = title;
     frame.allow = 'payment *';
-    frame.src = `${sandboxUrl}/v3/${file}.html#${new URLSearchParams(parameters)}`;
+    frame.src = `${sandboxUrl}${path}`;
     setStyle(frame, { border: 'none', width: '100%', display: 'block', overflow: 'hidden' });
     this.frame = frame;
     addEventListener('message', this.#listen);

@@ -94,7 +94,7 @@ export function returnTo(returnUrl, result) {
 }
 
 /** @param {string} url @returns {Promise<any>} */
-function leaveTo(url) {
+export function leaveTo(url) {
   location.assign(url);
   return new Promise(() => {});
 }

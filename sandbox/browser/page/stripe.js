@@ -1,14 +1,16 @@
 import { Controller } from './controller.js';
 import { StripeElement } from './element.js';
 import { StripeElements } from './elements.js';
+import { checkoutPath, EmbeddedCheckout } from './embedded-checkout.js';
 import { IntegrationError, notSupported, refusingOthers } from './integration-error.js';
-import { checkedSecret, Intents, returnTo } from './intents.js';
+import { checkedSecret, Intents, leaveTo, returnTo } from './intents.js';
 
 /**
  * The object that `Stripe(key)` returns. Mistakes of the page throw an `IntegrationError`. Everything else that goes
  * wrong is a result with an `error`.
  */
 class StripeClient {
+  #key;
   #controller;
   #intents;
   /**
@@ -19,6 +21,7 @@ class StripeClient {
 
   /** @param {{ key: string, headers: Record<string, string> }} settings */
   constructor(settings) {
+    this.#key = settings.key;
     this.#controller = new Controller(settings);
     this.#intents = new Intents(this.#controller);
   }
@@ -116,6 +119,29 @@ class StripeClient {
       params: { ...params, use_stripe_sdk: true },
       ...fields,
     });
+  }
+
+  /** @param {{ sessionId?: string }} options */
+  redirectToCheckout(options) {
+    if (typeof options?.sessionId !== 'string')
+      throw notSupported('stripe.redirectToCheckout() without a sessionId');
+    return leaveTo(`${sandboxUrl}${checkoutPath(this.#key, options.sessionId)}`);
+  }
+
+  /** @param {{ clientSecret?: string, fetchClientSecret?: () => Promise<string>, onComplete?: () => void }} options */
+  async createEmbeddedCheckoutPage({ clientSecret, fetchClientSecret, onComplete }) {
+    const secret = clientSecret ?? (await fetchClientSecret?.());
+    const [id] = checkedSecret('stripe.createEmbeddedCheckoutPage()', secret, /^cs_test_/).split('_secret_');
+    const path = `${checkoutPath(this.#key, id ?? '')}?secret=${secret}`;
+    return new EmbeddedCheckout(path, onComplete);
+  }
+
+  /**
+   * The older name.
+   * @param {Parameters<StripeClient['createEmbeddedCheckoutPage']>[0]} options
+   */
+  initEmbeddedCheckout(options) {
+    return this.createEmbeddedCheckoutPage(options);
   }
 
   /** The browser can pay with no wallet here. */

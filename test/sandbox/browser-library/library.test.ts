@@ -55,14 +55,10 @@ shopTest(
       ["Stripe('rk_test_x')", /should not use your secret key/],
       ["Stripe('')", /Please call Stripe\(\) with your publishable key/],
       [
-        "stripe.redirectToCheckout({ sessionId: 'cs_x' })",
-        /redirectToCheckout\(\) is not supported by the sandbox/,
+        'stripe.redirectToCheckout({ lineItems: [] })',
+        /redirectToCheckout\(\) without a sessionId is not supported by the sandbox/,
       ],
-      ['stripe.initEmbeddedCheckout({})', /initEmbeddedCheckout\(\) is not supported by the sandbox/],
-      [
-        'stripe.createEmbeddedCheckoutPage({})',
-        /createEmbeddedCheckoutPage\(\) is not supported by the sandbox/,
-      ],
+      ["return stripe.createEmbeddedCheckoutPage({ clientSecret: 'cs_x' })", /client secret of the form/],
       ["stripe.confirmIdealPayment('x')", /confirmIdealPayment\(\) is not supported by the sandbox/],
       ["stripe.elements().create('iban')", /The element "iban" is not supported by the sandbox/],
       [

@@ -21,7 +21,59 @@ export async function everything(stripe: Stripe, used: TestSandbox): Promise<voi
   await checkout(stripe, used);
   await disputes(stripe, advance);
   await subscriptions(stripe, customer.id, advance);
+  await portal(stripe, customer.id);
   await endings(stripe, customer.id);
+}
+
+/** Every kind of flow, and a configuration with every feature. */
+async function portal(stripe: Stripe, customer: string): Promise<void> {
+  const { configurations, sessions } = stripe.billingPortal;
+  const price = await stripe.prices.create({
+    currency: 'usd',
+    unit_amount: 900,
+    recurring: { interval: 'month' },
+    product_data: { name: 'Portal' },
+  });
+  const { id } = await stripe.customers.create({ email: 'portal@example.com' });
+  const subscription = await stripe.subscriptions.create({
+    customer: id,
+    items: [{ price: price.id }],
+    payment_behavior: 'default_incomplete',
+  });
+  const product = { product: String(price.product), prices: [price.id] };
+  const configuration = await configurations.create({
+    business_profile: { headline: 'Portal' },
+    features: {
+      customer_update: { enabled: true, allowed_updates: ['address', 'email'] },
+      invoice_history: { enabled: true },
+      payment_method_update: { enabled: true },
+      subscription_cancel: { enabled: true, cancellation_reason: { enabled: true, options: ['unused'] } },
+      subscription_update: {
+        enabled: true,
+        default_allowed_updates: ['price', 'quantity'],
+        products: [{ ...product, adjustable_quantity: { enabled: true, maximum: 9 } }],
+        schedule_at_period_end: { conditions: [{ type: 'decreasing_item_amount' }] },
+      },
+    },
+  });
+  await configurations.update(configuration.id, { login_page: { enabled: true } });
+  await configurations.retrieve(configuration.id);
+  await configurations.list();
+  await sessions.create({ customer, return_url: returnUrl, locale: 'auto' });
+  const details = { subscription: subscription.id };
+  const items = [{ id: String(subscription.items.data[0]?.id), quantity: 2 }];
+  for (const flow_data of [
+    { type: 'customer_update', after_completion: { type: 'hosted_confirmation' } },
+    {
+      type: 'payment_method_update',
+      after_completion: { type: 'redirect', redirect: { return_url: returnUrl } },
+    },
+    { type: 'subscription_cancel', subscription_cancel: details },
+    { type: 'subscription_update', subscription_update: details },
+    { type: 'subscription_update_confirm', subscription_update_confirm: { ...details, items } },
+  ])
+    await sessions.create({ customer: id, configuration: configuration.id, flow_data });
+  await refused(sessions.create({ customer: 'cus_none' }));
 }
 
 async function testClocks(stripe: Stripe): Promise<void> {

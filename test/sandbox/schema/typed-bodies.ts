@@ -108,6 +108,8 @@ const types: Readonly<Record<string, string>> = {
   account: 'Stripe.Account',
   balance_transaction: 'Stripe.BalanceTransaction',
   'billing.meter': 'Stripe.Billing.Meter',
+  'billing_portal.configuration': 'Stripe.BillingPortal.Configuration',
+  'billing_portal.session': 'Stripe.BillingPortal.Session',
   charge: 'Stripe.Charge',
   'checkout.session': 'Stripe.Checkout.Session',
   confirmation_token: 'Stripe.ConfirmationToken',
