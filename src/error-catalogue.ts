@@ -153,10 +153,20 @@ export const errorCatalogue = {
       'The first payment of the subscription is not complete. Complete it before you change the subscription.',
   }),
   subscription_ending: failure(409, 'Subscription about to end', {
-    when: 'The subscription ends with its period, so a change at the end of the period has no effect.',
+    when:
+      'The subscription ends with its period, so a change at the end of the period has no effect. Or the customer is to ' +
+      'cancel it on the portal, and it ends already.',
     advice: 'Set `cancelAtPeriodEnd` to false first.',
     example:
       'The subscription ends with the current period. Set cancelAtPeriodEnd to false before you plan a change.',
+  }),
+  pending_change: failure(409, 'Change pending', {
+    when: 'The customer is to cancel the subscription on the portal, and a change of it is pending.',
+    advice:
+      'Change back to the current plan first, which drops the pending change. Or cancel the subscription with ' +
+      '`cancelAtPeriodEnd`.',
+    example:
+      'A change of the subscription is pending. Change back to the current plan before the portal cancels it.',
   }),
   payment_due: failure(409, 'Payment due', {
     when: 'No paid invoice covers the current period, and the change would bill or credit it.',

@@ -47,6 +47,7 @@ const domains = [
   'subscriptions',
   'invoices',
   'payment-methods',
+  'portal',
   'keys',
   'overview',
   'idempotency',

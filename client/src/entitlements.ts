@@ -13,6 +13,14 @@ export type Who =
   | { readonly customerId: string; readonly externalId?: undefined }
   | { readonly externalId: string; readonly customerId?: undefined };
 
+export interface EntitlementOptions extends RequestOptions {
+  /**
+   * Whether Till asks the processor first: for the page to which a customer returns from the portal. Rejects if the
+   * processor does not respond.
+   */
+  readonly fresh?: boolean | undefined;
+}
+
 interface Known {
   readonly etag: string;
   readonly entitlements: Entitlements;
@@ -31,12 +39,12 @@ export class EntitlementReader {
     this.#connection = connection;
   }
 
-  async get(who: Who, options?: RequestOptions): Promise<Entitlements> {
+  async get(who: Who, options: EntitlementOptions = {}): Promise<Entitlements> {
     const name = JSON.stringify([who.customerId, who.externalId]);
     const known = this.#known.get(name);
     const { response, facts } = await this.#connection.send(
       {
-        ...placeOf(who),
+        ...placeOf(who, options.fresh === true ? { fresh: 'true' } : {}),
         method: 'GET',
         ...(known === undefined ? {} : { headers: { 'if-none-match': known.etag }, accepted: [304] }),
       },
@@ -56,7 +64,7 @@ export class EntitlementReader {
    * Whether the customer may use a feature: its value is true, a number above 0, or a text. Without a feature: whether the
    * customer has a subscription that entitles it. False for a customer that Till does not know.
    */
-  async isEntitled(who: Who, feature: string | undefined, options?: RequestOptions): Promise<boolean> {
+  async isEntitled(who: Who, feature: string | undefined, options?: EntitlementOptions): Promise<boolean> {
     try {
       const { entitled, features } = await this.get(who, options);
       return feature === undefined
@@ -79,13 +87,13 @@ export class EntitlementReader {
   }
 }
 
-function placeOf({
-  customerId,
-  externalId,
-}: Who): Pick<Call, 'params' | 'query'> & { readonly path: keyof paths } {
+function placeOf(
+  { customerId, externalId }: Who,
+  query: Readonly<Record<string, string>>,
+): Pick<Call, 'params' | 'query'> & { readonly path: keyof paths } {
   return customerId === undefined
-    ? { path: '/api/v1/entitlements', query: { externalId } }
-    : { path: '/api/v1/customers/{id}/entitlements', params: { id: customerId } };
+    ? { path: '/api/v1/entitlements', query: { externalId, ...query } }
+    : { path: '/api/v1/customers/{id}/entitlements', params: { id: customerId }, query };
 }
 
 function isGranted(value: boolean | number | string | undefined): boolean {

@@ -29,6 +29,7 @@ export type ErrorCode =
   | 'subscription_ended'
   | 'subscription_incomplete'
   | 'subscription_ending'
+  | 'pending_change'
   | 'payment_due'
   | 'subscription_busy'
   | 'concurrent_change'

@@ -1,4 +1,4 @@
-export type { Who } from './entitlements.ts';
+export type { EntitlementOptions, Who } from './entitlements.ts';
 export type { ErrorCode } from './error-codes.ts';
 export type { Mistake } from './error-fields.ts';
 export { isTillError, TillConnectionError, TillError, type TillErrorOf, TillTimeoutError } from './errors.ts';
@@ -11,6 +11,8 @@ export type {
   TillEvent,
   TillEventOf,
 } from './events/event-types.ts';
+export { type NodeRequest, type NodeResponse, toNodeHandler } from './events/node-handler.ts';
+export { type EventRequestHandler, type TillEventsOptions, tillEvents } from './events/till-events.ts';
 export { TillVerificationError, type VerifyOptions, verifyEvent } from './events/verify-event.ts';
 export type { Page, TillList } from './list.ts';
 export type { RequestOptions, Retry, TillOptions, WriteOptions } from './options.ts';

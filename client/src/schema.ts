@@ -191,6 +191,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/customers/{id}/portal-sessions": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send a customer to the processor's portal
+         * @description There customers change their card, see their invoices, and cancel. What they do arrives as webhooks. On the page to which they return, ask for the entitlements with `fresh=true`. The request takes no idempotency key, because it changes nothing. Needs the scope `write`.
+         */
+        readonly post: operations["createPortalSession"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/plans": {
         readonly parameters: {
             readonly query?: never;
@@ -1639,6 +1659,25 @@ export interface components {
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
+        /** NewPortalSession */
+        readonly NewPortalSession: {
+            /** @description An absolute URL that begins with https:// or http://, without a user or a password. The setting `RETURN_URL_ORIGINS` can limit it to some origins. */
+            readonly returnUrl: string;
+            /**
+             * @description What the portal begins with: `paymentMethod` adds a card, `cancel` cancels the subscription `subscriptionId` at the end of its period. The customer then returns to `returnUrl`. If null or absent, the portal begins with its first page.
+             * @enum {string|null}
+             */
+            readonly flow?: "paymentMethod" | "cancel" | null;
+            /**
+             * Format: uuid
+             * @description With `flow: cancel`, and only with it.
+             */
+            readonly subscriptionId?: string;
+            /** @description The processor's name of a language, such as `de`. Without it, the portal follows the browser. */
+            readonly locale?: string;
+            /** @description The processor's id of your own portal configuration. Without it, the portal shows cards, invoices and the address, and cancels at the end of the period. It offers no change of plan, because it does not know Till's groups, previews and pending changes. */
+            readonly processorConfigurationId?: string;
+        };
         /** NewRefund */
         readonly NewRefund: {
             /** @description Default: the remaining amount. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
@@ -2180,6 +2219,11 @@ export interface components {
             };
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** PortalSession */
+        readonly PortalSession: {
+            /** @description Send the customer there at once: it lets its holder act as the customer, and expires within minutes. Till never stores it. */
+            readonly url: string;
         };
         /** PreviewedSubscriptionChange */
         readonly PreviewedSubscriptionChange: {
@@ -3104,6 +3148,38 @@ export interface operations {
             };
         };
     };
+    readonly createPortalSession: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "returnUrl": "https://shop.example.com/account"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["NewPortalSession"];
+            };
+        };
+        readonly responses: {
+            /** @description The address of the portal for this customer. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["PortalSession"];
+                };
+            };
+        };
+    };
     readonly listPlans: {
         readonly parameters: {
             readonly query?: {
@@ -3743,7 +3819,10 @@ export interface operations {
     };
     readonly getCustomerEntitlements: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description `true` asks the processor for the customer's subscriptions first, for the page to which customers return from the portal. If the processor does not respond, the request fails. Requests within a second share one response. */
+                readonly fresh?: "true" | "false";
+            };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
@@ -3776,6 +3855,8 @@ export interface operations {
             readonly query: {
                 /** @description Your own id of the customer. No two customers have the same one. */
                 readonly externalId: string;
+                /** @description `true` asks the processor for the customer's subscriptions first, for the page to which customers return from the portal. If the processor does not respond, the request fails. Requests within a second share one response. */
+                readonly fresh?: "true" | "false";
             };
             readonly header?: never;
             readonly path?: never;

@@ -1,4 +1,4 @@
-import { EntitlementReader, type Who } from './entitlements.ts';
+import { type EntitlementOptions, EntitlementReader, type Who } from './entitlements.ts';
 import type { RequestOptions, TillOptions, WriteOptions } from './options.ts';
 import { Api } from './requests/api.ts';
 import type { ReadResponse } from './requests/attempt.ts';
@@ -17,8 +17,10 @@ import type {
   Entitlements,
   Health,
   Liveness,
+  NewPortalSession,
   Overview,
   OverviewQuery,
+  PortalSession,
   Readiness,
   SearchResult,
 } from './types.ts';
@@ -61,7 +63,7 @@ export class Till {
   }
 
   /** What a customer may use now, by Till's id or by your own. */
-  entitlements(who: Who, options?: RequestOptions): Promise<Entitlements> {
+  entitlements(who: Who, options?: EntitlementOptions): Promise<Entitlements> {
     return this.#entitlements.get(who, options);
   }
 
@@ -70,8 +72,17 @@ export class Till {
    * a subscription entitles the customer. False for a customer that Till does not know. Rejects if Till cannot be
    * reached: decide yourself what to do then.
    */
-  isEntitled(who: Who, feature?: string, options?: RequestOptions): Promise<boolean> {
+  isEntitled(who: Who, feature?: string, options?: EntitlementOptions): Promise<boolean> {
     return this.#entitlements.isEntitled(who, feature, options);
+  }
+
+  /**
+   * The address of the processor's portal for a customer. Send the customer there at once: it lets its holder act as the
+   * customer.
+   */
+  portal(customerId: string, session: NewPortalSession, options?: RequestOptions): Promise<PortalSession> {
+    const call = { params: { id: customerId }, body: session };
+    return this.#api.post('/api/v1/customers/{id}/portal-sessions', call, options);
   }
 
   /** Finds objects by an id, an email or a number. */

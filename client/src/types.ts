@@ -21,6 +21,9 @@ export type PaymentMethod = Schemas['PaymentMethod'];
 export type CreatedPaymentMethod = Schemas['CreatedPaymentMethod'];
 export type NewPaymentMethod = Without<Schemas['NewPaymentMethod']>;
 
+export type PortalSession = Schemas['PortalSession'];
+export type NewPortalSession = Schemas['NewPortalSession'];
+
 export type Plan = Schemas['Plan'];
 export type NewPlan = Without<Schemas['NewPlan']>;
 export type PlanChange = Without<Schemas['PlanChange']>;

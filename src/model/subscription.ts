@@ -199,6 +199,24 @@ export function hasEnded(status: SubscriptionStatus): boolean {
   return status === 'canceled' || status === 'incomplete_expired';
 }
 
+/** Fails if there is nothing for a customer to cancel, or if the processor's pages cannot cancel it. */
+export function refuseCancellation({
+  status,
+  cancelAtPeriodEnd,
+  cancelAt,
+  pendingChange,
+}: Subscription): void {
+  if (hasEnded(status))
+    throw new Failure('subscription_ended', 'The subscription has ended. There is nothing to cancel.');
+  if (cancelAtPeriodEnd || cancelAt !== null)
+    throw new Failure('subscription_ending', 'The subscription ends already. There is nothing to cancel.');
+  if (pendingChange !== null)
+    throw new Failure(
+      'pending_change',
+      'A change of the subscription is pending. Change back to the current plan before the portal cancels it.',
+    );
+}
+
 /** Whether no other period follows the current one. */
 export function isInLastPeriod(
   facts: SubscriptionFacts,

@@ -96,22 +96,20 @@ export class EnvironmentReader {
     const text = this.text(name);
     if (text === undefined) return undefined;
     const url = URL.parse(text);
-    const isOrigin =
-      url !== null &&
-      /^https?:$/.test(url.protocol) &&
-      url.pathname === '/' &&
-      !url.search &&
-      !url.hash &&
-      !url.username &&
-      !url.password;
-    if (isOrigin) return url.origin;
+    if (url !== null && isOrigin(url)) return url.origin;
     const seen = url === null || url.username || url.password ? hidden(text) : quoted(text);
-    return this.#refuse(
-      name,
-      seen,
-      'http:// or https://, a host and an optional port, without a path',
-      undefined,
-    );
+    return this.#refuse(name, seen, originForm, undefined);
+  }
+
+  origins(name: string): readonly string[] {
+    const text = this.text(name);
+    if (text === undefined) return [];
+    const urls = text.split(',').map((part) => URL.parse(part.trim()));
+    const origins = urls.flatMap((url) => (url !== null && isOrigin(url) ? [url.origin] : []));
+    if (origins.length === urls.length) return origins;
+    const hasSecret = urls.some((url) => url?.username || url?.password);
+    const seen = hasSecret ? hidden(text) : quoted(text);
+    return this.#refuse(name, seen, `${originForm}; several separated by commas`, []);
   }
 
   secret(name: string, rule: { pattern: RegExp; allowed: string }): string | undefined {
@@ -159,6 +157,12 @@ export class EnvironmentReader {
     this.mistakes.push(`${name} is ${seen}; allowed: ${allowed}`);
     return fallback;
   }
+}
+
+const originForm = 'http:// or https://, a host and an optional port, without a path';
+
+function isOrigin({ protocol, pathname, search, hash, username, password }: URL): boolean {
+  return /^https?:$/.test(protocol) && pathname === '/' && !search && !hash && !username && !password;
 }
 
 function isAddressRange(text: string): boolean {

@@ -4,6 +4,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
+import type { Revisions } from '../model/fold.ts';
 import { isGrouped } from '../model/plan.ts';
 import {
   foundSubscription,
@@ -12,6 +13,8 @@ import {
   subscriptionNotFound,
 } from '../model/subscription.ts';
 import { isUuid } from '../platform/id.ts';
+import { inLanes } from '../platform/lanes.ts';
+import { PacedCalls } from '../platform/paced-calls.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/port/attempt.ts';
 import type { SubscriptionToPay } from '../processor/port/invoice-payment.ts';
@@ -33,7 +36,7 @@ import {
   type SubscriptionParts,
 } from './subscription-creation.ts';
 
-/** Concurrent reads when a customer is deleted: enough to finish in seconds, few enough to leave room for requests. */
+/** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
 
 interface SubscriptionServiceParts extends SubscriptionParts, PayParts {
@@ -47,6 +50,7 @@ export class SubscriptionService {
   readonly paying: SubscriptionPayment;
   readonly #parts: SubscriptionServiceParts;
   readonly #reads: SharedReads<Subscription>;
+  readonly #asked = new PacedCalls((customerId) => this.#askForAll(customerId));
 
   constructor(parts: SubscriptionServiceParts) {
     this.#parts = parts;
@@ -175,11 +179,42 @@ export class SubscriptionService {
 
   /** Refreshes all open subscriptions of a customer. */
   async correctOfCustomer(customerId: string): Promise<void> {
-    const { store, mirror, database } = this.#parts;
-    const open = await store.listOpenOfCustomer(database, customerId);
-    for (let start = 0; start < open.length; start += concurrentReadsMax) {
-      const batch = open.slice(start, start + concurrentReadsMax);
-      await Promise.all(batch.map(({ processorSubscriptionId }) => correct(mirror, processorSubscriptionId)));
+    await this.#correctAll((await this.#readOpen(customerId)).keys());
+  }
+
+  /**
+   * Asks the processor for the subscriptions of a customer, and updates the rows. Concurrent callers share the response.
+   */
+  async askForAll(customerId: string): Promise<void> {
+    await this.#asked.ask(customerId);
+  }
+
+  /** The processor does not list canceled subscriptions, so open rows that it does not list are refreshed. */
+  async #askForAll(customerId: string): Promise<void> {
+    const { customers, database, mirror, processor } = this.#parts;
+    const { processorCustomerId } = await customers.read(customerId);
+    const open = await this.#readOpen(customerId);
+    const toCorrect = new Set(open.keys());
+    try {
+      for await (const { items } of processor.subscriptions.list({ processorCustomerId, isOpen: true })) {
+        for (const facts of items) toCorrect.delete(mirror.keyOf(facts));
+        const { unsettled } = await database.transaction((tx) => mirror.apply(tx, items, open));
+        for (const key of unsettled) toCorrect.add(key);
+      }
+    } catch (error) {
+      throw await customers.explainRefusal(error, customerId);
     }
+    await this.#correctAll(toCorrect);
+  }
+
+  /** The revisions of the open rows of a customer, by the keys of the subscriptions. */
+  async #readOpen(customerId: string): Promise<Revisions> {
+    const { database, store, mirror } = this.#parts;
+    const open = await store.listOpenOfCustomer(database, customerId);
+    return new Map(open.map((row) => [mirror.keyOf(row), row.revision]));
+  }
+
+  #correctAll(keys: Iterable<string>): Promise<void> {
+    return inLanes([...keys], concurrentReadsMax, (key) => correct(this.#parts.mirror, key));
   }
 }

@@ -16,6 +16,7 @@ import { registerPlanRoutes } from '../plans/plan-routes.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { registerPortalRoutes } from '../portal/portal-routes.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { registerSandboxRoutes } from '../sandbox-control/sandbox-routes.ts';
@@ -51,13 +52,14 @@ export async function registerRoutes(
     correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
   });
   registerPaymentMethodRoutes(app, services.paymentMethods);
+  registerPortalRoutes(app, services.portal);
   registerPlanRoutes(app, plans);
   registerPaymentRoutes(app, payments);
   registerPaymentUpdateRoutes(app, payments);
   registerCaptureRoutes(app, payments);
   registerRefundRoutes(app, refunds);
   registerSubscriptionRoutes(app, subscriptions, entitlements);
-  registerEntitlementRoutes(app, entitlements);
+  registerEntitlementRoutes(app, entitlements, subscriptions);
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);

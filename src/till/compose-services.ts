@@ -29,6 +29,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
+import { PortalService } from '../portal/portal-service.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { SearchService } from '../search/search-service.ts';
 import { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -69,7 +70,7 @@ interface ServiceParts {
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  readonly config: Pick<Config, 'webhookRetentionDays' | 'entitlementGraceDays'> & {
+  readonly config: Pick<Config, 'webhookRetentionDays' | 'entitlementGraceDays' | 'returnUrlOrigins'> & {
     readonly events: EventSettings;
   };
   /** Demo data uses another clock. */
@@ -83,9 +84,9 @@ interface ServiceParts {
 type Composed = ReturnType<typeof withDefaults>;
 
 function withDefaults({ config, ...parts }: ServiceParts) {
-  const { webhookRetentionDays: retentionDays, entitlementGraceDays, events } = config;
+  const { webhookRetentionDays: retentionDays, entitlementGraceDays, returnUrlOrigins, events } = config;
   const { clock = systemClock, crashPoints = noCrashPoints } = parts;
-  return { ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, events };
+  return { ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, returnUrlOrigins, events };
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -219,12 +220,13 @@ function composeDomain(
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
+  const portal = new PortalService({ ...parts, customers, subscriptions });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
   const keys = new KeyService({ ...parts, store: new KeyStore() });
   const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
   const search = new SearchService({ ...parts, stores: searched });
   const resources = { customers, plans, payments, refunds, subscriptions, invoices };
-  return { ...resources, paymentMethods, entitlements, keys, search };
+  return { ...resources, paymentMethods, portal, entitlements, keys, search };
 }
 
 type Domain = ReturnType<typeof composeDomain>;

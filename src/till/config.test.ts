@@ -49,6 +49,7 @@ test('an empty environment gives the documented defaults', () => {
     webhookRetentionDays: 90,
     entitlementGraceDays: 0,
     events: { retentionDays: 90, allowPrivate: false, allowLoopback: true, secretKeys: [] },
+    returnUrlOrigins: [],
     hasConsole: true,
     stopDelaySeconds: 0,
   });
@@ -68,6 +69,7 @@ test('every setting is read from its variable', () => {
       DATA_DIR: 'data',
       PROCESSOR_WEBHOOK_SECRET: 'whsec_new, whsec_old',
       PROCESSOR_API_BASE: 'http://127.0.0.1:12111',
+      RETURN_URL_ORIGINS: 'https://Shop.example.com/, http://127.0.0.1:8080',
       PROCESSOR_MAX_IN_FLIGHT: '7',
       LOG_LEVEL: 'warn',
       RATE_LIMIT_PER_MINUTE: '0',
@@ -94,6 +96,7 @@ test('every setting is read from its variable', () => {
     [0, 35, 7],
   );
   assert.equal(config.entitlementGraceDays, 7);
+  assert.deepEqual(config.returnUrlOrigins, ['https://shop.example.com', 'http://127.0.0.1:8080']);
 });
 
 test('an empty variable counts as unset', () => {
@@ -114,6 +117,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     TRUST_PROXY: '10.0.0.0/33',
     SANDBOX_ALLOWED_HOSTS: 'sandbox,http://x',
     PROCESSOR_API_BASE: 'https://example.test/v1',
+    RETURN_URL_ORIGINS: 'https://shop.example.com,https://shop.example.com/account',
     PROCESSOR_SECRET_KEY: 'sk_test_abc',
     PROCESSOR_WEBHOOK_SECRET: 'a,,b',
   });
@@ -127,6 +131,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     'PROCESSOR_API_BASE',
     'PROCESSOR_WEBHOOK_SECRET',
     'RATE_LIMIT_PER_MINUTE',
+    'RETURN_URL_ORIGINS',
     'ROLE',
     'SANDBOX_ALLOWED_HOSTS',
     'TRUST_PROXY',

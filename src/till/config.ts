@@ -32,6 +32,8 @@ export interface Config {
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
   readonly events: EventConfig;
+  /** Where the pages of the processor may send customers back. Empty: anywhere. */
+  readonly returnUrlOrigins: readonly string[];
   /** Whether /console is served. */
   readonly hasConsole: boolean;
   /**
@@ -127,6 +129,7 @@ export function inspectConfig(
       allowLoopback: processor.secretKey === undefined,
       secretKeys: readSecretKeys(env),
     },
+    returnUrlOrigins: env.origins('RETURN_URL_ORIGINS'),
     hasConsole: choice(env, 'CONSOLE') === 'on',
     stopDelaySeconds: integer(env, 'STOP_DELAY_SECONDS', production),
   };

@@ -148,6 +148,11 @@ export const settings = {
     about:
       'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database, including those already stored; the first encrypts, all decrypt',
   },
+  RETURN_URL_ORIGINS: {
+    unset: 'any',
+    about:
+      'comma-separated origins, such as `https://shop.example.com`, to which the pages of the processor may send customers back',
+  },
   CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
   STOP_DELAY_SECONDS: {
     default: 0,

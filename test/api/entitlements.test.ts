@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { readJson } from '../support/client.ts';
@@ -12,6 +13,7 @@ import {
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { triesPerCall } from '../support/till-in-process.ts';
 import { eventOf } from '../support/webhook-events.ts';
 
 interface EntitlementsBody {
@@ -383,4 +385,66 @@ describe('the table in docs/entitlements.md', () => {
     const lines = { object: 'list', data: [line], has_more: false };
     return eventOf('invoice.paid.newer', { id: `in_${subscription}`, parent, lines }, later());
   }
+});
+
+describe('fresh entitlements', () => {
+  const freshOf = ({ id }: { readonly id: string }) =>
+    call('GET', `/customers/${id}/entitlements?fresh=true`);
+  const lists = () => till.count('processor_request_duration_seconds', { operation: 'subscriptions.list' });
+
+  test('200: they show what no webhook has told yet: a payment, a cancellation, a subscription from elsewhere', async () => {
+    const externalId = randomUUID();
+    const customer = await createCustomer(till, { externalId });
+    const { clientSecret } = await createSubscription(till, { customerId: customer.id });
+    await confirmSecret(till, clientSecret);
+    assert.equal((await entitlementsOf(customer)).entitled, false);
+    const paid = await readJson<EntitlementsBody>(await freshOf(customer), 200);
+    assert.deepEqual([paid.entitled, (await entitlementsOf(customer)).entitled], [true, true]);
+    const other = await createCustomer(till, { externalId: `${externalId}-2` });
+    const { subscription } = await createSubscription(till, { customerId: other.id, trialPeriodDays: 7 });
+    const { processorPriceId } = await createPlan(till);
+    await till.stripe.subscriptions.create({
+      customer: other.processorCustomerId,
+      items: [{ price: processorPriceId }],
+      trial_period_days: 7,
+    });
+    await till.stripe.subscriptions.cancel(subscription.processorSubscriptionId);
+    const shown = await get<EntitlementsBody>(`/entitlements?externalId=${externalId}-2&fresh=true`);
+    assert.deepEqual(
+      shown.subscriptions.map(({ status }) => status),
+      ['trialing', 'canceled'],
+    );
+    await till.settle();
+    assert.deepEqual((await entitlementsOf(other)).subscriptions, shown.subscriptions);
+  });
+
+  test('concurrent requests share one call, and requests without fresh make none', async () => {
+    const customer = await createCustomer(till);
+    const before = await lists();
+    await entitlementsOf(customer);
+    assert.equal(await lists(), before);
+    const responses = await Promise.all(Array.from({ length: 50 }, () => freshOf(customer)));
+    assert.ok(responses.every(({ status }) => status === 200));
+    assert.equal(await lists(), before + 1);
+  });
+
+  test('503: without a response of the processor there is no old one, and no webhook is lost', async () => {
+    const customer = await createCustomer(till);
+    await till.setFault({ operation: 'subscriptions.list', kind: 'error', status: 500, times: triesPerCall });
+    await readProblem(await freshOf(customer), 503, 'processor_unavailable');
+    await till.clearFaults();
+    assert.equal((await entitlementsOf(customer)).entitled, false);
+  });
+
+  test('404 and 400: an unknown customer, one that is deleted at the processor, and another value', async () => {
+    await readProblem(await freshOf({ id: unknownId }), 404, 'not_found');
+    await readProblem(
+      await call('GET', `/entitlements?externalId=${unknownId}&fresh=true`),
+      404,
+      'not_found',
+    );
+    const customer = await createCustomer(till);
+    const wrong = await call('GET', `/customers/${customer.id}/entitlements?fresh=yes`);
+    await readProblem(wrong, 400, 'invalid_request');
+  });
 });

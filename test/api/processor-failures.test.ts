@@ -251,6 +251,16 @@ const operations: readonly Operation[] = [
     },
     success: 204,
   },
+  {
+    name: 'send a customer to the portal',
+    there: 'portal_sessions.create',
+    prepare: async () => [
+      'POST',
+      `/customers/${(await createCustomer(till)).id}/portal-sessions`,
+      { returnUrl: 'https://shop.example.com/account' },
+    ],
+    success: 201,
+  },
 ];
 
 /** More than the attempts of any call. */

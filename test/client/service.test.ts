@@ -111,6 +111,20 @@ test('a subscription: created, previewed, changed, canceled, and what it entitle
   assert.equal((await till.plans.archive(plan.id)).active, false);
 });
 
+test('the portal of a customer, and what the customer may use after it', async () => {
+  const externalId = randomUUID();
+  const customer = await newCustomer(externalId);
+  const { url } = await till.portal(customer.id, { returnUrl: 'https://shop.example.com/account' });
+  assert.match(url, /^http/);
+  const { subscription } = await till.subscriptions.create({
+    ...{ customerId: customer.id, planId: (await newPlan()).id, trialPeriodDays: 7 },
+  });
+  assert.equal(await till.isEntitled({ externalId }), true);
+  await server.stripe.subscriptions.cancel(subscription.processorSubscriptionId);
+  assert.equal(await till.isEntitled({ externalId }), true, 'the webhook has not arrived');
+  assert.equal((await till.entitlements({ externalId }, { fresh: true })).entitled, false);
+});
+
 test('saved payment methods: saved, made the default, deleted', async () => {
   const customer = await newCustomer();
   const methods = till.customers.paymentMethods(customer.id);

@@ -124,6 +124,9 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
     case 'waitSeconds':
       // Any other wait would be useless.
       return fc.constant(0);
+    case 'locale':
+      return fc.oneof(fc.constant('de'), rightValues(schema, testCards));
+    case 'returnUrl':
     case 'url':
       return fc.constantFrom('https://shop.example.com/', 'https://b.example.com:8443/hook?a=b');
     default:

@@ -31,8 +31,46 @@ function changeable(values: object) {
   return mapChangeable({ ...subscription, id: 'sub_1', ...values }, { earliest: since, latest: since });
 }
 
+const returnUrl = 'https://shop.example.com/account';
+const portalSession = {
+  ...{ ...key, processorCustomerId: 'cus_1', processorConfigurationId: 'bpc_1', returnUrl },
+};
+const portalRequest = `POST /v1/billing_portal/sessions customer=cus_1&configuration=bpc_1&return_url=${returnUrl}`;
+const portalReturn = `flow_data[after_completion][type]=redirect&flow_data[after_completion][redirect][return_url]=${returnUrl}`;
+
 /** Each call of the port, and the request that it must be on the wire. */
 const calls: readonly [string, (processor: Processor) => Promise<unknown>, string, string | undefined][] = [
+  [
+    'portal.createSession',
+    ({ portal }) => portal.createSession({ ...portalSession, locale: 'de' }),
+    `${portalRequest}&locale=de`,
+    'key-1',
+  ],
+  [
+    'portal.createSession to change the card',
+    ({ portal }) => portal.createSession({ ...portalSession, flow: { kind: 'paymentMethod' } }),
+    `${portalRequest}&flow_data[type]=payment_method_update&${portalReturn}`,
+    'key-1',
+  ],
+  [
+    'portal.createSession to cancel',
+    ({ portal }) =>
+      portal.createSession({ ...portalSession, flow: { kind: 'cancel', processorSubscriptionId: 'sub_1' } }),
+    `${portalRequest}&flow_data[type]=subscription_cancel&flow_data[subscription_cancel][subscription]=sub_1&${portalReturn}`,
+    'key-1',
+  ],
+  [
+    'portal.createConfiguration',
+    ({ portal }) => portal.createConfiguration(key),
+    'POST /v1/billing_portal/configurations name=Till&features[payment_method_update][enabled]=true&features[invoice_history][enabled]=true&features[customer_update][enabled]=true&features[customer_update][allowed_updates][0]=address&features[subscription_cancel][enabled]=true&features[subscription_cancel][mode]=at_period_end&features[subscription_update][enabled]=false&metadata[till_portal]=1',
+    'key-1',
+  ],
+  [
+    'portal.listConfigurations',
+    ({ portal }) => portal.listConfigurations(),
+    'GET /v1/billing_portal/configurations limit=100',
+    undefined,
+  ],
   [
     'customers.create',
     ({ customers }) => customers.create({ ...creation, email: 'a@example.com', name: 'A', phone: null }),

@@ -69,6 +69,8 @@ export interface ProcessOptions {
   /** How long a write waits for its turn. The default is so long that a busy machine does not decide a test. */
   readonly turnWaitMs?: number;
   readonly entitlementGraceDays?: number;
+  /** Where customers may be sent back. Anywhere by default. */
+  readonly returnUrlOrigins?: readonly string[];
   /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
   readonly events?: Partial<EventSettings>;
   /** Whether events are delivered in the background. */
@@ -137,6 +139,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     config: {
       webhookRetentionDays: options.retentionDays ?? 90,
       entitlementGraceDays: options.entitlementGraceDays ?? 0,
+      returnUrlOrigins: options.returnUrlOrigins ?? [],
       events: { ...eventSettings, ...options.events },
     },
     turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,

@@ -1,4 +1,4 @@
-import type { EntitlementReader } from '../entitlements.ts';
+import type { EntitlementOptions, EntitlementReader } from '../entitlements.ts';
 import type { TillList } from '../list.ts';
 import { cursorList } from '../list-sources.ts';
 import type { RequestOptions, WriteOptions } from '../options.ts';
@@ -51,7 +51,7 @@ export class Customers {
   }
 
   /** What the customer may use now. */
-  entitlements(id: string, options?: RequestOptions): Promise<Entitlements> {
+  entitlements(id: string, options?: EntitlementOptions): Promise<Entitlements> {
     return this.#entitlements.get({ customerId: id }, options);
   }
 }

@@ -9,6 +9,7 @@ import {
   metadataValueLengthMax,
   ownKeyPrefix,
 } from '../../model/metadata.ts';
+import { returnUrlLengthMax } from '../../model/return-url.ts';
 import { comparedWithIds } from '../input/validator.ts';
 import { component } from './components.ts';
 
@@ -36,6 +37,15 @@ export const ExternalId = Type.String({
   maxLength: externalIdLengthMax,
   pattern: externalIdPattern,
   description: 'Your own id of the customer. No two customers have the same one.',
+});
+
+/** A URL to which a page of the processor sends customers back. `refuseReturnUrls` checks the rest. */
+export const ReturnUrl = Type.String({
+  minLength: 1,
+  maxLength: returnUrlLengthMax,
+  description:
+    'An absolute URL that begins with https:// or http://, without a user or a password. The setting ' +
+    '`RETURN_URL_ORIGINS` can limit it to some origins.',
 });
 
 const metadataKeys = {

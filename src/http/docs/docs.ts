@@ -14,6 +14,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
 const tags = [
   { name: 'customers', description: 'People or companies that pay you.' },
   { name: 'payment methods', description: 'Saved cards, passed through from the processor.' },
+  { name: 'portal', description: "The processor's pages for customers: cards, invoices, cancellation." },
   { name: 'plans', description: 'The price and the billing interval of a subscription.' },
   { name: 'payments', description: 'One-time payments and their refunds.' },
   { name: 'subscriptions', description: 'Recurring payments.' },

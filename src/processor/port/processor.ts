@@ -14,6 +14,7 @@ import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.
 import type { CausingWrite, EventContent } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { ListingStart, Pages } from './pages.ts';
+import type { PortalCalls } from './portal-calls.ts';
 import type { CustomerLookUp, LookUp, Marked, RequestMark } from './request-mark.ts';
 import type { SubscriptionChangeCalls } from './subscription-changes.ts';
 import type { WebhookEndpointCalls } from './webhook-endpoint-calls.ts';
@@ -43,6 +44,7 @@ export interface Processor {
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;
   readonly paymentMethods: PaymentMethodCalls;
+  readonly portal: PortalCalls;
   readonly events: EventCalls;
   readonly webhookEndpoints: WebhookEndpointCalls;
   /** The id of the account of the secret key. Null if it is a restricted key that may not read it. */

@@ -29,7 +29,7 @@ test('the page about the processor key lists every permission that the adapter n
   for await (const file of glob('**/*.ts', { cwd: import.meta.dirname })) {
     if (file.endsWith('.test.ts')) continue;
     const source = await readFile(join(import.meta.dirname, file), 'utf8');
-    for (const [, resource = '', method = ''] of source.matchAll(/\bstripe\.(\w+)\s*\.(\w+)\(/g))
+    for (const [, resource = '', method = ''] of source.matchAll(/\bstripe\.(\w+)(?:\.\w+)?\s*\.(\w+)\(/g))
       need(pathOf(resource), reads.includes(method) ? 'read' : 'write');
     for (const [, paths = ''] of source.matchAll(/(?:expand:?|[eE]xpansions) ?=? ?\[([^\]]*)\]/g))
       for (const [, path = ''] of paths.matchAll(/'([^']+)'/g))

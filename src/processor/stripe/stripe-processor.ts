@@ -21,6 +21,7 @@ import { createInvoiceCalls } from './objects/invoices.ts';
 import { createPaymentMethodCalls } from './objects/payment-methods.ts';
 import { createPaymentCalls } from './objects/payments.ts';
 import { createPlanCalls } from './objects/plans.ts';
+import { createPortalCalls } from './objects/portal.ts';
 import { createPromotionCodeCalls } from './objects/promotion-codes.ts';
 import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
@@ -90,6 +91,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),
     paymentMethods: createPaymentMethodCalls(context),
+    portal: createPortalCalls(context),
     events: createEventCalls(context),
     webhookEndpoints: createWebhookEndpointCalls(context),
     readAccount: createAccountRead(ungated, isRestrictedKey(secretKey)),

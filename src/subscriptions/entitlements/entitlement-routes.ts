@@ -7,6 +7,7 @@ import { sendIfChanged } from '../../http/input/if-none-match.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
 import { subscriptionStatuses } from '../../model/subscription.ts';
+import type { SubscriptionService } from '../subscription-service.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
 
 const EntitlementsSchema = component('Entitlements', {
@@ -73,7 +74,18 @@ const example: Static<typeof EntitlementsSchema> = {
   ],
 };
 
-const ExternalIdQuery = Type.Object({ externalId: ExternalId }, { additionalProperties: false });
+const Fresh = Type.Enum(['true', 'false'], {
+  default: 'false',
+  description:
+    "`true` asks the processor for the customer's subscriptions first, for the page to which customers return from the " +
+    'portal. If the processor does not respond, the request fails. Requests within a second share one response.',
+});
+
+const FreshQuery = Type.Object({ fresh: Fresh }, { additionalProperties: false });
+const ExternalIdQuery = Type.Object(
+  { externalId: ExternalId, fresh: Fresh },
+  { additionalProperties: false },
+);
 
 /** Shared by both routes. */
 const shared = {
@@ -85,16 +97,25 @@ const shared = {
     200: response('What the customer is entitled to now.', EntitlementsSchema, example),
     304: Type.Null({ description: 'The response still has the ETag of `If-None-Match`.' }),
   },
+  callsProcessor: true,
   onSend: sendIfChanged,
 } as const;
 
-export function registerEntitlementRoutes(app: FastifyInstance, entitlements: EntitlementService): void {
+export function registerEntitlementRoutes(
+  app: FastifyInstance,
+  entitlements: EntitlementService,
+  subscriptions: SubscriptionService,
+): void {
   const routes = new ApiRoutes(app, 'entitlements');
   routes.add('GET /api/v1/customers/:id/entitlements', {
     ...shared,
     operationId: 'getCustomerEntitlements',
     summary: 'Get what a customer is entitled to',
-    run: async ({ params }) => toResponse(await entitlements.ofCustomer(params.id)),
+    query: FreshQuery,
+    run: async ({ params, query }) => {
+      if (query.fresh === 'true') await subscriptions.askForAll(params.id);
+      return toResponse(await entitlements.ofCustomer(params.id));
+    },
   });
   routes.add('GET /api/v1/entitlements', {
     ...shared,
@@ -102,7 +123,12 @@ export function registerEntitlementRoutes(app: FastifyInstance, entitlements: En
     summary: 'Get what the customer with an externalId is entitled to',
     query: ExternalIdQuery,
     failures: ['not_found'],
-    run: async ({ query }) => toResponse(await entitlements.ofExternalId(query.externalId)),
+    run: async ({ query }) => {
+      const found = await entitlements.ofExternalId(query.externalId);
+      if (query.fresh !== 'true') return toResponse(found);
+      await subscriptions.askForAll(found.customerId);
+      return toResponse(await entitlements.ofCustomer(found.customerId));
+    },
   });
 }
 

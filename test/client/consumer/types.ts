@@ -2,7 +2,16 @@
  * What the types of the installed package allow, and what they refuse: a line below `@ts-expect-error` must not compile.
  * Compiled by test/client/package.test.ts, and never run.
  */
-import { isTillError, type Payment, Till, type TillEvent, type TillEventOf, verifyEvent } from '@till/client';
+import {
+  isTillError,
+  type Payment,
+  Till,
+  type TillEvent,
+  type TillEventOf,
+  tillEvents,
+  toNodeHandler,
+  verifyEvent,
+} from '@till/client';
 
 export async function calls(key: string | undefined): Promise<void> {
   const till = new Till({ url: 'https://till.example.com', apiKey: key });
@@ -62,4 +71,33 @@ export async function events(body: string, headers: Headers): Promise<number | s
   event.data.amountDue;
   const canceled = (of: TillEventOf<'subscription.canceled'>) => of.data.planId;
   return event.type === 'subscription.canceled' ? canceled(event) : event.id;
+}
+
+/** A request of Next.js, and its route handlers, as its generated checks require them. */
+interface NextRequest extends Request {
+  readonly nextUrl: URL;
+}
+type NextRouteHandler = (
+  request: NextRequest,
+  context: { readonly params: Promise<Readonly<Record<string, string>>> },
+) => Response | Promise<Response>;
+
+/** A handler of Hono. */
+type HonoHandler = (context: { readonly req: { readonly raw: Request } }) => Response | Promise<Response>;
+
+export function handlers(): unknown {
+  const POST = tillEvents({
+    secret: ['new', 'old'],
+    on: {
+      'payment.succeeded': (event) => event.data.amountReceived satisfies number,
+      'subscription.entitled': async (event) => void (event.data.planId satisfies string),
+      // @ts-expect-error: there is no such event type
+      'payment.paid': () => {},
+      // @ts-expect-error: an invoice has no features
+      'invoice.paid': (event) => event.data.features,
+    },
+  });
+  POST satisfies NextRouteHandler;
+  const hono: HonoHandler = (context) => POST(context.req.raw);
+  return [hono, toNodeHandler(POST)];
 }
