@@ -90,9 +90,12 @@ export const errorCatalogue = {
       'The plan 0199c1f0-8d2a-7b6c-9c0d-5f4e3d2c1b0a in addOns is not an add-on. List only plans whose addOn is true.',
   }),
   plan_in_use: failure(409, 'Plan in use', {
-    when: 'A live subscription has the plan, now or after its pending change, so `addOn` cannot change.',
+    when:
+      'A live subscription has the plan, now or after its pending change, or an open checkout sells it, so `addOn` ' +
+      'cannot change.',
     advice: 'Create another plan, and archive this one.',
-    example: 'A live subscription has this plan, so addOn cannot change. Create another plan instead.',
+    example:
+      'A live subscription or an open checkout has this plan, so addOn cannot change. Create another plan instead.',
   }),
   already_subscribed: failure(409, 'Already subscribed', {
     when: 'The customer has a live subscription to a plan of the same group. `subscriptionId` names it.',
@@ -101,6 +104,20 @@ export const errorCatalogue = {
       'The customer already has a subscription to a plan of the same group. Change that subscription, or ' +
       'cancel it first.',
     exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f' },
+  }),
+  checkout_in_progress: failure(409, 'Checkout in progress', {
+    when:
+      'A payment is in progress in an open checkout, so it cannot be expired now. `checkoutId` names it. If the request ' +
+      'is about another object, that object would take the place of the checkout, or is deleted with it.',
+    advice: 'Retry after `Retry-After`. The payment succeeds or fails within minutes.',
+    example: 'A payment is in progress in the open checkout, so it cannot be expired now. Retry later.',
+    exampleFields: { checkoutId: '0199c1f5-2d41-7c3a-8b9e-0f1a2b3c4d5e' },
+  }),
+  checkout_completed: failure(409, 'Checkout completed', {
+    when: 'The buyer has completed the checkout. `subscriptionId` and `paymentId` name its result.',
+    advice: 'Cancel the subscription, or refund the payment.',
+    example: 'The buyer has completed the checkout. Cancel the subscription or refund the payment instead.',
+    exampleFields: { subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f', paymentId: null },
   }),
   nothing_to_pay: failure(409, 'Nothing to pay', {
     when: 'No payment is due for the latest invoice of the subscription, or for the one of `invoiceId`.',
@@ -351,6 +368,10 @@ export interface ProblemFields {
   readonly customerId?: string;
   /** The subscription that the problem is about, if the request does not name it. Null if it is not known yet. */
   readonly subscriptionId?: string | null;
+  /** The payment that the problem is about, if the request does not name it. */
+  readonly paymentId?: string | null;
+  /** The checkout that the problem is about. */
+  readonly checkoutId?: string;
   /** Why the card was declined, in the processor's words. Null if it does not say. */
   readonly declineCode?: string | null;
   /** The processor's error code, when it rejected the caller's values. */

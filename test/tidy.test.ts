@@ -46,6 +46,7 @@ const domains = [
   'payments',
   'subscriptions',
   'invoices',
+  'checkouts',
   'payment-methods',
   'portal',
   'keys',
@@ -320,7 +321,7 @@ function assertNoCycle(edges: readonly Import[]): void {
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
  * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, the currency of a subscription, whether a live subscription has a plan, and
+ * the customer of an event is deleted, the currency of a subscription, whether a live subscription or an open checkout has a plan, and
  * what all rows add to the overview.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
@@ -355,6 +356,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'plans/plan-store.ts',
   ],
   subscription_add_ons: ['plans/plan-store.ts'],
+  checkouts: ['checkouts/checkout-store.ts', 'plans/plan-store.ts'],
   overview_cells: ['overview/overview-store.ts'],
   overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
@@ -396,10 +398,11 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
 };
 
 const mirrorWrite =
-  /(?:insert into|update|delete from) till\.(?:customers|plans|payments|refunds|subscriptions|invoices)\b/;
+  /(?:insert into|update|delete from) till\.(?:customers|plans|payments|refunds|subscriptions|invoices|checkouts)\b/;
 
 /** They write only what the API does not show. */
 const unreportedWrites = [
+  'src/checkouts/checkout-store.ts markChecked',
   'src/customers/customer-store.ts makeSearchDue',
   'src/customers/customer-store.ts markErased',
   'src/payments/payment-store.ts markChecked',

@@ -20,6 +20,8 @@ export type ErrorCode =
   | 'plan_is_no_add_on'
   | 'plan_in_use'
   | 'already_subscribed'
+  | 'checkout_in_progress'
+  | 'checkout_completed'
   | 'nothing_to_pay'
   | 'too_many_event_endpoints'
   | 'too_many_event_secrets'

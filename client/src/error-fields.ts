@@ -25,6 +25,15 @@ interface ErrorFields {
     /** The subscription that the customer already has. Null while another request is creating it. */
     readonly subscriptionId: string | null;
   };
+  readonly checkout_in_progress: {
+    /** The open checkout. */
+    readonly checkoutId: string;
+  };
+  readonly checkout_completed: {
+    /** What the checkout resulted in. Both are null if it saved a card. */
+    readonly subscriptionId: string | null;
+    readonly paymentId: string | null;
+  };
   readonly processor_rejected: {
     /** The processor's own error code. Undefined if it gives none. */
     readonly processorCode?: string;
@@ -44,10 +53,13 @@ export interface Problem {
 
 /** The additional fields of a problem. Nothing else is copied: a response must not replace other fields of an error. */
 export function fieldsOf({ code, ...problem }: Problem): object {
-  const { errors, declineCode, customerId, subscriptionId, processorCode } = problem;
+  const { errors, declineCode, customerId, subscriptionId, paymentId, checkoutId, processorCode } = problem;
   if (code === 'invalid_request') return { errors: Array.isArray(errors) ? errors : [] };
   if (code === 'payment_declined') return { declineCode: declineCode ?? null };
   if (code === 'already_subscribed') return { subscriptionId: subscriptionId ?? null };
+  if (code === 'checkout_in_progress') return { checkoutId };
+  if (code === 'checkout_completed')
+    return { subscriptionId: subscriptionId ?? null, paymentId: paymentId ?? null };
   if (code === 'external_id_taken') return { customerId };
   return processorCode === undefined ? {} : { processorCode };
 }

@@ -115,7 +115,7 @@ export interface paths {
         readonly post?: never;
         /**
          * Delete a customer
-         * @description Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, and the metadata of payments and subscriptions. You can still read the payments and invoices. Needs the scope `write`.
+         * @description Expires the customer's open checkouts, cancels the subscriptions and erases the email, name, phone, externalId and metadata, and the metadata of payments, subscriptions and checkouts. You can still read the payments and invoices. Needs the scope `write`.
          */
         readonly delete: operations["deleteCustomer"];
         readonly options?: never;
@@ -655,6 +655,70 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/checkouts": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List checkouts, newest first
+         * @description Needs the scope `read`.
+         */
+        readonly get: operations["listCheckouts"];
+        readonly put?: never;
+        /**
+         * Create a checkout
+         * @description A page of the processor on which the buyer subscribes (`planId`), pays once (`payment`) or saves a card (`saveCard`): send exactly one of the three. Send the buyer to `url`. An open checkout to a plan of the same group is returned if it has the same terms, and expired otherwise. Needs the scope `write`.
+         */
+        readonly post: operations["createCheckout"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/checkouts/{id}/expire": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Expire an open checkout
+         * @description The buyer can no longer complete it. An expired checkout stays as it is. Needs the scope `write`.
+         */
+        readonly post: operations["expireCheckout"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/checkouts/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get one of the checkouts
+         * @description An open checkout is first compared with the processor, so that the page to which the buyer returns can rely on it: if it is `completed`, the subscription, the entitlements and the payment are already right. Needs the scope `read`.
+         */
+        readonly get: operations["getCheckout"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/events": {
         readonly parameters: {
             readonly query?: never;
@@ -1075,6 +1139,94 @@ export interface components {
             /** @description The client secret to confirm the payment of the change. Null if there is nothing to confirm. */
             readonly clientSecret: string | null;
         };
+        /** Checkout */
+        readonly Checkout: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            readonly processorCheckoutSessionId: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId: string;
+            /**
+             * @description What results: a subscription, a payment or a saved card.
+             * @enum {unknown}
+             */
+            readonly mode: "subscription" | "payment" | "setup";
+            /**
+             * @description `completed` and `expired` are final.
+             * @enum {unknown}
+             */
+            readonly status: "open" | "completed" | "expired";
+            /**
+             * @description Whether the payment or the first invoice is paid. A completed checkout can be `unpaid`, for example if the payment method takes days. `notRequired`: nothing is due now.
+             * @enum {unknown}
+             */
+            readonly paymentStatus: "unpaid" | "paid" | "notRequired";
+            /**
+             * Format: uuid
+             * @description The main plan of the subscription.
+             */
+            readonly planId: string | null;
+            readonly quantity: number | null;
+            readonly addOns: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                readonly quantity: number;
+            }[];
+            /** @description The trial that the buyer gets. Null if there is none. */
+            readonly trialPeriodDays: number | null;
+            /** @description The total, after codes that the buyer entered. Null if a card is saved. */
+            readonly amount: number | null;
+            readonly currency: string | null;
+            /**
+             * Format: uuid
+             * @description The subscription that results. Null until `completed`.
+             */
+            readonly subscriptionId: string | null;
+            /**
+             * Format: uuid
+             * @description The payment that results. Null until `completed`.
+             */
+            readonly paymentId: string | null;
+            /** @description The processor's id of the saved card, with `saveCard`. Null until `completed`. */
+            readonly paymentMethodId: string | null;
+            /** Format: date-time */
+            readonly expiresAt: string;
+            /**
+             * Format: date-time
+             * @description Null until `completed`.
+             */
+            readonly completedAt: string | null;
+            /** @description Your own values. Also kept at the processor, where others may add keys. */
+            readonly metadata: {
+                readonly [key: string]: string;
+            };
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly updatedAt: string;
+        };
+        /** CheckoutList */
+        readonly CheckoutList: {
+            readonly data: readonly components["schemas"]["Checkout"][];
+            /** @description The number of objects on all pages. With a filter other than `customerId` it is counted up to 10,000. */
+            readonly total: number;
+            /** @description The number of this page. In a walk by cursor it counts from 1. */
+            readonly page: number;
+            readonly limit: number;
+            /** @description True if there are more objects than `total`. */
+            readonly totalCapped: boolean;
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
+        };
         /** ClientSecret */
         readonly ClientSecret: {
             /** @description The frontend uses it to confirm with the processor. Null if nothing is left to confirm. */
@@ -1259,11 +1411,11 @@ export interface components {
             /** @description Opaque. Send it as `after` to get the events that follow. */
             readonly id: string;
             /** @enum {unknown} */
-            readonly type: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed";
+            readonly type: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired";
             /** Format: date-time */
             readonly createdAt: string;
             /** @enum {unknown} */
-            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice";
+            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout";
             /**
              * Format: uuid
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
@@ -1368,7 +1520,7 @@ export interface components {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url?: string;
             /** @description The types of events to send. Null: all types, including those of later releases. */
-            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed")[] | null;
+            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
             /** @description An endpoint that is turned on again continues with the first event that it missed. */
@@ -1559,6 +1711,104 @@ export interface components {
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
+        /** NewCheckout */
+        readonly NewCheckout: {
+            /**
+             * Format: uuid
+             * @description The buyer. Either this or `customer`.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId?: string;
+            /** @description The buyer by your own id. A customer with this externalId is used as it is. If there is none, it is created. */
+            readonly customer?: {
+                /** @description Your own id of the customer. No two customers have the same one. */
+                readonly externalId: string;
+                /** Format: email */
+                readonly email: string;
+                readonly name?: string;
+            };
+            /**
+             * Format: uuid
+             * @description Sell a subscription to this plan.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly planId?: string;
+            /** @default 1 */
+            readonly quantity?: number;
+            /** @description Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan. */
+            readonly addOns?: readonly {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly planId: string;
+                /** @default 1 */
+                readonly quantity?: number;
+            }[];
+            /** @description 0 means no trial. */
+            readonly trialPeriodDays?: number;
+            /**
+             * @description No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.
+             * @default false
+             */
+            readonly trialOnce?: boolean;
+            /**
+             * @description What happens if the trial ends without a card. The page then asks for no card while nothing is due. Without this field a card is required.
+             * @enum {unknown}
+             */
+            readonly trialEndWithoutCard?: "invoice" | "pause" | "cancel";
+            /** @description A code that is applied already. Not together with `allowPromotionCodes`. */
+            readonly promotionCode?: string;
+            /**
+             * @description Whether the buyer can enter a code on the page.
+             * @default false
+             */
+            readonly allowPromotionCodes?: boolean;
+            /** @description Sell something once, for this amount. */
+            readonly payment?: {
+                /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
+                readonly amount: number;
+                /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
+                readonly currency: string;
+                /** @description The buyer sees it. */
+                readonly description: string;
+                /** @default false */
+                readonly savePaymentMethod?: boolean;
+                /**
+                 * @default automatic
+                 * @enum {unknown}
+                 */
+                readonly captureMethod?: "automatic" | "manual";
+            };
+            /**
+             * @description Only save a card. It does not become the default.
+             * @enum {boolean}
+             */
+            readonly saveCard?: true;
+            /** @description Where the processor sends the buyer afterwards. `{CHECKOUT_ID}` becomes the id of the checkout. */
+            readonly successUrl: string;
+            /** @description Where the link to go back leads. `{CHECKOUT_ID}` becomes the id of the checkout. */
+            readonly cancelUrl: string;
+            /**
+             * Format: date-time
+             * @description 31 minutes to 24 hours from now. Default: in 24 hours.
+             */
+            readonly expiresAt?: string;
+            /** @description The language of the page. Default: that of the buyer's browser. */
+            readonly locale?: string;
+            /** @default false */
+            readonly collectBillingAddress?: boolean;
+            /** @default false */
+            readonly collectTaxId?: boolean;
+            /** @default false */
+            readonly automaticTax?: boolean;
+            /** @description Your own values. The subscription or payment that results also gets them. */
+            readonly metadata?: {
+                readonly [key: string]: string;
+            };
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
+            readonly idempotencyKey?: string;
+        };
         /** NewCustomer */
         readonly NewCustomer: {
             /** Format: email */
@@ -1579,7 +1829,7 @@ export interface components {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url: string;
             /** @description The types of events to send. Null: all types, including those of later releases. */
-            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed")[] | null;
+            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
@@ -1709,6 +1959,11 @@ export interface components {
             readonly planId: string;
             /** @description 0 means no trial. */
             readonly trialPeriodDays?: number;
+            /**
+             * @description No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.
+             * @default false
+             */
+            readonly trialOnce?: boolean;
             /** @default 1 */
             readonly quantity?: number;
             /** @description Plans that are billed on the same invoice. Each is an add-on with the currency and interval of the main plan. */
@@ -1737,6 +1992,12 @@ export interface components {
             };
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** OpenedCheckout */
+        readonly OpenedCheckout: {
+            readonly checkout: components["schemas"]["Checkout"];
+            /** @description The page to which you send the buyer. Null unless the checkout is open and the API key has the scope `write`. Till never stores it: request it again with `GET /api/v1/checkouts/{id}`. */
+            readonly url: string | null;
         };
         /** Overview */
         readonly Overview: {
@@ -2100,6 +2361,11 @@ export interface components {
              * @description The subscription that the payment was charged for.
              */
             readonly subscriptionId: string | null;
+            /**
+             * Format: uuid
+             * @description The checkout in which the payment was made.
+             */
+            readonly checkoutId: string | null;
             /** @description The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`. */
             readonly dispute: {
                 /** @description The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry `warning_needs_response`, and others. */
@@ -2283,8 +2549,12 @@ export interface components {
             }[];
             /** @description The customer that already has the externalId. */
             readonly customerId?: string;
-            /** @description The subscription that the customer already has. Null while another request is creating it. */
+            /** @description The subscription that the customer already has, or that the checkout resulted in. Null if there is none, or while another request is creating it. */
             readonly subscriptionId?: string | null;
+            /** @description The payment that the checkout resulted in. Null if it resulted in none. */
+            readonly paymentId?: string | null;
+            /** @description The open checkout that stands in the way. */
+            readonly checkoutId?: string;
             /** @description Why the card was declined. Null if the processor does not say. */
             readonly declineCode?: string | null;
             /** @description The processor's own error code, if it rejected the request. */
@@ -2409,6 +2679,11 @@ export interface components {
              * @description The subscription that the payment was charged for.
              */
             readonly subscriptionId: string | null;
+            /**
+             * Format: uuid
+             * @description The checkout in which the payment was made.
+             */
+            readonly checkoutId: string | null;
             /** @description The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`. */
             readonly dispute: {
                 /** @description The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry `warning_needs_response`, and others. */
@@ -2454,7 +2729,7 @@ export interface components {
             readonly status: "running" | "finished" | "failed" | "stopped";
             readonly progress: readonly {
                 /** @enum {unknown} */
-                readonly resource: "customer" | "plan" | "payment" | "refund" | "dispute" | "subscription" | "invoice";
+                readonly resource: "customer" | "plan" | "payment" | "refund" | "dispute" | "subscription" | "invoice" | "checkout";
                 /** @description Objects of the processor that were compared so far. */
                 readonly compared: number;
                 /** @description The approximate number of objects to compare. */
@@ -2465,7 +2740,7 @@ export interface components {
             /** @description The first objects that could not be compared. */
             readonly skipped: readonly {
                 /** @enum {unknown} */
-                readonly resource: "customer" | "plan" | "payment" | "refund" | "dispute" | "subscription" | "invoice";
+                readonly resource: "customer" | "plan" | "payment" | "refund" | "dispute" | "subscription" | "invoice" | "checkout";
                 readonly id: string;
                 readonly reason: string;
             }[];
@@ -2484,7 +2759,7 @@ export interface components {
         /** SearchResult */
         readonly SearchResult: {
             /** @enum {unknown} */
-            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "webhook_event" | "event";
+            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout" | "webhook_event" | "event";
             /** @description The `id` of the object. */
             readonly objectId: string;
             /**
@@ -4027,6 +4302,136 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Invoice"];
+                };
+            };
+        };
+    };
+    readonly listCheckouts: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description Return only the objects of this customer. */
+                readonly customerId?: string;
+                readonly status?: "open" | "completed" | "expired";
+                /** @description Return only objects created at or after this time (RFC 3339). */
+                readonly createdAfter?: string;
+                /** @description Return only objects created before this time. */
+                readonly createdBefore?: string;
+                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                /** @description Default: 1. Not allowed with `cursor`. */
+                readonly page?: number;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of checkouts. */
+            readonly 200: {
+                headers: {
+                    /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
+                    readonly "x-next-cursor"?: string;
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["CheckoutList"];
+                    readonly "text/csv": string;
+                };
+            };
+        };
+    };
+    readonly createCheckout: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "customer": {
+                 *         "externalId": "user-1815",
+                 *         "email": "ada@example.com",
+                 *         "name": "Ada Lovelace"
+                 *       },
+                 *       "planId": "0199c1f0-7b11-7d0e-8a52-6f0a3c9d2e11",
+                 *       "successUrl": "https://shop.example.com/welcome?checkout={CHECKOUT_ID}",
+                 *       "cancelUrl": "https://shop.example.com/prices"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["NewCheckout"];
+            };
+        };
+        readonly responses: {
+            /** @description An open checkout with the same terms, and the URL of its page. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenedCheckout"];
+                };
+            };
+            /** @description The new checkout and the URL of its page. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenedCheckout"];
+                };
+            };
+        };
+    };
+    readonly expireCheckout: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The expired checkout. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenedCheckout"];
+                };
+            };
+        };
+    };
+    readonly getCheckout: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The maximum time to wait while the checkout is open. */
+                readonly waitSeconds?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The checkout and the URL of its page. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OpenedCheckout"];
                 };
             };
         };

@@ -5,6 +5,7 @@ import type { ReadResponse } from './requests/attempt.ts';
 import { type Call, Connection } from './requests/connection.ts';
 import { readBody, requireSuccess } from './requests/read-response.ts';
 import { readSettings } from './requests/settings.ts';
+import { Checkouts } from './resources/checkouts.ts';
 import { Customers } from './resources/customers.ts';
 import { EventEndpoints } from './resources/event-endpoints.ts';
 import { Events } from './resources/events.ts';
@@ -36,6 +37,7 @@ export class Till {
   readonly refunds: Refunds;
   readonly subscriptions: Subscriptions;
   readonly invoices: Invoices;
+  readonly checkouts: Checkouts;
   readonly events: Events;
   readonly eventEndpoints: EventEndpoints;
   readonly apiKeys: ApiKeys;
@@ -55,6 +57,7 @@ export class Till {
     this.refunds = new Refunds(api);
     this.subscriptions = new Subscriptions(api);
     this.invoices = new Invoices(api);
+    this.checkouts = new Checkouts(api);
     this.events = new Events(api);
     this.eventEndpoints = new EventEndpoints(api);
     this.apiKeys = new ApiKeys(api);

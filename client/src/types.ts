@@ -29,6 +29,13 @@ export type NewPlan = Without<Schemas['NewPlan']>;
 export type PlanChange = Without<Schemas['PlanChange']>;
 export type PlanQuery = QueryOf<'/api/v1/plans'>;
 
+export type Checkout = Schemas['Checkout'];
+export type CheckoutList = Schemas['CheckoutList'];
+export type OpenedCheckout = Schemas['OpenedCheckout'];
+export type NewCheckout = Without<Schemas['NewCheckout']>;
+export type CheckoutQuery = QueryOf<'/api/v1/checkouts'>;
+export type CheckoutGetQuery = QueryOf<'/api/v1/checkouts/{id}'>;
+
 export type Payment = Schemas['Payment'];
 export type PaymentList = Schemas['PaymentList'];
 export type CreatedPayment = Schemas['CreatedPayment'];

@@ -8,6 +8,7 @@ const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint',
   refund: 'refunds',
   subscription: 'subscriptions',
   invoice: 'invoices',
+  checkout: 'checkouts',
   webhookEvent: 'webhook-events',
   eventEndpoint: 'event-endpoints',
 };

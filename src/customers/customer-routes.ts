@@ -5,21 +5,21 @@ import {
   body,
   ChangedMetadata,
   DateTime,
+  Email,
   ExternalId,
   Id,
   IdempotencyKey,
   MetadataResponse,
+  Name,
   NewMetadata,
   nullable,
   response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { registerListRoute } from '../http/read-routes.ts';
-import type { CustomerService } from './customer-service.ts';
+import type { CustomerDependents, CustomerService } from './customer-service.ts';
 import { customerView } from './customer-view.ts';
 
-const Email = Type.String({ format: 'email', maxLength: 254 });
-const Name = Type.String({ minLength: 1, maxLength: 256 });
 const Phone = Type.String({ minLength: 1, maxLength: 32 });
 
 const CustomerSchema = component('Customer', {
@@ -77,10 +77,8 @@ const example: Static<typeof CustomerSchema> = {
 
 const path = '/api/v1/customers';
 
-export interface CustomerRouteParts {
+export interface CustomerRouteParts extends CustomerDependents {
   readonly customers: CustomerService;
-  /** Called when a customer is deleted, because the processor then ends its subscriptions. */
-  readonly correctSubscriptions: (customerId: string) => Promise<void>;
 }
 
 export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRouteParts): void {
@@ -113,7 +111,7 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
   });
 }
 
-function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: CustomerRouteParts): void {
+function addWrites(routes: ApiRoutes, { customers, ...dependents }: CustomerRouteParts): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'write',
     operationId: 'createCustomer',
@@ -157,12 +155,13 @@ function addWrites(routes: ApiRoutes, { customers, correctSubscriptions }: Custo
     operationId: 'deleteCustomer',
     summary: 'Delete a customer',
     description:
-      "Cancels the customer's subscriptions and erases the email, name, phone, externalId and metadata, and the " +
-      'metadata of payments and subscriptions. You can still read the payments and invoices.',
+      "Expires the customer's open checkouts, cancels the subscriptions and erases the email, name, phone, externalId and metadata, and the " +
+      'metadata of payments, subscriptions and checkouts. You can still read the payments and invoices.',
     response: { 204: Type.Null({ description: 'The customer is deleted.' }) },
+    failures: ['checkout_in_progress'],
     callsProcessor: true,
     run: async ({ params }) => {
-      await customers.delete(params.id, correctSubscriptions);
+      await customers.delete(params.id, dependents);
       return null;
     },
   });

@@ -1,4 +1,4 @@
-import { isDefiniteRefusal } from '../errors.ts';
+import { Failure, isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import {
@@ -29,6 +29,14 @@ import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
 const livePageSize = 1_000;
 
+/** What happens to the objects of a customer that is deleted. */
+export interface CustomerDependents {
+  /** Called before the deletion: a buyer must not pay for a customer that is gone. */
+  readonly expireCheckouts: (customerId: string) => Promise<void>;
+  /** Called after the deletion, because the processor then ends the subscriptions. */
+  readonly correctSubscriptions: (customerId: string) => Promise<void>;
+}
+
 interface CustomerServiceParts extends CustomerParts {
   readonly idempotency: IdempotencyService;
 }
@@ -57,6 +65,20 @@ export class CustomerService {
       : idempotency.run(this.creation, { ...values, externalId }, key);
   }
 
+  /** The customer with this external id, unchanged. Creates it if there is none. */
+  async findOrCreate(values: CustomerValues & { readonly externalId: string }): Promise<Customer> {
+    const holder = await this.#parts.mirror.findHolder(values.externalId);
+    if (holder !== undefined && holder !== 'unknown') return holder;
+    try {
+      return (await this.create(values, undefined)).result.customer;
+    } catch (error) {
+      // Another request has created it meanwhile, with other values.
+      const takenBy = error instanceof Failure ? error.extras.customerId : undefined;
+      if (takenBy === undefined) throw error;
+      return this.read(takenBy);
+    }
+  }
+
   async read(id: string): Promise<Customer> {
     return foundCustomer(isUuid(id) ? await this.#reads.read(id) : undefined);
   }
@@ -81,10 +103,11 @@ export class CustomerService {
    * Deletes the customer at the processor, which ends its subscriptions, and updates their rows. Erases the personal
    * data last, so that the caller can repeat a request that fails halfway.
    */
-  async delete(id: string, correctSubscriptions: (customerId: string) => Promise<void>): Promise<void> {
+  async delete(id: string, { expireCheckouts, correctSubscriptions }: CustomerDependents): Promise<void> {
     const { mirror, processor } = this.#parts;
     const customer = await this.read(id);
     const { processorCustomerId } = customer;
+    await expireCheckouts(id);
     const attempt = await processor.customers.delete(processorCustomerId);
     if (attempt.outcome !== 'done') await this.#requireDeleted(customer, attempt);
     await correctSubscriptions(id);

@@ -33,4 +33,11 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'invoice.updated': 'An invoice changed in another way, such as becoming open, void or uncollectible.',
   'invoice.paid': 'An invoice was paid.',
   'invoice.payment_failed': 'An attempt to collect an invoice failed, and it is still unpaid.',
+  'checkout.created':
+    'A checkout was created. If it is completed already when Till records it, `checkout.completed` follows.',
+  'checkout.updated':
+    'A checkout changed in another way, such as its amount by a code, or its payment arrived later.',
+  'checkout.completed':
+    'A buyer completed a checkout. `data` names the subscription, the payment or the card that results.',
+  'checkout.expired': 'A checkout expired, by a request or because its time was over.',
 };

@@ -1,7 +1,15 @@
 import type { Cause } from '../platform/cause.ts';
 
 /** The kinds of objects whose changes are events. */
-export const eventObjectTypes = ['customer', 'plan', 'payment', 'refund', 'subscription', 'invoice'] as const;
+export const eventObjectTypes = [
+  'customer',
+  'plan',
+  'payment',
+  'refund',
+  'subscription',
+  'invoice',
+  'checkout',
+] as const;
 
 export type EventObjectType = (typeof eventObjectTypes)[number];
 
@@ -32,6 +40,10 @@ export const eventTypes = [
   'invoice.updated',
   'invoice.paid',
   'invoice.payment_failed',
+  'checkout.created',
+  'checkout.updated',
+  'checkout.completed',
+  'checkout.expired',
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];

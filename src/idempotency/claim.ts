@@ -11,6 +11,7 @@ export type ClaimOperation =
   | 'payments.update'
   | 'payments.capture'
   | 'refunds.create'
+  | 'checkouts.create'
   | 'subscriptions.create'
   | 'subscriptions.update'
   | 'subscriptions.pay'

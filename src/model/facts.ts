@@ -7,6 +7,7 @@ export const resources = [
   'dispute',
   'subscription',
   'invoice',
+  'checkout',
 ] as const;
 
 export type Resource = (typeof resources)[number];

@@ -24,6 +24,7 @@ const payment: Payment = {
   id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
   processorPaymentIntentId: 'pi_1',
   customerId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
+  checkoutId: null,
   amount: 2_000,
   description: null,
   metadata: {},
@@ -47,6 +48,7 @@ const payment: Payment = {
 const facts: PaymentFacts = {
   processorPaymentIntentId: 'pi_1',
   localId: payment.id,
+  checkoutId: null,
   processorCustomerId: 'cus_1',
   amount: 2_000,
   amountReceived: 0,

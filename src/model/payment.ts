@@ -71,6 +71,8 @@ export const noInvoice: PaidInvoice = {
 export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvoice {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
+  /** The checkout in which it was made. Null for other payments. */
+  readonly checkoutId: string | null;
   readonly description: string | null;
   readonly metadata: OwnedMetadata;
   /** The sum of the refunds that did not fail. */
@@ -87,6 +89,8 @@ export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
+  /** The checkout in which it was made. Null for other payments. */
+  readonly checkoutId: string | null;
   /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
   /** Undefined in events: their stored form contains no free text. */
@@ -188,6 +192,7 @@ function valuesOfPayment({
   processorCustomerId,
   createdAt,
   asOf,
+  checkoutId,
   description,
   metadata,
   charge,

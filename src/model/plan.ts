@@ -224,7 +224,7 @@ export function refuseGroupOfAddOn(addOn: boolean, group: string | null | undefi
 export function planInUse(): Failure {
   return new Failure(
     'plan_in_use',
-    'A live subscription has this plan, so addOn cannot change. Create another plan instead.',
+    'A live subscription or an open checkout has this plan, so addOn cannot change. Create another plan instead.',
   );
 }
 

@@ -23,6 +23,7 @@ const payment: PaymentView = {
   paymentMethod: null,
   invoiceId: null,
   subscriptionId: null,
+  checkoutId: null,
   dispute: null,
   createdAt: '2026-11-15T23:59:59.999Z',
   updatedAt: '2026-11-16T09:30:00.000Z',

@@ -36,6 +36,8 @@ interface PaymentMirrorParts extends MirrorParts {
   readonly lostCustomers: LostCustomers;
   readonly subscriptionCharges: SubscriptionCharges;
   readonly metrics: Pick<Metrics, 'paymentsSucceeded' | 'paymentsDisputed'>;
+  /** Called in the transaction in which payments of these checkouts succeed. */
+  readonly onCheckoutsPaid: (tx: Transaction, checkoutIds: readonly string[]) => Promise<void>;
 }
 
 export class PaymentMirror implements Mirror<PaymentFacts> {
@@ -96,6 +98,10 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const changed = [...turned.map(({ after }) => after), ...created];
     if (changed.length > 0) tx.afterCommit(() => this.countSucceeded(changed));
     this.countDisputed(tx, written);
+    const paid = changed.flatMap(({ intentStatus, checkoutId }) =>
+      intentStatus === 'succeeded' && checkoutId !== null ? [checkoutId] : [],
+    );
+    if (paid.length > 0) await this.#parts.onCheckoutsPaid(tx, paid);
     const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
       processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = created.filter(isLate).map(keyOf);

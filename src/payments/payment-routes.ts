@@ -78,6 +78,9 @@ export const PaymentSchema = component('Payment', {
   subscriptionId: nullable(
     Type.String({ format: 'uuid', description: 'The subscription that the payment was charged for.' }),
   ),
+  checkoutId: nullable(
+    Type.String({ format: 'uuid', description: 'The checkout in which the payment was made.' }),
+  ),
   dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
@@ -156,6 +159,7 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   paymentMethod: null,
   invoiceId: null,
   subscriptionId: null,
+  checkoutId: null,
   dispute: null,
   createdAt: '2026-11-15T09:30:00.000Z',
   updatedAt: '2026-11-15T09:30:00.000Z',
@@ -227,7 +231,7 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
     response: {
       200: response('The canceled payment.', PaymentSchema, { ...paymentExample, status: 'canceled' }),
     },
-    failures: ['payment_not_cancelable'],
+    failures: ['payment_not_cancelable', 'checkout_in_progress'],
     callsProcessor: true,
     run: async ({ params }) => paymentView(await payments.cancel(params.id)),
   });

@@ -18,6 +18,7 @@ export function toPayment(id: string, facts: PaymentFacts, customerId: string, n
     id,
     processorPaymentIntentId: facts.processorPaymentIntentId,
     customerId,
+    checkoutId: facts.checkoutId,
     ...noInvoice,
     ...firstValuesOfPayment(facts),
     amountRefunded: 0,

@@ -21,8 +21,16 @@ import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 /** The processor refuses to cancel a payment in these states. */
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
 
+/** The checkouts in which payments are made. */
+export interface CheckoutsOfPayments {
+  isOpen(checkoutId: string): Promise<boolean>;
+  /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
+  makeWay(checkoutId: string): Promise<void>;
+}
+
 interface PaymentServiceParts extends PaymentParts {
   readonly idempotency: IdempotencyService;
+  readonly openCheckouts: CheckoutsOfPayments;
 }
 
 export class PaymentService {
@@ -70,6 +78,9 @@ export class PaymentService {
   /** Reads the client secret again, which is never stored. Null if nothing is left to confirm. */
   async readClientSecret(id: string): Promise<string | null> {
     const payment = await this.read(id);
+    const { checkoutId } = payment;
+    // The buyer pays on the page of the checkout.
+    if (checkoutId !== null && (await this.#parts.openCheckouts.isOpen(checkoutId))) return null;
     return (await this.creation.replay(payment.id)).clientSecret;
   }
 
@@ -83,7 +94,7 @@ export class PaymentService {
 
   async cancel(id: string): Promise<Payment> {
     const { database, mirror, processor } = this.#parts;
-    const payment = await this.read(id);
+    const payment = await this.#readToCancel(id);
     if (payment.status === 'canceled') return payment;
     if (payment.intentStatus === 'succeeded') throw notCancelable(payment.status);
     if (payment.processorInvoiceId !== null) throw chargedForInvoice();
@@ -100,6 +111,16 @@ export class PaymentService {
     throw uncancelable.includes(corrected.intentStatus)
       ? notCancelable(corrected.status)
       : notReached(attempt, 'payment', corrected.status);
+  }
+
+  /** The processor cancels the payment of an open checkout only together with the checkout. */
+  async #readToCancel(id: string): Promise<Payment> {
+    const payment = await this.read(id);
+    const { checkoutId, status } = payment;
+    if (checkoutId === null || status === 'canceled') return payment;
+    if (!(await this.#parts.openCheckouts.isOpen(checkoutId))) return payment;
+    await this.#parts.openCheckouts.makeWay(checkoutId);
+    return this.correct(payment);
   }
 
   /** Refreshes the row. Fails if the processor does not know the payment. */

@@ -24,6 +24,7 @@ const paymentTable = defineTable<Payment>('payments', {
     `case when payments.processor_subscription_id is not null then (select subscriptions.id from till.subscriptions
       where subscriptions.processor_subscription_id = payments.processor_subscription_id) end`,
   ),
+  checkoutId: immutable('uuid'),
   description: mutable('text'),
   metadata: mutable('jsonb'),
   amount: mutable('bigint'),

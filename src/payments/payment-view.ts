@@ -21,6 +21,7 @@ export function paymentView(payment: Payment) {
     paymentMethod: payment.paymentMethod,
     invoiceId: payment.invoiceId,
     subscriptionId: payment.subscriptionId,
+    checkoutId: payment.checkoutId,
     dispute: disputeView(payment),
     createdAt: payment.createdAt.toISOString(),
     updatedAt: payment.updatedAt.toISOString(),

@@ -77,7 +77,10 @@ export class PlanStore extends MirrorStore<Plan> {
     await tx.query('update till.plans set add_on_claim_id = null where add_on_claim_id = $1', [claimId]);
   }
 
-  /** Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change. */
+  /**
+   * Whether a live subscription has the plan as its main plan or as an add-on, now or after its pending change, or an open
+   * checkout sells it.
+   */
   async isInUse(db: Queryable, id: string): Promise<boolean> {
     const rows = await db.query<{ inUse: boolean }>(
       `select exists (select from till.subscriptions where plan_id = $1 and status = any($2))
@@ -85,7 +88,9 @@ export class PlanStore extends MirrorStore<Plan> {
            where subscription_add_ons.plan_id = $1 and status = any($2))
          or exists (select from till.subscriptions where pending_change is not null and status = any($2)
            and (pending_change ->> 'planId' = $1::text or pending_change -> 'addOns' @> jsonb_build_array(
-             jsonb_build_object('planId', $1::text)))) as "inUse"`,
+             jsonb_build_object('planId', $1::text))))
+         or exists (select from till.checkouts where status = 'open' and (plan_id = $1
+           or add_ons @> jsonb_build_array(jsonb_build_object('planId', $1::text)))) as "inUse"`,
       [id, liveStatuses],
     );
     return rows[0]?.inUse === true;

@@ -26,7 +26,11 @@ import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { PlanParts } from './plan-creation.ts';
 
 /** The operations that give plans to subscriptions. */
-const joiningOperations: readonly ClaimOperation[] = ['subscriptions.create', 'subscriptions.update'];
+const joiningOperations: readonly ClaimOperation[] = [
+  'checkouts.create',
+  'subscriptions.create',
+  'subscriptions.update',
+];
 
 export type PlanUpdate = UpdateOperation<Plan, PlanChange, ChangedPlanFacts>;
 type AddOnUpdate = CheckedReservingOperation<

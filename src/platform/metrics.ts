@@ -90,7 +90,16 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
 }
 
 function createPaymentMetrics(registers: Registry[]) {
+  const checkouts = new Counter({
+    name: 'checkouts_total',
+    help: 'Checkouts that were created, completed by the buyer, or expired, each counted once',
+    labelNames: ['mode', 'outcome'],
+    registers,
+  });
+  for (const mode of ['subscription', 'payment', 'setup'])
+    for (const outcome of ['created', 'completed', 'expired']) checkouts.inc({ mode, outcome }, 0);
   return {
+    checkouts,
     paymentsSucceeded: new Counter({
       name: 'payments_succeeded_total',
       help: 'Payments that succeeded, each counted once',

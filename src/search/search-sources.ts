@@ -1,5 +1,6 @@
 import { type EventPlace, eventId, parseEventId } from '../events/feed/event-id.ts';
 import type { StoredEvent } from '../events/feed/stored-event.ts';
+import type { Checkout } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
 import type { Invoice } from '../model/invoice.ts';
 import type { Payment } from '../model/payment.ts';
@@ -33,6 +34,7 @@ export interface SearchedStores {
   readonly refunds: RowFinder<Refund>;
   readonly subscriptions: RowFinder<Subscription>;
   readonly invoices: RowFinder<Invoice> & { readonly searchNumbers: Search<Invoice> };
+  readonly checkouts: RowFinder<Checkout>;
   readonly webhookEvents: { find(db: Queryable, id: string): Promise<WebhookEvent | undefined> };
   readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
 }
@@ -47,7 +49,7 @@ export async function findMatches(
   text: string,
   { withWebhookEvents }: { readonly withWebhookEvents: boolean },
 ): Promise<readonly Match[]> {
-  const { customers, plans, payments, refunds, subscriptions, invoices } = stores;
+  const { customers, plans, payments, refunds, subscriptions, invoices, checkouts } = stores;
   const found = await Promise.all([
     ofMirror(db, text, customers, showCustomer),
     ofMirror(db, text, plans, showPlan),
@@ -55,6 +57,7 @@ export async function findMatches(
     ofMirror(db, text, refunds, showRefund),
     ofMirror(db, text, subscriptions, showSubscription),
     ofMirror(db, text, invoices, showInvoice),
+    ofMirror(db, text, checkouts, showCheckout),
     ofVisible(text, async () => toMatches('processorId', await plans.findByProductIds(db, [text]), showPlan)),
     ofVisible(text, async () =>
       toMatches('processorId', await payments.findByChargeId(db, text, resultsMax), showPayment),
@@ -194,6 +197,13 @@ function showInvoice(row: Invoice): Found {
   const label = row.number ?? row.processorInvoiceId;
   const shown = { objectType: 'invoice' as const, objectId: id, customerId, label };
   return { ...nothing, ...shown, status, amount: amountDue, currency, createdAt };
+}
+
+function showCheckout(row: Checkout): Found {
+  const { id, customerId, planId, status, amount, currency, createdAt } = row;
+  const label = row.processorCheckoutSessionId;
+  const shown = { objectType: 'checkout' as const, objectId: id, customerId, planId, label };
+  return { ...nothing, ...shown, status, amount, currency, createdAt };
 }
 
 function showWebhookEvent({ id, type, objectId, state, createdAt }: WebhookEvent): Found {

@@ -8,6 +8,7 @@ export const foundTypes = [
   'refund',
   'subscription',
   'invoice',
+  'checkout',
   'webhook_event',
   'event',
 ] as const;

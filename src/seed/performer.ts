@@ -1,3 +1,4 @@
+import type { CheckoutService } from '../checkouts/checkout-service.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { Plan } from '../model/plan.ts';
 import type { Subscription } from '../model/subscription.ts';
@@ -18,6 +19,7 @@ interface PerformerParts {
     readonly payments: PaymentService;
     readonly refunds: RefundService;
     readonly subscriptions: SubscriptionService;
+    readonly checkouts: Pick<CheckoutService, 'expireOfCustomer'>;
   };
   readonly shopper: Shopper;
 }
@@ -142,9 +144,12 @@ export class Performer {
   }
 
   async #leave(customer: Customer): Promise<void> {
-    const { customers, subscriptions } = this.#parts.services;
+    const { customers, subscriptions, checkouts } = this.#parts.services;
     customer.hasLeft = true;
-    await customers.delete(customer.id, (id) => subscriptions.correctOfCustomer(id));
+    await customers.delete(customer.id, {
+      expireCheckouts: (id) => checkouts.expireOfCustomer(id),
+      correctSubscriptions: (id) => subscriptions.correctOfCustomer(id),
+    });
   }
 
   async #treat(customer: Customer, subscription: Subscription, action: Action): Promise<void> {

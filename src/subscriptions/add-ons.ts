@@ -1,9 +1,11 @@
 import { Failure } from '../errors.ts';
-import { foundPlan, type Plan, planArchived } from '../model/plan.ts';
+import { activePlan, foundPlan, type Plan, planArchived } from '../model/plan.ts';
 import { by, type PlanQuantity } from '../model/subscription-items.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import { waitForAddOnChange } from '../plans/plan-update.ts';
 
-/** The plan of an add-on that a request lists. */
-export interface ListedAddOn {
+/** A plan that a request lists. */
+export interface ListedPlan {
   readonly plan: Plan;
   readonly quantity: number;
 }
@@ -38,6 +40,29 @@ export function parseAddOns(
 export function invalidAddOn(index: number, message: string): Failure {
   const path = `body.addOns.${index}.planId`;
   return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}
+
+/** The plans that are sold together in a new subscription, the main plan first. Fails unless they can be. */
+export async function requireSoldPlans(
+  plans: PlanService,
+  wanted: {
+    readonly planId: string;
+    readonly quantity?: number | undefined;
+    readonly addOns?: readonly PlanQuantity[] | undefined;
+  },
+): Promise<[ListedPlan, ...ListedPlan[]]> {
+  const { planId, quantity = 1, addOns = [] } = wanted;
+  const found = await Promise.all(
+    [planId, ...addOns.map((addOn) => addOn.planId)].map((id) => plans.find(id)),
+  );
+  const plan = requireMainPlan(activePlan(found[0]));
+  const others = addOns.map((addOn, index) => {
+    const listed = requireAddOn(found[index + 1]);
+    requireSameTerms(listed, plan);
+    return { plan: listed, quantity: addOn.quantity };
+  });
+  waitForAddOnChange([plan, ...others.map((other) => other.plan)]);
+  return [{ plan, quantity }, ...others];
 }
 
 /** Fails unless the plan can be the main plan of a subscription. */

@@ -1,4 +1,7 @@
+import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure, isDefiniteRefusal } from '../errors.ts';
+import type { Customer } from '../model/customer.ts';
+import type { Processor } from '../processor/port/processor.ts';
 
 /** The processor's longest code. */
 export const promotionCodeLengthMax = 500;
@@ -9,9 +12,28 @@ export const promotionCodeLengthMax = 500;
  */
 const promotionCode = /^[!-~]+$/;
 
-/** A malformed code matches no promotion code. */
-export function isPromotionCode(text: string): boolean {
-  return promotionCode.test(text);
+/**
+ * The processor's id of the code that a customer entered. A resumed creation may not find the code, because the call
+ * before the crash used it up. As after every failed check, the creation then looks up what that call created.
+ */
+export async function findPromotionCode(
+  { customers, processor }: { readonly customers: CustomerService; readonly processor: Processor },
+  customer: Customer,
+  code: string,
+): Promise<string> {
+  const { processorCustomerId } = customer;
+  try {
+    // A malformed code matches no promotion code.
+    const found = promotionCode.test(code)
+      ? await processor.promotionCodes.find({ code, processorCustomerId })
+      : null;
+    if (found !== null) return found;
+  } catch (error) {
+    throw await customers.explainRefusal(error, customer.id);
+  }
+  // A customer that the processor has deleted, or does not know, has no codes either.
+  await customers.correct(customer);
+  throw promotionCodeInvalid();
 }
 
 /**

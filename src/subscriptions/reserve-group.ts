@@ -18,6 +18,13 @@ export interface GroupParts {
 interface HolderParts extends Omit<GroupParts, 'plans'> {
   readonly database: Database;
   readonly mirror: SubscriptionMirror;
+  readonly openCheckouts: OpenCheckouts;
+}
+
+/** The open checkouts, which hold the groups of their plans. */
+export interface OpenCheckouts {
+  /** Expires the checkout with this id, if there is one and it is open. Fails if the processor refuses. */
+  makeWay(checkoutId: string): Promise<void>;
 }
 
 /** A subscription that is about to have a plan. */
@@ -28,39 +35,68 @@ export interface Joining {
   readonly subscriptionId: string;
   readonly claimId: string;
   readonly admission: Admission;
+  /** Whether this request can use what another claim or an open checkout holds the group for. */
+  readonly shares?: (tx: Transaction, holderId: string) => Promise<boolean>;
+  /** The caller ends incomplete subscriptions itself. */
+  readonly replacesIncomplete?: true;
 }
 
 /** What the check needs. */
-type Joined = Omit<Joining, 'claimId' | 'admission'>;
+type Joined = Pick<Joining, 'customerId' | 'planId' | 'subscriptionId'>;
 
 /**
  * Reserves the group of a plan for a claim, until the claim is recorded or released. Fails if the customer has a live
  * subscription to a plan that is in this group now. The reservation comes before the check: if it waited for another
  * claim, the check sees the subscription that the other claim recorded. A claim that was admitted is not checked again,
- * because its plan may have joined a taken group since.
+ * because its plan may have joined a taken group since. Returns the claim or the open checkout that holds the group. Null
+ * if there is no group.
  */
-export async function reserveGroup(tx: Transaction, parts: GroupParts, joining: Joining): Promise<void> {
+export async function reserveGroup(
+  tx: Transaction,
+  parts: GroupParts,
+  joining: Joining,
+): Promise<string | null> {
   const { groups, plans } = parts;
   const { customerId, planId, subscriptionId, claimId, admission } = joining;
   const [plan] = await plans.findAll(tx, [planId]);
   const groupName = plan === undefined ? null : groupOf(plan);
-  if (groupName === null) return;
-  if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return;
+  if (groupName === null) return null;
+  if (admission !== 'new' && (await groups.hasReservation(tx, claimId))) return claimId;
   const holder = await groups.reserve(tx, { customerId, groupName, subscriptionId, claimId });
-  if (admission === 'again') return;
-  const live = await findLive(tx, parts, joining, groupName);
+  if (admission === 'again') return holder;
+  const others = await listLive(tx, parts, joining, groupName);
+  const live = others.find(({ status }) => !(joining.replacesIncomplete && status === 'incomplete'));
   if (live !== undefined) throw alreadySubscribed(live.id);
-  if (holder !== claimId) throw new ReservationHeld(holder, 'resume if same', alreadySubscribed(null));
+  if (holder !== claimId && !(await joining.shares?.(tx, holder))) throw groupHeld(holder);
+  return holder;
+}
+
+/** Thrown if another claim, or an open checkout, holds the group. */
+export function groupHeld(holderId: string): ReservationHeld {
+  return new ReservationHeld(holderId, 'resume if same', alreadySubscribed(null));
+}
+
+/** The incomplete subscriptions of the customer to plans of the group that this plan is in. */
+export async function listIncomplete(
+  tx: Transaction,
+  parts: Omit<GroupParts, 'groups'>,
+  joining: Joined,
+): Promise<readonly Subscription[]> {
+  const [plan] = await parts.plans.findAll(tx, [joining.planId]);
+  const groupName = plan === undefined ? null : groupOf(plan);
+  const live = groupName === null ? [] : await listLive(tx, parts, joining, groupName);
+  return live.filter(({ status }) => status === 'incomplete');
 }
 
 /**
- * Corrects the row of the subscription for which an ended claim still holds a group. The claim was recorded while the row
- * changed, so the row may not show the new plan yet.
+ * Finishes what holds a group after its claim has ended: an open checkout is expired, and the row of a subscription is
+ * corrected. The claim was recorded while the row changed, so the row may not show the new plan yet.
  */
 export async function correctHolder(
-  { database, groups, store, mirror }: HolderParts,
+  { database, groups, store, mirror, openCheckouts }: HolderParts,
   claimId: string,
 ): Promise<void> {
+  await openCheckouts.makeWay(claimId);
   const subscriptionId = await groups.findSubscription(database, claimId);
   const [row] = subscriptionId === undefined ? [] : await store.find(database, [subscriptionId]);
   if (row !== undefined) await correct(mirror, row.processorSubscriptionId);
@@ -74,20 +110,20 @@ export async function refuseTakenGroup(
 ): Promise<void> {
   const [plan] = await parts.plans.findAll(tx, [joining.planId]);
   const groupName = plan === undefined ? null : groupOf(plan);
-  const live = groupName === null ? undefined : await findLive(tx, parts, joining, groupName);
+  const [live] = groupName === null ? [] : await listLive(tx, parts, joining, groupName);
   if (live !== undefined) throw alreadySubscribed(live.id);
 }
 
-/** The oldest other live subscription of the customer to a plan of the group, or with a pending change to one. */
-async function findLive(
+/** The other live subscriptions of the customer to plans of the group, or with a pending change to one, oldest first. */
+async function listLive(
   tx: Transaction,
   { store, plans }: Omit<GroupParts, 'groups'>,
   { customerId, subscriptionId }: Joined,
   groupName: string,
-): Promise<Subscription | undefined> {
+): Promise<readonly Subscription[]> {
   const open = await store.listOpenOfCustomer(tx, customerId);
   const others = open.filter(({ id }) => id !== subscriptionId);
-  if (others.length === 0) return undefined;
+  if (others.length === 0) return [];
   // A pending change counts as if it had taken effect.
   const plansOf = ({ planId, pendingChange }: Subscription) => [planId, pendingChange?.planId ?? planId];
   const inGroup = new Set(
@@ -95,13 +131,12 @@ async function findLive(
       .filter((plan) => groupOf(plan) === groupName)
       .map(({ id }) => id),
   );
-  const [oldest] = others
+  return others
     .filter((one) => plansOf(one).some((planId) => inGroup.has(planId)))
     .toSorted((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
-  return oldest;
 }
 
-function alreadySubscribed(subscriptionId: string | null): Failure {
+export function alreadySubscribed(subscriptionId: string | null): Failure {
   return subscriptionId === null
     ? new Failure(
         'already_subscribed',

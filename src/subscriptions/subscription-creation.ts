@@ -9,26 +9,28 @@ import type {
   ReleasedClaim,
 } from '../idempotency/operation.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
-import type { Customer } from '../model/customer.ts';
-import { activePlan } from '../model/plan.ts';
 import { foundSubscription, hasEnded, type Subscription } from '../model/subscription.ts';
 import type { PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
-import { waitForAddOnChange } from '../plans/plan-update.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { explainMethodRefusal } from '../processor/explain-method-refusal.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
 import type { NewSubscription, Processor, SubscriptionWithSecrets } from '../processor/port/processor.ts';
-import { requireAddOn, requireMainPlan, requireSameTerms } from './add-ons.ts';
+import { type ListedPlan, requireSoldPlans } from './add-ons.ts';
 import type { GroupReservationStore } from './group-reservation-store.ts';
-import { explainCodeRefusal, isPromotionCode, promotionCodeInvalid } from './promotion-code.ts';
-import { correctHolder, type GroupParts, reserveGroup } from './reserve-group.ts';
+import { explainCodeRefusal, findPromotionCode } from './promotion-code.ts';
+import { correctHolder, type GroupParts, type OpenCheckouts, reserveGroup } from './reserve-group.ts';
 import type { SubscriptionMirror } from './subscription-mirror.ts';
 import type { SubscriptionStore } from './subscription-store.ts';
 import type { SubscriptionTurns } from './turns/subscription-turns.ts';
+import { hadTrial } from './used-trials.ts';
 
 export interface NewSubscriptionRequest extends Omit<NewSubscription, keyof PreparedSubscription> {
   readonly customerId: string;
+  /** 0: no trial. */
+  readonly trialPeriodDays: number;
+  /** No trial for a customer who already had one. */
+  readonly trialOnce?: true;
   readonly planId: string;
   /** In the order of `planId`. */
   readonly addOns?: readonly PlanQuantity[];
@@ -50,7 +52,7 @@ export interface CreatedSubscription {
 /** What the call to the processor needs. */
 type PreparedSubscription = Pick<
   NewSubscription,
-  'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId' | 'addOns'
+  'processorCustomerId' | 'processorPriceId' | 'processorPromotionCodeId' | 'addOns' | 'trialPeriodDays'
 >;
 
 export interface SubscriptionParts {
@@ -62,6 +64,7 @@ export interface SubscriptionParts {
   readonly plans: PlanService;
   readonly processor: Processor;
   readonly turns: SubscriptionTurns;
+  readonly openCheckouts: OpenCheckouts;
 }
 
 /** The steps of creating a subscription. */
@@ -85,42 +88,38 @@ export class SubscriptionCreation
     return customerId;
   }
 
-  async prepare({
-    customerId,
-    planId,
-    addOns = [],
-    promotionCode,
-  }: NewSubscriptionRequest): Promise<PreparedSubscription> {
+  async prepare(
+    { customerId, planId, addOns, promotionCode, trialPeriodDays, trialOnce }: NewSubscriptionRequest,
+    id: string,
+  ): Promise<PreparedSubscription> {
     const { customers, plans } = this.#parts;
-    const planIds = [planId, ...addOns.map((addOn) => addOn.planId)];
-    const [customer, ...found] = await Promise.all([
+    const [customer, [main, ...others]] = await Promise.all([
       customers.read(customerId),
-      ...planIds.map((id) => plans.find(id)),
+      requireSoldPlans(plans, { planId, addOns }),
     ]);
-    const main = requireMainPlan(activePlan(found[0]));
-    const items = addOns.map(({ quantity }, index) => {
-      const addOn = requireAddOn(found[index + 1]);
-      requireSameTerms(addOn, main);
-      return { processorPriceId: addOn.processorPriceId, quantity };
-    });
-    waitForAddOnChange(found.flatMap((plan) => plan ?? []));
     const { processorCustomerId } = customer;
+    const hasTrial =
+      trialPeriodDays > 0 && !(trialOnce && (await hadTrial(this.#parts, main.plan, customerId, id)));
     const prepared = {
-      ...{ processorCustomerId, processorPriceId: main.processorPriceId },
-      ...(items.length === 0 ? {} : { addOns: items }),
+      ...{ processorCustomerId, processorPriceId: main.plan.processorPriceId },
+      trialPeriodDays: hasTrial ? trialPeriodDays : 0,
+      ...(others.length === 0 ? {} : { addOns: others.map(itemOf) }),
     };
     if (promotionCode === undefined) return prepared;
-    return { ...prepared, processorPromotionCodeId: await this.#findCode(customer, promotionCode) };
+    return {
+      ...prepared,
+      processorPromotionCodeId: await findPromotionCode(this.#parts, customer, promotionCode),
+    };
   }
 
   async call(
-    { customerId, planId, addOns = [], promotionCode, ...values }: NewSubscriptionRequest,
+    { customerId, planId, addOns = [], promotionCode, trialOnce: _, ...values }: NewSubscriptionRequest,
     prepared: PreparedSubscription,
     write: OperationWrite,
   ): Promise<SubscriptionWithSecrets> {
     const { customers, plans, processor } = this.#parts;
     try {
-      return await processor.subscriptions.create({ ...write, ...prepared, ...values });
+      return await processor.subscriptions.create({ ...write, ...values, ...prepared });
     } catch (error) {
       const planIds = [planId, ...addOns.map((addOn) => addOn.planId)];
       const known = await plans.explainRefusal(await customers.explainRefusal(error, customerId), planIds);
@@ -176,30 +175,17 @@ export class SubscriptionCreation
     return { subscription: await this.#read(id), clientSecret, setupClientSecret };
   }
 
-  /**
-   * A resumed creation may not find the code, because the call before the crash used it up. As after every failed
-   * check, the creation then looks up what that call created.
-   */
-  async #findCode(customer: Customer, code: string): Promise<string> {
-    const { customers, processor } = this.#parts;
-    const { processorCustomerId } = customer;
-    try {
-      const found = isPromotionCode(code)
-        ? await processor.promotionCodes.find({ code, processorCustomerId })
-        : null;
-      if (found !== null) return found;
-    } catch (error) {
-      throw await customers.explainRefusal(error, customer.id);
-    }
-    // A customer that the processor has deleted, or does not know, has no codes either.
-    await customers.correct(customer);
-    throw promotionCodeInvalid();
-  }
-
   async #read(id: string): Promise<Subscription> {
     const { store, database } = this.#parts;
     return foundSubscription((await store.find(database, [id]))[0]);
   }
+}
+
+function itemOf({
+  plan: { processorPriceId },
+  quantity,
+}: ListedPlan): NonNullable<NewSubscription['addOns']>[number] {
+  return { processorPriceId, quantity };
 }
 
 /** The steps of creating a subscription to a plan of a group: the group is reserved before the call. */

@@ -31,6 +31,13 @@ const CreateBody = Type.Object(
     trialPeriodDays: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 730, description: '0 means no trial.' }),
     ),
+    trialOnce: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description:
+          'No trial for a customer who ever had one to a plan of the same group. If the plan has no group: to this plan.',
+      }),
+    ),
     quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
     addOns: Type.Optional({
       ...AddOnsInput,
@@ -186,6 +193,7 @@ function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequ
     customerId,
     planId,
     trialPeriodDays,
+    ...(body.trialOnce ? { trialOnce: true } : {}),
     ...(quantity === undefined || quantity === 1 ? {} : { quantity }),
     ...(addOns.length === 0 ? {} : { addOns }),
     ...(paymentMethodId === undefined ? {} : { paymentMethodId }),

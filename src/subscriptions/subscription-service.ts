@@ -5,7 +5,7 @@ import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Revisions } from '../model/fold.ts';
-import { isGrouped } from '../model/plan.ts';
+import { isGrouped, type Plan } from '../model/plan.ts';
 import {
   foundSubscription,
   hasEnded,
@@ -28,6 +28,7 @@ import {
   type PayParts,
   SubscriptionPayment,
 } from './paying/subscription-payment.ts';
+import { alreadySubscribed, listIncomplete } from './reserve-group.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -35,6 +36,7 @@ import {
   SubscriptionCreation,
   type SubscriptionParts,
 } from './subscription-creation.ts';
+import { hadTrial } from './used-trials.ts';
 
 /** Concurrent reads of a customer's subscriptions: enough to finish in seconds, few enough to leave room for requests. */
 const concurrentReadsMax = 5;
@@ -164,6 +166,33 @@ export class SubscriptionService {
     const corrected = await this.read(id);
     if (!hasEnded(corrected.status)) throw notReached(attempt, 'subscription', corrected.status);
     return corrected;
+  }
+
+  /** Whether another subscription of the customer ever had a trial to a plan of the same group, or to this plan. */
+  hadTrial(plan: Plan, customerId: string, subscriptionId: string): Promise<boolean> {
+    return hadTrial(this.#parts, plan, customerId, subscriptionId);
+  }
+
+  /**
+   * Cancels the incomplete subscriptions of the customer to plans of the group that this plan is in. Fails if one of them
+   * was paid meanwhile.
+   */
+  async endIncomplete(joining: {
+    readonly customerId: string;
+    readonly planId: string;
+    readonly subscriptionId: string;
+  }): Promise<void> {
+    const { database, mirror, processor } = this.#parts;
+    const incomplete = await database.transaction((tx) => listIncomplete(tx, this.#parts, joining));
+    for (const { id, processorSubscriptionId } of incomplete) {
+      await correct(mirror, processorSubscriptionId);
+      const { status } = await this.read(id);
+      if (status !== 'incomplete' && !hasEnded(status)) throw alreadySubscribed(id);
+      await this.cancel(id);
+      const ended = await processor.subscriptions.readToPay(processorSubscriptionId);
+      if (ended === null || ended.invoices.some((invoice) => invoice.status === 'paid'))
+        throw alreadySubscribed(id);
+    }
   }
 
   /**

@@ -123,6 +123,16 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
     );
   }
 
+  /** The plans of the other subscriptions of a customer that have or had a trial. */
+  async listPlansOfTrials(db: Queryable, customerId: string, exceptId: string): Promise<readonly string[]> {
+    const rows = await db.query<{ planId: string }>(
+      `select distinct plan_id as "planId" from till.subscriptions
+       where customer_id = $1 and trial_end is not null and id <> $2`,
+      [customerId, exceptId],
+    );
+    return rows.map(({ planId }) => planId);
+  }
+
   /** The open subscriptions of these customers that have a payment method of their own. */
   listOpenWithMethod(
     db: Queryable,

@@ -1,3 +1,4 @@
+import type { CheckoutMirror } from '../checkouts/checkout-mirror.ts';
 import type { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
@@ -18,6 +19,7 @@ export interface Mirrors {
   readonly refunds: RefundMirror;
   readonly subscriptions: SubscriptionMirror;
   readonly invoices: InvoiceMirror;
+  readonly checkouts: CheckoutMirror;
 }
 
 /** The subjects of events, in the order in which every transaction locks the tables. */
@@ -37,6 +39,7 @@ export const subjects = [
   'expiredChange',
   'detachedMethod',
   'invoice',
+  'checkout',
 ] as const satisfies readonly Subject[];
 
 /** The mirror that applies the events about each subject. */
@@ -59,5 +62,6 @@ export function mirrorsBySubject(mirrors: Mirrors): MirrorsBySubject {
     expiredChange: mirrors.subscriptions.ofExpiredChanges,
     detachedMethod: mirrors.subscriptions.ofDetachedMethods,
     invoice: mirrors.invoices,
+    checkout: mirrors.checkouts,
   };
 }

@@ -1,3 +1,4 @@
+import type { CheckoutService } from '../checkouts/checkout-service.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
 import type { InvoiceService } from '../invoices/invoice-service.ts';
@@ -33,6 +34,7 @@ interface ResyncParts {
   readonly refunds: RefundService;
   readonly subscriptions: SubscriptionService;
   readonly invoices: InvoiceService;
+  readonly checkouts: CheckoutService;
   readonly countedLists: readonly CountedRows[];
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -103,6 +105,9 @@ export class Resync {
         if (!listed.has(key)) await this.#refresh(mirrors.customers, key, run);
     }
     for (const one of Object.values<MirroredList<unknown>>(others)) await this.#compare(one, run);
+    // The processor lists the open ones, so those that have ended since are missing.
+    for await (const keys of this.#parts.checkouts.listOpen())
+      for (const key of keys) await this.#refresh(mirrors.checkouts, key, run);
     return run.skipped;
   }
 
@@ -112,9 +117,11 @@ export class Resync {
     const known = isUuid(id) ? await customers.findAny(id) : undefined;
     const { processorCustomerId } = known ?? (await this.#recoverCustomer(id));
     if (known?.deletedAt === null) await this.#refresh(mirrors.customers, processorCustomerId, run);
-    const { subscription, invoice, payment } = mirroredLists(processor, mirrors);
-    for (const one of [subscription, invoice, payment] as readonly MirroredList<unknown>[])
+    const { subscription, invoice, payment, checkout } = mirroredLists(processor, mirrors);
+    for (const one of [subscription, invoice, payment, checkout] as readonly MirroredList<unknown>[])
       await this.#compare(one, run, { id, processorCustomerId });
+    for await (const keys of this.#parts.checkouts.listOpen(id))
+      for (const key of keys) await this.#refresh(mirrors.checkouts, key, run);
     let cursor: string | undefined;
     do {
       const page = await payments.list({ cursor, limit: 100, filters: { customerId: id, source: 'all' } });
@@ -156,7 +163,7 @@ export class Resync {
   }
 
   async #countRows(resource: Resource, customerId: string | undefined): Promise<number> {
-    const { customers, plans, payments, refunds, subscriptions, invoices, mirrors } = this.#parts;
+    const { customers, plans, payments, refunds, subscriptions, invoices, checkouts, mirrors } = this.#parts;
     const onePage = { limit: 1, filters: { customerId, source: 'all' as const } };
     const counts: Readonly<Record<Resource, () => Promise<number>>> = {
       customer: async () => (await customers.list({ limit: 1, filters: {} })).total,
@@ -166,6 +173,8 @@ export class Resync {
       payment: async () => (await payments.list(onePage)).total,
       refund: () => refunds.count(),
       dispute: () => mirrors.disputes.count(),
+      checkout: async () =>
+        (await checkouts.list({ limit: 1, filters: { customerId, status: 'open' } })).total,
     };
     return counts[resource]();
   }

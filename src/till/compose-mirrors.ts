@@ -1,3 +1,5 @@
+import { CheckoutMirror } from '../checkouts/checkout-mirror.ts';
+import { CheckoutStore } from '../checkouts/checkout-store.ts';
 import { CustomerMirror } from '../customers/customer-mirror.ts';
 import type { CustomerService } from '../customers/customer-service.ts';
 import { CustomerStore } from '../customers/customer-store.ts';
@@ -41,6 +43,7 @@ export function composeStores() {
     subscriptions: new SubscriptionStore(),
     groups: new GroupReservationStore(),
     invoices: new InvoiceStore(),
+    checkouts: new CheckoutStore(),
   };
 }
 
@@ -59,6 +62,7 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
     eraseOwned: async (tx, customerIds) => {
       await stores.payments.eraseOwned(tx, customerIds);
       await stores.subscriptions.eraseOwned(tx, customerIds);
+      await stores.checkouts.eraseOwned(tx, customerIds);
     },
   });
   const lostCustomers = new LostCustomers({ ...parts, mirror: customers });
@@ -67,7 +71,12 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
   const subscriptions = new SubscriptionMirror({ ...shared, store: stores.subscriptions });
   const invoices = new InvoiceMirror({ ...shared, store: stores.invoices });
   const subscriptionCharges = new SubscriptionCharges({ ...shared, subscriptions, invoices });
-  const payments = new PaymentMirror({ ...shared, subscriptionCharges, store: stores.payments });
+  const payments = new PaymentMirror({
+    ...shared,
+    subscriptionCharges,
+    store: stores.payments,
+    onCheckoutsPaid: (tx, checkoutIds) => checkouts.markPaid(tx, checkoutIds),
+  });
   const refunds = new RefundMirror({
     ...shared,
     store: stores.refunds,
@@ -77,8 +86,14 @@ export function composeMirrors(parts: ComposedParts, stores: Stores) {
   const ofPayments = { ...parts, payments, paymentStore: stores.payments };
   const invoicePayments = new InvoicePaymentMirror({ ...ofPayments, subscriptionCharges });
   const disputes = new DisputeMirror(ofPayments);
+  const checkouts = new CheckoutMirror({
+    ...shared,
+    ...{ subscriptions, invoices, payments },
+    store: stores.checkouts,
+    groups: stores.groups,
+  });
   const mirrors: Mirrors = {
-    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices },
+    ...{ customers, plans, payments, invoicePayments, disputes, refunds, subscriptions, invoices, checkouts },
   };
   return { mirrors, lostCustomers };
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { registerCheckoutRoutes } from '../checkouts/checkout-routes.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { registerEndpointRoutes } from '../events/endpoints/endpoint-routes.ts';
 import { registerEventRoutes } from '../events/feed/event-routes.ts';
@@ -49,6 +50,7 @@ export async function registerRoutes(
   const { customers, plans, payments, refunds, subscriptions, invoices, entitlements } = services;
   registerCustomerRoutes(app, {
     customers,
+    expireCheckouts: (customerId) => services.checkouts.expireOfCustomer(customerId),
     correctSubscriptions: (customerId) => subscriptions.correctOfCustomer(customerId),
   });
   registerPaymentMethodRoutes(app, services.paymentMethods);
@@ -64,6 +66,7 @@ export async function registerRoutes(
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
   registerInvoiceRoutes(app, invoices);
+  registerCheckoutRoutes(app, services.checkouts);
   registerEventRoutes(app, {
     ...parts,
     feed: services.eventFeed,

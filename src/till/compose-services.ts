@@ -1,3 +1,5 @@
+import { CheckoutService } from '../checkouts/checkout-service.ts';
+import { checkoutList } from '../checkouts/checkout-store.ts';
 import { CustomerService } from '../customers/customer-service.ts';
 import { customerList } from '../customers/customer-store.ts';
 import type { LostCustomers } from '../customers/lost-customers.ts';
@@ -169,6 +171,7 @@ function composeSweeper({ database, logger }: Composed, { claims, domain, endpoi
       'payments.update': domain.payments.updating,
       'payments.capture': domain.payments.captures,
       'refunds.create': domain.refunds.creation,
+      'checkouts.create': domain.checkouts.creation,
       'subscriptions.create': domain.subscriptions.creation,
       'subscriptions.update': domain.subscriptions.updating,
       'subscriptions.pay': domain.subscriptions.paying,
@@ -189,6 +192,11 @@ function composeDomain(
   stores: Stores,
   mirrors: Mirrors,
 ) {
+  // A checkout ends in a subscription or a payment, and those may have to expire an open checkout.
+  const openCheckouts = {
+    isOpen: (id: string) => checkouts.isOpen(id),
+    makeWay: (id: string) => checkouts.makeWay(id),
+  };
   const customers = new CustomerService({
     ...parts,
     store: stores.customers,
@@ -201,6 +209,7 @@ function composeDomain(
     store: stores.payments,
     mirror: mirrors.payments,
     customers,
+    openCheckouts,
   });
   const refunds = new RefundService({
     ...parts,
@@ -217,6 +226,14 @@ function composeDomain(
     invoices: mirrors.invoices,
     customers,
     plans,
+    openCheckouts,
+  });
+  const checkouts = new CheckoutService({
+    ...parts,
+    ...{ customers, plans, subscriptions },
+    store: stores.checkouts,
+    mirror: mirrors.checkouts,
+    grouping: { groups: stores.groups, store: stores.subscriptions, plans },
   });
   const invoices = new InvoiceService({ ...parts, store: stores.invoices });
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
@@ -225,7 +242,7 @@ function composeDomain(
   const keys = new KeyService({ ...parts, store: new KeyStore() });
   const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
   const search = new SearchService({ ...parts, stores: searched });
-  const resources = { customers, plans, payments, refunds, subscriptions, invoices };
+  const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
   return { ...resources, paymentMethods, portal, entitlements, keys, search };
 }
 
@@ -250,7 +267,7 @@ function composeWebhooks(parts: WebhookParts) {
   const webhookEvents = new WebhookEventService({ ...parts, store, onStored });
   const resync = new Resync({
     ...parts,
-    countedLists: [customerList, paymentList, subscriptionList, invoiceList],
+    countedLists: [customerList, paymentList, subscriptionList, invoiceList, checkoutList],
   });
   const resyncRuns = new ResyncRuns({
     ...parts,
@@ -263,7 +280,7 @@ function composeWebhooks(parts: WebhookParts) {
     job: new Job('recovery', parts),
     store: new RecoveryStore(),
     inbox,
-    staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions],
+    staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions, parts.mirrors.checkouts],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
   const retention = new Retention({

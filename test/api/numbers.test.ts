@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
+import { createCheckout } from '../support/checkouts.ts';
 import { testKey } from '../support/client.ts';
 import {
   createCustomer,
@@ -105,6 +106,10 @@ async function pathOf({ path }: Documented): Promise<string> {
   if (!path.includes('{id}')) return path;
   if (path.startsWith('/api/v1/subscriptions/'))
     return path.replace('{id}', (await createSubscription(till, { trialPeriodDays: 7 })).subscription.id);
+  if (path.startsWith('/api/v1/checkouts/')) {
+    const { id: customerId } = await createCustomer(till);
+    return path.replace('{id}', (await createCheckout(till, { customerId, saveCard: true })).checkout.id);
+  }
   if (path.startsWith('/api/v1/event-endpoints/')) {
     const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
     return path.replace('{id}', id);

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { grants, type Scope, scopes } from '../../src/model/api-key.ts';
 import { eventFixture } from '../fixtures/event-fixture.ts';
+import { createCheckout, pages } from '../support/checkouts.ts';
 import { testKey } from '../support/client.ts';
 import {
   confirmPayment,
@@ -121,6 +122,9 @@ async function makeTarget(path: string): Promise<string> {
     payments: () => makePayment(action),
     subscriptions: () => makeSubscription(action),
     invoices: makeInvoice,
+    checkouts: async () =>
+      (await createCheckout(till, { customerId: (await createCustomer(till)).id, saveCard: true })).checkout
+        .id,
     'webhook-events': makeWebhookEvent,
     'api-keys': async () => (await createKey(['read'])).id,
     'event-endpoints': makeEndpoint,
@@ -292,8 +296,10 @@ test('400: each field and parameter, wrong in each way, and one that is unknown'
 });
 
 test('401: without a valid API key', async () => {
-  for (const operation of api) {
-    assert.equal(await send(operation, { headers: { 'x-api-key': 'wrong' } }), 401, operation.name);
+  // Two processes, because each accepts only so many wrong API keys a minute.
+  for (const [index, operation] of api.entries()) {
+    const to = index % 2 === 0 ? till : impatient;
+    assert.equal(await send(operation, { headers: { 'x-api-key': 'wrong' } }, to), 401, operation.name);
   }
 });
 
@@ -331,7 +337,7 @@ test('404: an unknown id, one that is not a UUID, and one in a body', async () =
   }
 });
 
-test('402, 409 and 410: a declined charge, a change that the current state forbids, and an event that is gone', async () => {
+test('200, 402, 409 and 410: what exists, a declined charge, a change that the current state forbids, and an event that is gone', async () => {
   const operation = (name: string) => {
     const found = api.find((candidate) => candidate.name === name);
     assert.ok(found !== undefined, name);
@@ -365,11 +371,21 @@ test('402, 409 and 410: a declined charge, a change that the current state forbi
   await call('PUT', `/customers/${id}/default-payment-method`, { paymentMethodId });
   const remove = operation('DELETE /api/v1/customers/{id}/payment-methods/{paymentMethodId}');
   assert.equal(await send(remove, { id, paymentMethodId }), 409);
+  const other = await createCustomer(till);
+  const { checkout } = await createCheckout(till, { customerId: other.id, saveCard: true });
+  await control('faults', { operation: 'checkout_sessions.expire', kind: 'error', status: 400 });
+  assert.equal(await send(operation('DELETE /api/v1/customers/{id}'), { id: checkout.customerId }), 409);
+  await till.clearFaults();
   const { id: planId } = await createPlan(till);
   await call('POST', `/plans/${planId}/archive`);
   const subscribe = operation('POST /api/v1/subscriptions');
   const right = await rightRequest(subscribe);
   assert.equal(await send(subscribe, { ...right, body: { ...(right.body as object), planId } }), 409);
+  const grouped = await createPlan(till, { group: 'documented' });
+  const sale = { ...pages, customerId: other.id, planId: grouped.id };
+  const sell = operation('POST /api/v1/checkouts');
+  assert.equal(await send(sell, { body: sale }), 201);
+  assert.equal(await send(sell, { body: sale }), 200);
   const signUp = operation('POST /api/v1/customers');
   const { body } = await rightRequest(signUp);
   assert.equal(await send(signUp, { body }), 201);
@@ -378,7 +394,6 @@ test('402, 409 and 410: a declined charge, a change that the current state forbi
   const replay = { id: await makeEndpoint(), body: { after: await idOfPlace(till.sql, 1, 1) } };
   assert.equal(await send(operation('POST /api/v1/event-endpoints/{id}/replay'), replay), 410);
   const { externalId } = Object(body);
-  const other = await createCustomer(till);
   const change = { id: other.id, body: { externalId } };
   assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), change), 409);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { CheckoutStore } from '../../src/checkouts/checkout-store.ts';
 import { CustomerStore } from '../../src/customers/customer-store.ts';
 import { EventStore } from '../../src/events/feed/event-store.ts';
 import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
@@ -262,6 +263,7 @@ test('every statement finds its rows by a condition on an index', async (t) => {
     refunds: new RefundStore(),
     subscriptions: new SubscriptionStore(),
     invoices: new InvoiceStore(),
+    checkouts: new CheckoutStore(),
     webhookEvents: new WebhookEventStore(),
     events: new EventStore(),
   };

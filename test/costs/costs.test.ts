@@ -32,7 +32,7 @@ const table: Readonly<Record<string, Costs>> = {
   'a created customer': { statements: 7, roundTrips: 6, rows: 5, walRecords: 25 },
   'a created plan': { statements: 7, roundTrips: 6, rows: 4, walRecords: 21 },
   'a created payment': { statements: 7, roundTrips: 6, rows: 5, walRecords: 31 },
-  'a created subscription': { statements: 18, roundTrips: 13, rows: 5, walRecords: 31 },
+  'a created subscription': { statements: 19, roundTrips: 14, rows: 5, walRecords: 31 },
   'a created refund': { statements: 18, roundTrips: 16, rows: 8, walRecords: 47 },
   'a queued webhook': { statements: 8, roundTrips: 5, rows: 4, walRecords: 33 },
   '20 queued webhooks': { statements: 8, roundTrips: 5, rows: 80, walRecords: 627 },

@@ -89,6 +89,12 @@ test('each of the six creations has its own idempotency keys, replays its respon
       planId: prerequisites.planId,
       trialPeriodDays: 3,
     },
+    'checkouts.create': {
+      customerId: prerequisites.customerId,
+      saveCard: true,
+      successUrl: 'https://shop.example.com',
+      cancelUrl: 'https://shop.example.com',
+    },
     // The customer in the path is all that can differ.
     'payment_methods.create': {},
   };

@@ -12,6 +12,7 @@ export type CreationOperation =
   | 'payments.capture'
   | 'refunds.create'
   | 'subscriptions.create'
+  | 'checkouts.create'
   | 'payment_methods.create';
 
 /** What must exist before a creation. Each test has its own, so that everything under it comes from the test. */
@@ -122,6 +123,22 @@ export const creationCases: readonly CreationCase[] = [
       return data.filter((intent) => intent.amount === amount).length;
     },
     countRows: (backend, { customerId }) => count(backend, 'payments where customer_id = $1', customerId),
+  },
+  {
+    operation: 'checkouts.create',
+    processorOperation: 'checkout_sessions.create',
+    status: 201,
+    path: () => '/checkouts',
+    body: ({ customerId }) => ({
+      customerId,
+      payment: { amount, currency: 'EUR', description: 'Checkout' },
+      successUrl: 'https://shop.example.com/{CHECKOUT_ID}',
+      cancelUrl: 'https://shop.example.com',
+    }),
+    idOf: ({ body }) => idIn(body['checkout']),
+    countAtProcessor: async ({ stripe }, { processorCustomerId }) =>
+      (await stripe.checkout.sessions.list({ customer: processorCustomerId, limit: 100 })).data.length,
+    countRows: (backend, { customerId }) => count(backend, 'checkouts where customer_id = $1', customerId),
   },
   {
     operation: 'payments.capture',

@@ -62,6 +62,7 @@ export interface PaymentBody {
   } | null;
   readonly invoiceId: string | null;
   readonly subscriptionId: string | null;
+  readonly checkoutId: string | null;
   readonly dispute: DisputeBody | null;
   readonly createdAt: string;
   readonly updatedAt: string;
@@ -86,6 +87,7 @@ export const untriedPayment = {
   paymentMethod: null,
   invoiceId: null,
   subscriptionId: null,
+  checkoutId: null,
   dispute: null,
 };
 

@@ -536,6 +536,7 @@ function paymentFacts(state: string, at = 0): PaymentFacts {
   return {
     ...{ ...created, ...of, amountCapturable, amountReceived: status === 'succeeded' ? 500 : 0 },
     failure: code === '' ? null : { code, declineCode: null, message: null },
+    checkoutId: null,
     metadata: metadataOf(note),
     // The tables above name nothing but statuses.
     status: status as PaymentFacts['status'],

@@ -1,5 +1,5 @@
 import type { components } from '../schema.ts';
-import type { Customer, Invoice, Payment, Plan, Refund, Subscription } from '../types.ts';
+import type { Checkout, Customer, Invoice, Payment, Plan, Refund, Subscription } from '../types.ts';
 
 type Schema = components['schemas']['Event'];
 
@@ -16,6 +16,7 @@ interface EventObjects {
   readonly refund: Refund;
   readonly subscription: Subscription;
   readonly invoice: Invoice;
+  readonly checkout: Checkout;
 }
 
 type KindOf<Type extends EventType> = Type extends `${infer Kind extends EventObjectType}.${string}`

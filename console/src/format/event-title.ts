@@ -30,6 +30,10 @@ const happened: Readonly<Record<EventType, string>> = {
   'invoice.updated': 'changed',
   'invoice.paid': 'paid',
   'invoice.payment_failed': 'could not be paid',
+  'checkout.created': 'created',
+  'checkout.updated': 'changed',
+  'checkout.completed': 'completed',
+  'checkout.expired': 'expired',
 };
 
 /** An event as a sentence: Payment of €20.00 succeeded. */

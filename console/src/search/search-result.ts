@@ -18,6 +18,7 @@ const typeTexts: Readonly<
   refund: { one: 'Refund', many: 'Refunds' },
   subscription: { one: 'Subscription', many: 'Subscriptions' },
   invoice: { one: 'Invoice', many: 'Invoices' },
+  checkout: { one: 'Checkout', many: 'Checkouts' },
   webhook_event: { one: 'Webhook event', many: 'Webhook events' },
   event: { one: 'Event', many: 'Events' },
 };

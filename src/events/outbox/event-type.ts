@@ -1,3 +1,4 @@
+import type { CheckoutView } from '../../checkouts/checkout-view.ts';
 import type { InvoiceView } from '../../invoices/invoice-view.ts';
 import type { PaymentView } from '../../payments/payment-view.ts';
 import type { RefundView } from '../../payments/refund-view.ts';
@@ -6,8 +7,8 @@ import type { SubscriptionView } from '../../subscriptions/subscription-view.ts'
 import type { DescribedEvent, EventType } from '../event.ts';
 
 /**
- * A change has one event. If several types fit, the first one in the function below applies. The only exception is a
- * subscription that is entitled from its creation.
+ * A change has one event. If several types fit, the first one in the function below applies. The exceptions are a
+ * subscription that is entitled, and a checkout that is completed, from its creation.
  */
 
 export function planEventType(before: PlanView, after: PlanView): EventType {
@@ -73,4 +74,14 @@ export function invoiceEventType(before: InvoiceView, after: InvoiceView): Event
   const isTriedAgain = after.attemptCount > before.attemptCount;
   const isUnpaid = after.status === 'open' || after.status === 'uncollectible';
   return isTriedAgain && isUnpaid ? 'invoice.payment_failed' : 'invoice.updated';
+}
+
+export function checkoutEventType(before: CheckoutView, after: CheckoutView): EventType {
+  if (before.status === after.status) return 'checkout.updated';
+  return after.status === 'completed' ? 'checkout.completed' : 'checkout.expired';
+}
+
+/** The event that follows the creation of a checkout that was completed before Till recorded it. */
+export function checkoutBeginning({ status }: CheckoutView): DescribedEvent | undefined {
+  return status === 'completed' ? { type: 'checkout.completed', previous: { status: 'open' } } : undefined;
 }

@@ -1,5 +1,7 @@
+import { checkoutView } from '../../checkouts/checkout-view.ts';
 import { customerView } from '../../customers/customer-view.ts';
 import { invoiceView } from '../../invoices/invoice-view.ts';
+import type { Checkout } from '../../model/checkout.ts';
 import type { Customer } from '../../model/customer.ts';
 import type { Entitlement, EntitlementTerms } from '../../model/entitlement.ts';
 import type { Invoice } from '../../model/invoice.ts';
@@ -12,6 +14,8 @@ import { refundView } from '../../payments/refund-view.ts';
 import { planView } from '../../plans/plan-view.ts';
 import { subscriptionView } from '../../subscriptions/subscription-view.ts';
 import {
+  checkoutBeginning,
+  checkoutEventType,
   invoiceEventType,
   paymentEventType,
   planEventType,
@@ -27,7 +31,15 @@ type Judge = (terms: EntitlementTerms) => Entitlement;
 
 /** Every kind of object whose changes are events. */
 export function objectKinds(judge: Judge): readonly ObjectKind[] {
-  return [customerKind, planKind, paymentKind, refundKind, subscriptionKind(judge), invoiceKind];
+  return [
+    customerKind,
+    planKind,
+    paymentKind,
+    refundKind,
+    subscriptionKind(judge),
+    invoiceKind,
+    checkoutKind,
+  ];
 }
 
 const customerKind = objectKind({
@@ -121,6 +133,20 @@ const invoiceKind = objectKind({
     ids: withoutNulls(row.id, row.processorInvoiceId, row.processorSubscriptionId, row.processorCustomerId),
   }),
   typeOf: invoiceEventType,
+});
+
+const checkoutKind = objectKind({
+  type: 'checkout',
+  table: 'checkouts',
+  show: (row: Checkout) => ({
+    id: row.id,
+    customerId: row.customerId,
+    view: checkoutView(row),
+    erased: row.metadata === null ? belongingFields : [],
+    ids: [row.id, row.processorCheckoutSessionId],
+  }),
+  typeOf: checkoutEventType,
+  afterCreation: checkoutBeginning,
 });
 
 function mayBeInGrace({ status }: Subscription): boolean {

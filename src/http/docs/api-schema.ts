@@ -39,6 +39,9 @@ export const ExternalId = Type.String({
   description: 'Your own id of the customer. No two customers have the same one.',
 });
 
+export const Email = Type.String({ format: 'email', maxLength: 254 });
+export const Name = Type.String({ minLength: 1, maxLength: 256 });
+
 /** A URL to which a page of the processor sends customers back. `refuseReturnUrls` checks the rest. */
 export const ReturnUrl = Type.String({
   minLength: 1,

@@ -21,6 +21,10 @@ const tags = [
   { name: 'entitlements', description: 'What customers may use now.' },
   { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
   {
+    name: 'checkouts',
+    description: 'Pages of the processor on which customers subscribe, pay or save a card.',
+  },
+  {
     name: 'api keys',
     description: 'API keys for applications, each with a name and the scopes that it needs.',
   },

@@ -24,9 +24,17 @@ export const ProblemSchema = Type.Object(
       Type.Unsafe<string | null>({
         type: ['string', 'null'],
         description:
-          'The subscription that the customer already has. Null while another request is creating it.',
+          'The subscription that the customer already has, or that the checkout resulted in. Null if there is none, or while ' +
+          'another request is creating it.',
       }),
     ),
+    paymentId: Type.Optional(
+      Type.Unsafe<string | null>({
+        type: ['string', 'null'],
+        description: 'The payment that the checkout resulted in. Null if it resulted in none.',
+      }),
+    ),
+    checkoutId: Type.Optional(Type.String({ description: 'The open checkout that stands in the way.' })),
     declineCode: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
         description: 'Why the card was declined. Null if the processor does not say.',
@@ -51,7 +59,8 @@ interface ProblemResponse {
 export function problemResponse(failure: Failure, requestId: string): ProblemResponse {
   const { status, title } = errorCatalogue[failure.code];
   const { retryAfterSeconds, allow, isReplay } = failure.extras;
-  const { errors, customerId, subscriptionId, declineCode, processorCode } = failure.extras;
+  const { errors, customerId, subscriptionId, paymentId, checkoutId, declineCode, processorCode } =
+    failure.extras;
   return {
     status,
     headers: {
@@ -70,6 +79,8 @@ export function problemResponse(failure: Failure, requestId: string): ProblemRes
       ...(errors === undefined ? {} : { errors: [...errors] }),
       ...(customerId === undefined ? {} : { customerId }),
       ...(subscriptionId === undefined ? {} : { subscriptionId }),
+      ...(paymentId === undefined ? {} : { paymentId }),
+      ...(checkoutId === undefined ? {} : { checkoutId }),
       ...(declineCode === undefined ? {} : { declineCode }),
       ...(processorCode === undefined ? {} : { processorCode }),
     },

@@ -1,4 +1,5 @@
 import type { ChargeFacts } from '../../model/charge.ts';
+import type { CheckoutNotice } from '../../model/checkout.ts';
 import type { CustomerFacts } from '../../model/customer.ts';
 import type { DisputeFacts, UnlinkedDisputeFacts } from '../../model/dispute.ts';
 import type { InvoiceFacts } from '../../model/invoice.ts';
@@ -28,6 +29,7 @@ export interface SubjectFacts {
   readonly expiredChange: ChangedSubscriptionFacts;
   readonly detachedMethod: DetachedMethodFacts;
   readonly invoice: InvoiceFacts;
+  readonly checkout: CheckoutNotice;
 }
 
 export type Subject = keyof SubjectFacts;

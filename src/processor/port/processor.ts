@@ -10,6 +10,7 @@ import type { RefundFacts, RefundReason } from '../../model/refund.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
 import type { Cause } from '../../platform/cause.ts';
 import type { Attempt } from './attempt.ts';
+import type { CheckoutCalls } from './checkout-calls.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { CausingWrite, EventContent } from './event-facts.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
@@ -40,6 +41,7 @@ export interface Processor {
   readonly refunds: RefundCalls;
   readonly disputes: DisputeCalls;
   readonly subscriptions: SubscriptionCalls;
+  readonly checkouts: CheckoutCalls;
   readonly promotionCodes: PromotionCodeCalls;
   readonly subscriptionChanges: SubscriptionChangeCalls;
   readonly invoices: InvoiceCalls;

@@ -11,6 +11,8 @@ const expanded: Readonly<Record<string, string>> = {
   coupon: 'coupons',
   latest_charge: 'charges',
   latest_invoice: 'invoices',
+  setup_intent: 'setup_intents',
+  subscription: 'subscriptions',
   payment_intent: 'payment_intents',
   pending_setup_intent: 'setup_intents',
   product: 'products',
@@ -20,7 +22,15 @@ const expanded: Readonly<Record<string, string>> = {
 };
 
 /** The other fields in the paths of expansions. They belong to the object itself. */
-const partsOfObjects = ['confirmation_secret', 'data', 'discounts', 'payment', 'payments', 'source'];
+const partsOfObjects = [
+  'confirmation_secret',
+  'data',
+  'discounts',
+  'line_items',
+  'payment',
+  'payments',
+  'source',
+];
 
 test('the page about the processor key lists every permission that the adapter needs, and no other', async () => {
   const needed = new Map<string, 'read' | 'write'>();
@@ -46,7 +56,10 @@ test('the page about the processor key lists every permission that the adapter n
 });
 
 /** The resources whose path is not derived from their name in the client. */
-const paths: Readonly<Record<string, string>> = { accounts: 'account', invoiceItems: 'invoiceitems' };
+const paths: Readonly<Record<string, string>> = {
+  accounts: 'account',
+  invoiceItems: 'invoiceitems',
+};
 
 /** `paymentIntents` of the client is `payment_intents` in paths. */
 function pathOf(resource: string): string {

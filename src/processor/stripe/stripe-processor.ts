@@ -15,6 +15,7 @@ import { redactStored } from './events/redact-payload.ts';
 import { understandsVersion } from './events/understands-version.ts';
 import { verifyWebhook } from './events/verify-webhook.ts';
 import { createAccountRead, createTimeRead } from './objects/account.ts';
+import { createCheckoutCalls } from './objects/checkouts.ts';
 import { createCustomerCalls } from './objects/customers.ts';
 import { createDisputeCalls } from './objects/disputes.ts';
 import { createInvoiceCalls } from './objects/invoices.ts';
@@ -87,6 +88,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
     refunds: createRefundCalls(context),
     disputes: createDisputeCalls(context),
     subscriptions: createSubscriptionCalls(context),
+    checkouts: createCheckoutCalls(context),
     promotionCodes: createPromotionCodeCalls(context),
     subscriptionChanges: createSubscriptionChangeCalls(context),
     invoices: createInvoiceCalls(context),

@@ -12,7 +12,7 @@ import {
   intervalMismatch,
   intervalOf,
   itemsMax,
-  type ListedAddOn,
+  type ListedPlan,
   requireAddOn,
   requireMainPlan,
   requireSameCurrency,
@@ -27,7 +27,7 @@ export interface ChangePlans {
   /** The requested main plan. Null if it does not change. */
   readonly wanted: Plan | null;
   /** All requested add-ons. Null if they stay. */
-  readonly addOns: readonly ListedAddOn[] | null;
+  readonly addOns: readonly ListedPlan[] | null;
 }
 
 /** The items after the change, and what that means for the subscription. */

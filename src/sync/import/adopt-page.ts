@@ -177,5 +177,6 @@ const notRecorded =
 
 /** Skipped charges are skipped payments. */
 function kindOf(stage: Pick<Stage<never>, 'mirror'>): ImportKind {
-  return stage.mirror.resource;
+  // No stage adopts checkouts.
+  return stage.mirror.resource as ImportKind;
 }

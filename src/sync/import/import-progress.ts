@@ -19,7 +19,7 @@ export const stageNames = [
 export type StageName = (typeof stageNames)[number];
 
 /** What an import counts. */
-export type ImportKind = Resource | 'external_id';
+export type ImportKind = Exclude<Resource, 'checkout'> | 'external_id';
 
 export interface Counts {
   /** Objects that the processor lists. */

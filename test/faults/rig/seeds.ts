@@ -81,4 +81,10 @@ export const seeds: Readonly<Record<string, string>> = {
   '0011': `
     insert into till.import_external_ids (import_id, digest, processor_customer_id)
       select id, 'seed', 'cus_seed' from till.imports;`,
+  '0013': `
+    insert into till.checkouts (id, processor_checkout_session_id, customer_id, mode, status, payment_status, plan_id,
+        quantity, terms, expires_at, metadata, processor_as_of, processor_as_of_latest, created_at, updated_at)
+      select '018f0000-0000-7000-8000-00000000000f', 'cs_seed', customers.id, 'subscription', 'expired', 'unpaid', plans.id,
+        1, 'seed', now(), '{"seed": "yes"}', now(), now(), now(), now()
+      from till.customers, till.plans;`,
 };

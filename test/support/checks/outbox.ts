@@ -138,7 +138,7 @@ async function readShown(client: Pick<Client, 'get'>): Promise<ReadonlyMap<strin
       cursor = page.nextCursor;
     } while (cursor !== null);
   };
-  for (const path of ['/customers', '/payments?source=all', '/subscriptions', '/invoices'])
+  for (const path of ['/customers', '/payments?source=all', '/subscriptions', '/invoices', '/checkouts'])
     await readAll(path);
   for (const plan of await client.get<readonly Body[]>('/plans')) add(plan);
   for (const { id, amountRefunded, amountReceived } of [...shown.values()])

@@ -10,6 +10,7 @@ const routes: Readonly<Record<(typeof eventObjectTypes)[number], string>> = {
   refund: 'GET /payments/{id}/refunds',
   subscription: 'GET /subscriptions/{id}',
   invoice: 'GET /invoices/{id}',
+  checkout: 'GET /checkouts/{id}',
 };
 
 export function eventsPage(): string {

@@ -59,6 +59,10 @@ export const eventTypes = [
   'invoice.marked_uncollectible',
   'invoice.deleted',
   'invoice_payment.paid',
+  'checkout.session.completed',
+  'checkout.session.expired',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];

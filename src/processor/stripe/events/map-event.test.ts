@@ -34,6 +34,7 @@ describe('payment events', () => {
           amountReceived: 2000,
           amountCapturable: 0,
           failure: null,
+          checkoutId: null,
           metadata: {},
           currency: 'eur',
           status: 'succeeded',

@@ -3,6 +3,7 @@ import { type AsOf, asOfEvent } from '../../../model/facts.ts';
 import type { ProcessorEvent, VerifiedWebhook } from '../../port/event-calls.ts';
 import { type EventContent, type EventFacts, UnmappableError } from '../../port/event-facts.ts';
 import { mapCharge } from '../objects/map-charge.ts';
+import { mapCheckoutNotice } from '../objects/map-checkout.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
 import { isLinked, mapDispute } from '../objects/map-dispute.ts';
 import { mapInvoice, mapInvoicePayment } from '../objects/map-invoice.ts';
@@ -110,6 +111,8 @@ const readSubscription: EventReader = (object, asOf, isErased) => {
   const facts = mapSubscription(object, asOf);
   return { subject: 'subscription', facts: [isErased ? { ...facts, metadata: null } : facts] };
 };
+
+const readCheckout: EventReader = (object) => ({ subject: 'checkout', facts: [mapCheckoutNotice(object)] });
 
 /** The processor has voided the invoice of a change. An event about the subscription itself comes with it. */
 const readExpiredChange: EventReader = (object) => {
@@ -252,6 +255,10 @@ const readers: Readonly<Record<EventType, EventReader>> = {
   'invoice.marked_uncollectible': readInvoice,
   'invoice.deleted': readDeletedInvoice,
   'invoice_payment.paid': readInvoicePayment,
+  'checkout.session.completed': readCheckout,
+  'checkout.session.expired': readCheckout,
+  'checkout.session.async_payment_succeeded': readCheckout,
+  'checkout.session.async_payment_failed': readCheckout,
 };
 
 function isKnown(type: string): type is EventType {

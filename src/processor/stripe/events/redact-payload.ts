@@ -1,5 +1,5 @@
 import { addOnKey, addOnMark } from '../objects/plan-metadata.ts';
-import { mainMarkKey } from '../wire/wire-metadata.ts';
+import { checkoutIdKey, mainMarkKey } from '../wire/wire-metadata.ts';
 import { localIdKey } from '../wire/wire-object.ts';
 import { knownEventTypes } from './event-types.ts';
 import { isPersonalName } from './personal-name.ts';
@@ -109,6 +109,7 @@ function redactValue(value: unknown): unknown {
   const fields = record(value);
   const kind = fields['object'];
   if (kind === 'dispute') return onlyDispute(fields);
+  if (kind === 'checkout.session') return onlyCheckout(fields);
   if (kind === 'line_item') return onlyBilledPeriod(fields);
   if (typeof kind === 'string' && !keptKinds.has(kind)) return idAndKind(fields);
   let copy: Record<string, unknown> | undefined;
@@ -198,6 +199,12 @@ function onlyLinks(reference: unknown): unknown {
   return { ...idAndKind(fields), ...link };
 }
 
+/** A session is read before its row is written. It contains personal data, and the URL of a page to pay on. */
+function onlyCheckout(fields: Readonly<Record<string, unknown>>): object {
+  const { metadata } = fields;
+  return { ...idAndKind(fields), ...(metadata == null ? {} : { metadata: onlyLocalId(metadata) }) };
+}
+
 function idAndKind(fields: Readonly<Record<string, unknown>>): object {
   const { id, object } = fields;
   return id === undefined ? { object } : { id, object };
@@ -223,13 +230,14 @@ function onlyBilledPeriod(line: Readonly<Record<string, unknown>>): object {
 /** An id of the processor, which a mark names. */
 const idShape = /^[a-z]{2,10}_[A-Za-z0-9]{1,255}$/;
 
-/** Till's id, and the mark of the main plan in a pending update. */
+/** Till's id, the id of the checkout, and the mark of the main plan in a pending update. */
 function onlyLocalId(metadata: unknown): object {
   const fields = record(metadata);
-  const { [localIdKey]: id, [mainMarkKey]: mark } = fields;
+  const { [localIdKey]: id, [checkoutIdKey]: checkoutId, [mainMarkKey]: mark } = fields;
   const isMark = typeof mark === 'string' && idShape.test(mark) && redactText(mark) === mark;
   const kept = {
     ...(id === undefined ? {} : { [localIdKey]: id }),
+    ...(checkoutId === undefined ? {} : { [checkoutIdKey]: checkoutId }),
     ...(isMark ? { [mainMarkKey]: mark } : {}),
   };
   return Object.keys(fields).length === Object.keys(kept).length ? fields : kept;

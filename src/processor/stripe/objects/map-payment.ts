@@ -2,7 +2,7 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { PaymentFacts, PaymentFailure } from '../../../model/payment.ts';
 import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
-import { metadataOf } from '../wire/wire-metadata.ts';
+import { checkoutIdOf, metadataOf } from '../wire/wire-metadata.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { latestChargeOf } from './map-charge.ts';
 
@@ -47,6 +47,7 @@ export function mapPayment(value: unknown, asOf: AsOf): PaymentFacts {
     failure: status === 'succeeded' ? null : failureOf(intent),
     // Since 2025-03-31 a payment intent does not name its invoice.
     ...(intent.has('invoice') ? { processorInvoiceId: intent.referenceOrNull('invoice') } : {}),
+    checkoutId: checkoutIdOf(intent),
     metadata: metadataOf(intent),
     createdAt: intent.createdAt(asOf.earliest),
     asOf,

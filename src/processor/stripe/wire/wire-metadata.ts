@@ -1,7 +1,7 @@
 import { isExternalId } from '../../../model/customer.ts';
 import { type Metadata, type MetadataChange, ownKeyPrefix } from '../../../model/metadata.ts';
 import { redactText } from '../events/redact-secrets.ts';
-import type { WireObject } from './wire-object.ts';
+import { localIdKey, uuid, type WireObject } from './wire-object.ts';
 
 /** The metadata key under which a customer carries the application's own id. */
 export const externalIdKey = 'till_external_id';
@@ -31,6 +31,59 @@ export const mainMarkKey = 'till_main';
 export function mainMarkOf(object: WireObject): string | null {
   const mark = fieldsOf(object)?.[mainMarkKey];
   return isStorable(mark) ? mark : null;
+}
+
+/** The metadata key under which the results of a checkout carry its id. */
+export const checkoutIdKey = 'till_checkout';
+/** The metadata keys of what a session does not show: the digest of its terms, and its trial. */
+const termsKey = 'till_terms';
+const trialKey = 'till_trial_days';
+
+/** What the session of a checkout carries beside the id and the mark. */
+export function checkoutMetadata({ resultId, terms, sold }: CarriedCheckout): Record<string, string> {
+  const days = sold.mode === 'subscription' ? (sold.trialPeriodDays ?? 0) : 0;
+  return {
+    [termsKey]: terms,
+    ...(sold.mode === 'setup' ? {} : { [resultKeys[sold.mode]]: resultId }),
+    ...(days === 0 ? {} : { [trialKey]: String(days) }),
+  };
+}
+
+/** The metadata key under which a session carries the id of its future subscription or payment. */
+const resultKeys = { subscription: 'till_subscription', payment: 'till_payment' } as const;
+
+/** What the subscription, the payment or the setup of a checkout carries: its own id, and that of the checkout. */
+export function resultMetadata({ id, resultId, sold, metadata }: CarriedCheckout): Record<string, string> {
+  return {
+    ...metadata,
+    ...(sold.mode === 'setup' ? {} : { [localIdKey]: resultId }),
+    [checkoutIdKey]: id,
+  };
+}
+
+interface CarriedCheckout {
+  readonly id: string;
+  readonly resultId: string;
+  readonly terms: string;
+  readonly sold: { readonly mode: 'subscription' | 'payment' | 'setup'; readonly trialPeriodDays?: number };
+  readonly metadata?: Metadata;
+}
+
+/** The checkout that an object results from. Null if there is none. */
+export function checkoutIdOf(object: WireObject): string | null {
+  const id = fieldsOf(object)?.[checkoutIdKey];
+  return typeof id === 'string' && uuid.test(id) ? id : null;
+}
+
+export function checkoutTermsOf(session: WireObject): string {
+  const terms = fieldsOf(session)?.[termsKey];
+  return isStorable(terms) ? terms : '';
+}
+
+/** A value that a person set in the dashboard and that is not a number of days is ignored. */
+export function trialDaysOf(session: WireObject): number | null {
+  const days = fieldsOf(session)?.[trialKey];
+  return typeof days === 'string' && /^[1-9]\d{0,2}$/.test(days) ? Number(days) : null;
 }
 
 /** The response to a creation. If it omits metadata that was sent, the sent metadata is used. */

@@ -12,7 +12,7 @@ const indexedLengthMax = 255;
 
 const currencyCode = /^[a-z]{3}$/;
 
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
+export const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
 /**
  * A JSON object of the processor, read field by field. An absent field is not the same as null: if an API version moved

@@ -1,0 +1,198 @@
+import type { CustomerMirror } from '../customers/customer-mirror.ts';
+import type { LostCustomers } from '../customers/lost-customers.ts';
+import type { InvoiceMirror } from '../invoices/invoice-mirror.ts';
+import { applyToRows, lockRows } from '../mirrors/apply-facts.ts';
+import type { Mirror, MirrorParts } from '../mirrors/mirror.ts';
+import {
+  correct,
+  ignoredAll,
+  noRevisions,
+  nothingApplied,
+  revisionsOf,
+  unknownToProcessor,
+  untilSettled,
+} from '../mirrors/refresh.ts';
+import {
+  type Checkout,
+  type CheckoutFacts,
+  type CheckoutNotice,
+  takeCheckoutFacts,
+} from '../model/checkout.ts';
+import type { Applied, Source, Take } from '../model/fold.ts';
+import type { OwnedChange } from '../model/metadata.ts';
+import { groupOf, type Plan } from '../model/plan.ts';
+import type { PaymentMirror } from '../payments/payment-mirror.ts';
+import type { PlanMirror } from '../plans/plan-mirror.ts';
+import { isOurId } from '../platform/id.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
+import type { GroupParts } from '../subscriptions/reserve-group.ts';
+import type { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
+import { resultIdOf, toCheckout } from './checkout-row.ts';
+import type { CheckoutStore } from './checkout-store.ts';
+import { checkoutView } from './checkout-view.ts';
+
+interface CheckoutMirrorParts extends MirrorParts {
+  readonly store: CheckoutStore;
+  readonly customers: CustomerMirror;
+  readonly lostCustomers: LostCustomers;
+  readonly plans: PlanMirror;
+  readonly subscriptions: SubscriptionMirror;
+  readonly invoices: InvoiceMirror;
+  readonly payments: PaymentMirror;
+  readonly groups: GroupParts['groups'];
+  readonly metrics: Pick<Metrics, 'checkouts'>;
+}
+
+/**
+ * The checkouts. An event or a list shows only that a checkout has changed, and its row follows from a read. Before a
+ * row is completed, its results are recorded, so that a completed checkout never names an object that has no row.
+ */
+export class CheckoutMirror implements Mirror<CheckoutNotice> {
+  readonly resource = 'checkout';
+  readonly #parts: CheckoutMirrorParts;
+
+  constructor(parts: CheckoutMirrorParts) {
+    this.#parts = parts;
+  }
+
+  keyOf({ processorCheckoutSessionId }: Pick<CheckoutNotice, 'processorCheckoutSessionId'>): string {
+    return processorCheckoutSessionId;
+  }
+
+  async apply(tx: Transaction, notices: readonly CheckoutNotice[]): Promise<Applied> {
+    const keys = [...new Set(notices.map(this.keyOf))];
+    const rows = new Map((await this.#parts.store.findByKeys(tx, keys)).map((row) => [this.keyOf(row), row]));
+    const isOurs = (notice: CheckoutNotice) => rows.has(this.keyOf(notice)) || isOurId(notice.localId);
+    const isSettled = (notice: CheckoutNotice) =>
+      notice.status !== undefined && rows.get(this.keyOf(notice))?.status === notice.status;
+    const ours = new Set(notices.filter(isOurs).map(this.keyOf));
+    return {
+      ...nothingApplied,
+      ignored: keys.filter((key) => !ours.has(key)),
+      unsettled: [...new Set(notices.filter((one) => isOurs(one) && !isSettled(one)).map(this.keyOf))],
+    };
+  }
+
+  async refresh(key: string): Promise<Applied> {
+    return (await this.#read(key)).applied;
+  }
+
+  /** Refreshes the row, and returns the URL of the page. Fails if the processor does not know the checkout. */
+  async readUrl(key: string): Promise<string | null> {
+    let url: string | null = null;
+    await untilSettled(async () => {
+      const read = await this.#read(key);
+      if (read.applied.isUnknown === true) throw objectMissing('checkout');
+      ({ url } = read);
+      return read.applied;
+    });
+    return url;
+  }
+
+  /** The keys of open checkouts that should have changed by now. */
+  listStale(limit: number): Promise<readonly string[]> {
+    return this.#parts.store.listStale(this.#parts.database, limit);
+  }
+
+  async markChecked(key: string): Promise<void> {
+    await this.#parts.store.markChecked(this.#parts.database, key);
+  }
+
+  /** Call it in the transaction in which payments of these checkouts succeed. */
+  markPaid(tx: Transaction, ids: readonly string[]): Promise<void> {
+    return this.#parts.store.markPaid(tx, ids, this.#parts.clock.now());
+  }
+
+  findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Checkout[]> {
+    return this.#parts.store.findByKeys(db, keys);
+  }
+
+  /** Records the results of a completed checkout. Call it before `record`, with no transaction open. */
+  async recordResults(facts: CheckoutFacts): Promise<void> {
+    const { subscriptions, invoices, payments } = this.#parts;
+    const { status, mode, processorSubscriptionId, processorInvoiceId, processorPaymentIntentId } = facts;
+    if (status !== 'completed') return;
+    if (mode === 'subscription' && processorSubscriptionId !== null)
+      await correct(subscriptions, processorSubscriptionId);
+    if (mode === 'subscription' && processorInvoiceId !== null) await correct(invoices, processorInvoiceId);
+    if (mode === 'payment' && processorPaymentIntentId !== null)
+      await correct(payments, processorPaymentIntentId);
+  }
+
+  /** Applies the facts of a read, or creates the row. */
+  async record(tx: Transaction, facts: CheckoutFacts, source: Source): Promise<Applied> {
+    const { store, customers, clock } = this.#parts;
+    const { keyOf } = this;
+    const now = clock.now();
+    const rows = await lockRows<Checkout, CheckoutFacts>(tx, store, [facts], keyOf);
+    const created = rows.unknown.length === 0 ? undefined : await this.#insert(tx, facts, now);
+    const take: Take<Checkout, CheckoutFacts> = (row, next, origin, at) =>
+      takeCheckoutFacts(row, next, resultIdOf(row.id), origin, at);
+    const beforeWrite = (written: readonly OwnedChange[]) => customers.hold(tx, written);
+    const inserted = created && { created, lost: [] };
+    const folding = { rows, inserted, source, keyOf, take, view: checkoutView, now, beforeWrite };
+    const { applied, written } = await applyToRows(tx, store, folding);
+    const ended = written.filter(({ before, after }) => before.status === 'open' && after.status !== 'open');
+    for (const { after } of ended) await this.#end(tx, after);
+    return applied;
+  }
+
+  async #read(key: string): Promise<{ readonly applied: Applied; readonly url: string | null }> {
+    const { database, store, processor } = this.#parts;
+    const [row] = await store.findByKeys(database, [key]);
+    const read = await processor.checkouts.read(key);
+    if (read === null)
+      return { applied: row === undefined ? ignoredAll(key) : unknownToProcessor, url: null };
+    const { checkout: facts, url } = read;
+    if (row === undefined && !(await this.#recoverOwners(facts)))
+      return { applied: ignoredAll(key), url: null };
+    if (row?.status !== 'completed') await this.recordResults(facts);
+    const source = row === undefined ? noRevisions : revisionsOf(key, row);
+    return { applied: await database.transaction((tx) => this.record(tx, facts, source)), url };
+  }
+
+  /** Creates the row. An open checkout also holds the group of its plan, unless another holds it by now. */
+  async #insert(tx: Transaction, facts: CheckoutFacts, now: Date): Promise<readonly Checkout[]> {
+    const { store, customers, plans, groups } = this.#parts;
+    const { localId: id, processorCustomerId } = facts;
+    const prices = facts.items.map(({ processorPriceId }) => processorPriceId);
+    const [owners, known] = await Promise.all([
+      customers.find(tx, [processorCustomerId]),
+      plans.find(tx, prices),
+    ]);
+    const customerId = owners.get(processorCustomerId)?.id;
+    if (!isOurId(id) || customerId === undefined) return [];
+    const planOf = (price: string): Plan | undefined => known.get(price);
+    const after = toCheckout(facts, { id, customerId, planOf, now });
+    if (after === undefined) return [];
+    customers.hold(tx, [{ after }]);
+    const created = await store.insert(tx, [after]);
+    if (created.length === 0) return created;
+    const plan = [...known.values()].find((one) => one.id === after.planId);
+    const groupName = plan === undefined ? null : groupOf(plan);
+    if (after.status !== 'open') await this.#end(tx, after);
+    else if (groupName !== null)
+      await groups.reserve(tx, { customerId, groupName, subscriptionId: resultIdOf(id), claimId: id });
+    tx.afterCommit(() => this.#parts.metrics.checkouts.inc({ mode: after.mode, outcome: 'created' }));
+    return created;
+  }
+
+  /** From now on, the row of the subscription shows that the group is taken. */
+  async #end(tx: Transaction, { id, mode, status }: Checkout): Promise<void> {
+    const { groups, metrics } = this.#parts;
+    if (mode === 'subscription') await groups.endReservation(tx, id);
+    tx.afterCommit(() => metrics.checkouts.inc({ mode, outcome: status }));
+  }
+
+  /** Recovers the customer and the plans of a checkout without a row. False if the checkout does not belong to Till. */
+  async #recoverOwners(facts: CheckoutFacts): Promise<boolean> {
+    const { lostCustomers, plans } = this.#parts;
+    const { localId, processorCustomerId, items } = facts;
+    if (!isOurId(localId) || processorCustomerId === null) return false;
+    if (!(await lostCustomers.recover(processorCustomerId, facts))) return false;
+    for (const { processorPriceId } of items) await plans.recover(processorPriceId);
+    return true;
+  }
+}

@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
+import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import {
+  type Checkout,
+  checkoutCompleted,
+  checkoutInProgress,
+  foundCheckout,
+  isReusable,
+} from '../model/checkout.ts';
+import { isGrouped } from '../model/plan.ts';
+import { refuseReturnUrls } from '../model/return-url.ts';
+import { isUuid } from '../platform/id.ts';
+import { PacedCalls } from '../platform/paced-calls.ts';
+import { SharedReads } from '../platform/shared-statement.ts';
+import {
+  CheckoutCreation,
+  type CheckoutParts,
+  GroupedCheckoutCreation,
+  type NewCheckoutRequest,
+  type OpenedCheckout,
+  type OpenPages,
+} from './checkout-creation.ts';
+
+/** How often a waiting request looks at the row. Reads of concurrent requests share a statement. */
+const rowDelayMs = 500;
+/** Part of the API contract: how often a waiting request asks the processor. */
+const askDelayMs = 5_000;
+/** Rows per page when all open checkouts are compared with the processor. */
+const openPageSize = 100;
+
+interface CheckoutServiceParts extends CheckoutParts {
+  readonly idempotency: IdempotencyService;
+  readonly returnUrlOrigins: readonly string[];
+}
+
+/** The customer of a new checkout: one that exists, or one to find by its external id, or else to create. */
+export type Buyer =
+  | { readonly customerId: string }
+  | {
+      readonly customer: {
+        readonly externalId: string;
+        readonly email: string;
+        readonly name: string | null;
+      };
+    };
+
+export class CheckoutService implements OpenPages {
+  /** The sweeper also uses it. */
+  readonly creation: CheckoutCreation;
+  readonly #parts: CheckoutServiceParts;
+  readonly #reads: SharedReads<Checkout>;
+  /** Asks the processor about open checkouts, and brings their rows up to date. Returns the URLs of their pages. */
+  readonly #asking: PacedCalls<string | null>;
+
+  constructor(parts: CheckoutServiceParts) {
+    this.#parts = parts;
+    this.creation = new CheckoutCreation(parts, this);
+    this.#reads = new SharedReads((ids) => parts.store.find(parts.database, ids));
+    this.#asking = new PacedCalls((key) => parts.mirror.readUrl(key));
+  }
+
+  async create(
+    buyer: Buyer,
+    wanted: Omit<NewCheckoutRequest, 'customerId'>,
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<OpenedCheckout>> {
+    const { idempotency, plans, returnUrlOrigins } = this.#parts;
+    const { sold, page } = wanted;
+    refuseReturnUrls({ successUrl: page.successUrl, cancelUrl: page.cancelUrl }, returnUrlOrigins);
+    const request = { customerId: await this.#customerIdOf(buyer), ...wanted };
+    const plan = sold.mode === 'subscription' ? await plans.find(sold.planId) : undefined;
+    if (plan === undefined || !isGrouped(plan)) return idempotency.run(this.creation, request, key);
+    const creation = new GroupedCheckoutCreation(this.#parts, this, request, plan);
+    return idempotency.run(creation, request, key);
+  }
+
+  async read(id: string): Promise<Checkout> {
+    return foundCheckout(isUuid(id) ? await this.#reads.read(id) : undefined);
+  }
+
+  list(request: ListRequest): Promise<ListPage<Checkout>> {
+    return this.#parts.store.list(this.#parts.database, request);
+  }
+
+  /** The checkout as the processor shows it now, and the URL of its page. Only an open one needs a call. */
+  async get(id: string): Promise<OpenedCheckout> {
+    const checkout = await this.read(id);
+    return checkout.status === 'open' ? this.open(checkout) : { checkout, url: null };
+  }
+
+  async open({ id, processorCheckoutSessionId }: Checkout): Promise<OpenedCheckout> {
+    const url = await this.#asking.ask(processorCheckoutSessionId);
+    const checkout = await this.read(id);
+    return { checkout, url: checkout.status === 'open' ? url : null };
+  }
+
+  /** Waits until an open checkout has ended, and returns it as it is at the end. */
+  async waitForEnd(opened: OpenedCheckout, waitMs: number, signal: AbortSignal): Promise<OpenedCheckout> {
+    const { id } = opened.checkout;
+    const endMs = performance.now() + waitMs;
+    let current = opened;
+    let askedMs = performance.now();
+    while (current.checkout.status === 'open' && performance.now() < endMs) {
+      const isOver = await setTimeout(rowDelayMs, false, { signal }).catch(() => true);
+      if (isOver) break;
+      const isDue = performance.now() - askedMs >= askDelayMs;
+      if (isDue) askedMs = performance.now();
+      const { checkout, url } = isDue
+        ? await this.get(id)
+        : { checkout: await this.read(id), url: current.url };
+      current = { checkout, url: checkout.status === 'open' ? url : null };
+    }
+    return current;
+  }
+
+  /** The processor decides: a buyer may complete the checkout at the same moment. */
+  async expire(id: string): Promise<Checkout> {
+    const checkout = await this.#end(await this.read(id));
+    if (checkout.status === 'completed') throw checkoutCompleted(checkout);
+    if (checkout.status === 'open') throw checkoutInProgress(checkout);
+    return checkout;
+  }
+
+  /** Expires the open checkouts of a customer who is about to be deleted. One that is completed meanwhile stays. */
+  async expireOfCustomer(customerId: string): Promise<void> {
+    const { store, database } = this.#parts;
+    for (const { id } of await store.listOpenOfCustomer(database, customerId)) await this.makeWay(id);
+  }
+
+  async isOpen(id: string): Promise<boolean> {
+    return (await this.#reads.read(id))?.status === 'open';
+  }
+
+  async makeWay(id: string, terms?: string): Promise<void> {
+    const { database, store, clock } = this.#parts;
+    const [row] = await store.find(database, [id]);
+    if (row === undefined) return;
+    if (terms !== undefined && isReusable(row, terms, clock.now())) return;
+    const checkout = await this.#end(row);
+    if (checkout.status === 'open') throw checkoutInProgress(checkout);
+  }
+
+  /** The keys of all open checkouts, or of those of one customer, page by page. */
+  async *listOpen(customerId?: string): AsyncGenerator<readonly string[]> {
+    const filters = { customerId, status: 'open' };
+    let cursor: string | undefined;
+    do {
+      const page = await this.list({ limit: openPageSize, cursor, filters });
+      yield page.data.map((row) => row.processorCheckoutSessionId);
+      cursor = page.nextCursor ?? undefined;
+    } while (cursor !== undefined);
+  }
+
+  /** Tries to expire an open checkout, and returns what the processor says of it. */
+  async #end(row: Checkout): Promise<Checkout> {
+    const { mirror, processor } = this.#parts;
+    const { id, status, processorCheckoutSessionId } = row;
+    if (status !== 'open') return row;
+    // Every request has its own processor key, because expiring twice has the same effect as expiring once.
+    await processor.checkouts.expire({ processorCheckoutSessionId, idempotencyKey: randomUUID() });
+    // A refusal alone does not say whether the checkout is completed or expired, or a payment is in progress.
+    await mirror.readUrl(processorCheckoutSessionId);
+    return this.read(id);
+  }
+
+  async #customerIdOf(buyer: Buyer): Promise<string> {
+    if ('customerId' in buyer) return buyer.customerId;
+    const { id } = await this.#parts.customers.findOrCreate({ ...buyer.customer, phone: null });
+    return id;
+  }
+}

@@ -1,0 +1,94 @@
+import { eraseOwned } from '../mirrors/erased-store.ts';
+import type { List } from '../mirrors/list.ts';
+import { byId, byText } from '../mirrors/list-filter.ts';
+import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
+import { MirrorStore } from '../mirrors/mirror-store.ts';
+import type { Checkout } from '../model/checkout.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
+
+const checkoutTable = defineTable<Checkout>('checkouts', {
+  id: immutable('uuid'),
+  processorCheckoutSessionId: immutable('text'),
+  customerId: immutable('uuid'),
+  mode: immutable('text'),
+  status: mutable('text'),
+  paymentStatus: mutable('text'),
+  planId: immutable('uuid'),
+  quantity: immutable('bigint'),
+  addOns: immutable('jsonb'),
+  trialPeriodDays: immutable('integer'),
+  amount: mutable('bigint'),
+  currency: mutable('text'),
+  subscriptionId: mutable('uuid'),
+  paymentId: mutable('uuid'),
+  paymentMethodId: mutable('text'),
+  terms: immutable('text'),
+  expiresAt: mutable('timestamptz'),
+  completedAt: mutable('timestamptz'),
+  metadata: mutable('jsonb'),
+  processorAsOf: mutable('timestamptz'),
+  processorAsOfLatest: mutable('timestamptz'),
+  createdAt: immutable('timestamptz'),
+  updatedAt: mutable('timestamptz'),
+  revision: computed('integer'),
+});
+
+const { columns, ownColumns } = checkoutTable;
+
+export const checkoutList: List<Checkout> = {
+  table: checkoutTable,
+  owner: 'customerId',
+  filters: { customerId: byId('customer_id'), status: byText('status') },
+};
+
+/** All SQL for the checkouts. */
+export class CheckoutStore extends MirrorStore<Checkout> {
+  constructor() {
+    super(checkoutTable, 'processorCheckoutSessionId');
+  }
+
+  listOpenOfCustomer(db: Queryable, customerId: string): Promise<readonly Checkout[]> {
+    const sql = `select ${columns} from till.checkouts where customer_id = $1 and status = 'open' order by id`;
+    return db.query(sql, [customerId]);
+  }
+
+  /** Open checkouts that should have expired, and those without recent events, rechecked with exponential backoff. */
+  async listStale(db: Queryable, limit: number): Promise<readonly string[]> {
+    const rows = await db.query<{ key: string }>(
+      `select processor_checkout_session_id as key from till.checkouts
+       where status = 'open' and coalesce(checked_at, created_at) < now() - interval '10 minutes'
+         and (expires_at < now()
+           or coalesce(checked_at, created_at) < now() - greatest(interval '10 minutes', checked_at - created_at))
+       order by expires_at limit $1`,
+      [limit],
+    );
+    return rows.map(({ key }) => key);
+  }
+
+  async markChecked(db: Queryable, key: string): Promise<void> {
+    const sql = 'update till.checkouts set checked_at = now() where processor_checkout_session_id = $1';
+    await db.query(sql, [key]);
+  }
+
+  /** The payments of these checkouts were paid after the buyer completed them, for example by a capture. */
+  async markPaid(tx: Transaction, ids: readonly string[], now: Date): Promise<void> {
+    const unpaid = await tx.query<Checkout>(
+      `select ${ownColumns} from till.checkouts
+       where id = any($1) and status = 'completed' and payment_status = 'unpaid' order by id for no key update`,
+      [ids],
+    );
+    this.update(
+      tx,
+      unpaid.map((before) => ({ before, after: { ...before, paymentStatus: 'paid', updatedAt: now } })),
+    );
+  }
+
+  eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    return eraseOwned(tx, checkoutTable, customerIds);
+  }
+
+  list(db: Queryable, request: ListRequest): Promise<ListPage<Checkout>> {
+    return listPage(db, checkoutList, request);
+  }
+}
