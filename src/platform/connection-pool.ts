@@ -55,8 +55,7 @@ export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptio
   // statement on a connection reports that it broke while in use or just after connecting.
   pool.on('connect', (client) => {
     client.on('error', () => {});
-    // The driver connects by sockets; its types allow any stream.
-    const stream = client.connection.stream as Socket;
+    const stream = socketOf(client);
     stream.setTimeout(silenceMsMax, () => stream.destroy());
   });
   // The pool replaces an idle connection that breaks.
@@ -65,6 +64,22 @@ export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptio
     if (!pool.ending) logger.warn({ err: error }, 'idle database connection lost');
   });
   return pool;
+}
+
+/**
+ * Sends the statements of this turn of the event loop with one write to the socket. Each write is a system call, and
+ * wakes the server.
+ */
+export function joinWrites(client: pg.PoolClient): void {
+  const stream = socketOf(client);
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+/** The driver connects by sockets; its types allow any stream. */
+function socketOf(client: pg.PoolClient): Socket {
+  return client.connection.stream as Socket;
 }
 
 /** PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them. */

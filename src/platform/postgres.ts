@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { Failure } from '../errors.ts';
-import { beginWithLimits, openPool, type PoolOptions } from './connection-pool.ts';
+import { beginWithLimits, joinWrites, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
 import { codeOf, diskFullCode, isUnavailable, sessionEndedCodes } from './unavailable.ts';
 import { type LateRow, WrittenRows } from './written-rows.ts';
@@ -111,6 +111,7 @@ export class Database implements Queryable {
     const client = await this.#connect();
     let firstFailure: unknown;
     const run = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
+      joinWrites(client);
       const result = client.query<Row>(query);
       // Statements after a failed one fail only because of it.
       result.catch((error: unknown) => {
