@@ -1,3 +1,4 @@
+import { createCheckout } from '../support/checkouts.ts';
 import { appendEvents, type EventPage, newEvent } from '../support/event-feed.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -24,6 +25,7 @@ export class IdPool {
     resyncs: [unknownId],
     events: [],
     'event-endpoints': [unknownId],
+    checkouts: [unknownId],
   };
 
   constructor(till: TillInProcess) {
@@ -55,6 +57,11 @@ export class IdPool {
     this.#add('plans', plan.id);
     this.#add('payments', open.id, authorised.id, paid.id);
     this.#add('subscriptions', subscription.id, unpaid.id);
+    const sale = {
+      customerId: spare.customer.id,
+      payment: { amount: 500, currency: 'eur', description: 'Book' },
+    };
+    this.#add('checkouts', (await createCheckout(till, sale)).checkout.id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
     this.#add('api-keys', apiKey.id);

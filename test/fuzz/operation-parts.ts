@@ -17,6 +17,7 @@ export const resources = [
   'resyncs',
   'events',
   'event-endpoints',
+  'checkouts',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -126,7 +127,9 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
       return fc.constant(0);
     case 'locale':
       return fc.oneof(fc.constant('de'), rightValues(schema, testCards));
+    case 'cancelUrl':
     case 'returnUrl':
+    case 'successUrl':
     case 'url':
       return fc.constantFrom('https://shop.example.com/', 'https://b.example.com:8443/hook?a=b');
     default:

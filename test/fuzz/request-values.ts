@@ -90,11 +90,36 @@ const kindsOfChange: readonly (readonly [string, readonly string[]])[] = [
   ['metadata', ['metadata']],
 ];
 
+const ofSale = ['quantity', 'addOns', 'trialPeriodDays', 'trialOnce', 'trialEndWithoutCard', 'promotionCode'];
+/** What a checkout can sell: the first one that is there stays. */
+const sales = ['planId', 'payment', 'saveCard'];
+
+/**
+ * A checkout has one buyer and sells one thing, and the time at which it expires must be near. A customer that is created
+ * for it stays even if the checkout is refused, so here the buyer is one that exists.
+ */
+function ofOneSale(pairs: readonly Pair[]): readonly Pair[] {
+  const names = pairs.map(([name]) => name);
+  const sale = sales.find((name) => names.includes(name));
+  const dropped = new Set([
+    ...['customer', ...sales].filter((name) => name !== sale),
+    ...(sale === 'planId' ? [] : [...ofSale, 'allowPromotionCodes']),
+    ...(names.includes('promotionCode') ? ['allowPromotionCodes'] : []),
+    'expiresAt',
+  ]);
+  return [
+    ...pairs.filter(([name]) => !dropped.has(name)),
+    ...(!names.includes('customerId') ? [['customerId', '"<customers:1>"'] as const] : []),
+    ...(sale === undefined ? [['saveCard', 'true'] as const] : []),
+  ];
+}
+
 /** A change of a subscription is of one kind, and one at the end of the period has no date. */
 function ofOneKind(
   { method, path }: Pick<Documented, 'method' | 'path'>,
   pairs: readonly Pair[],
 ): readonly Pair[] {
+  if (method === 'POST' && path === '/api/v1/checkouts') return ofOneSale(pairs);
   const isChange = method === 'PATCH' && path === '/api/v1/subscriptions/{id}';
   if (!isChange && path !== '/api/v1/subscriptions/{id}/preview') return pairs;
   const [, kept] = kindsOfChange.find(([decides]) => pairs.some(([name]) => name === decides)) ?? [];

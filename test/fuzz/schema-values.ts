@@ -66,8 +66,14 @@ export function wrongValues(schema: Schema): readonly unknown[] {
   return [...refused, ...unstorable, ...noncanonical];
 }
 
-/** Objects whose keys are the caller's own. */
+/** Objects with the keys of the schema, or whose keys are the caller's own. */
 function rightObjects(schema: Schema, ids: fc.Arbitrary<string>): fc.Arbitrary<unknown> {
+  if (schema.properties !== undefined) {
+    const values = Object.entries(schema.properties).map(
+      ([key, one]) => [key, rightValues(one, ids)] as const,
+    );
+    return fc.record(Object.fromEntries(values), { requiredKeys: [...(schema.required ?? [])] });
+  }
   const { additionalProperties, propertyNames = {}, maxProperties = 10 } = schema;
   if (typeof additionalProperties !== 'object') throw new Error(`no keys in ${JSON.stringify(schema)}`);
   // No JSON parser of Till accepts this one.

@@ -1,4 +1,7 @@
 import pg from 'pg';
+import { codeOf } from '../../../src/platform/unavailable.ts';
+
+const deadlockCode = '40P01';
 
 /** Kept by the service itself, in one row, by triggers or functions: an older process writes them only by writing the others. */
 const keptTables = [
@@ -78,21 +81,29 @@ export class OlderProcess {
     while (!this.#isStopping) {
       for (const { name, columns, fresh } of this.#tables) {
         const copied = columns.map((column) => fresh.get(column) ?? column);
-        await this.#client.query('begin');
-        await this.#client.query(
-          `insert into till.${name} (${columns.join(', ')}) select ${copied.join(', ')} from till.${name} limit 1`,
-        );
-        const [first] = columns;
-        await this.#client.query(
-          `update till.${name} set ${first} = ${first} where ctid = any (array(select ctid from till.${name} limit 1))`,
-        );
-        await this.#client.query('commit');
+        await this.#write(name, columns, copied).catch(async (error: unknown) => {
+          // As in Till: a transaction that deadlocks with a migration has no effect, and the next round repeats it.
+          if (codeOf(error) !== deadlockCode) throw error;
+          await this.#client.query('rollback');
+        });
         await this.#client.query(`select ${columns.join(', ')} from till.${name} limit 20`);
       }
       this.#rounds += 1;
       this.#roundDone.resolve();
       this.#roundDone = Promise.withResolvers();
     }
+  }
+
+  async #write(name: string, columns: readonly string[], copied: readonly string[]): Promise<void> {
+    await this.#client.query('begin');
+    await this.#client.query(
+      `insert into till.${name} (${columns.join(', ')}) select ${copied.join(', ')} from till.${name} limit 1`,
+    );
+    const [first] = columns;
+    await this.#client.query(
+      `update till.${name} set ${first} = ${first} where ctid = any (array(select ctid from till.${name} limit 1))`,
+    );
+    await this.#client.query('commit');
   }
 }
 

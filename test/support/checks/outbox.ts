@@ -142,6 +142,7 @@ async function readShown(client: Pick<Client, 'get'>): Promise<ReadonlyMap<strin
     await readAll(path);
   for (const plan of await client.get<readonly Body[]>('/plans')) add(plan);
   for (const { id, amountRefunded, amountReceived } of [...shown.values()])
-    if (amountRefunded !== undefined && Number(amountReceived) > 0) await readAll(`/payments/${id}/refunds`);
+    if (amountRefunded !== undefined && (Number(amountReceived) > 0 || Number(amountRefunded) > 0))
+      await readAll(`/payments/${id}/refunds`);
   return shown;
 }
