@@ -6,6 +6,8 @@ import { followChanges } from './api/live.ts';
 import { home } from './links.ts';
 import { allowed } from './pages/allowed.tsx';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
+import { CheckoutPage } from './pages/checkouts/checkout-page.tsx';
+import { CheckoutsPage } from './pages/checkouts/checkouts-page.tsx';
 import { CustomerPage } from './pages/customers/customer-page.tsx';
 import { CustomersPage } from './pages/customers/customers-page.tsx';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
@@ -50,6 +52,8 @@ export function App() {
         <Router>
           <Route path={`${home}/customers`} component={CustomersPage} />
           <Route path={`${home}/customers/:id`} component={CustomerPage} />
+          <Route path={`${home}/checkouts`} component={CheckoutsPage} />
+          <Route path={`${home}/checkouts/:id`} component={CheckoutPage} />
           <Route path={`${home}/payments`} component={PaymentsPage} />
           <Route path={`${home}/payments/:id`} component={PaymentPage} />
           <Route path={`${home}/subscriptions`} component={SubscriptionsPage} />

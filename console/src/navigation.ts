@@ -12,6 +12,7 @@ interface Entry {
 const entries: readonly Entry[] = [
   { label: 'Overview', path: home, scope: 'read' },
   { label: 'Customers', path: `${home}/customers`, scope: 'read' },
+  { label: 'Checkouts', path: `${home}/checkouts`, scope: 'read' },
   { label: 'Payments', path: `${home}/payments`, scope: 'read' },
   { label: 'Refunds', path: `${home}/refunds`, scope: 'read' },
   { label: 'Subscriptions', path: `${home}/subscriptions`, scope: 'read' },

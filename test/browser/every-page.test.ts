@@ -96,6 +96,7 @@ function withoutEdge(page: Page): Promise<readonly string[]> {
 /** The pages of objects, and their headings if there is no such object. */
 const objectPages = {
   customers: 'No such customer',
+  checkouts: 'Checkout',
   payments: 'Payment',
   subscriptions: 'Subscription',
   invoices: 'Invoice',

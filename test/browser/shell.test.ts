@@ -11,7 +11,16 @@ const background = (page: Page) => page.evaluate<string>('getComputedStyle(docum
 browserTest('the navigation shows only what the scopes of the key allow', async ({ page, open }) => {
   await open('/console/payments', { scopes: ['read'] });
   const labels = () => menu(page).getByRole('link').allTextContents();
-  const forReaders = ['Overview', 'Customers', 'Payments', 'Refunds', 'Subscriptions', 'Invoices', 'Plans'];
+  const forReaders = [
+    'Overview',
+    'Customers',
+    'Checkouts',
+    'Payments',
+    'Refunds',
+    'Subscriptions',
+    'Invoices',
+    'Plans',
+  ];
   const forOperators = ['Webhook events', 'Event endpoints', 'Resync'];
   assert.deepEqual(await labels(), forReaders);
   await page.getByRole('button', { name: 'Sign out' }).click();

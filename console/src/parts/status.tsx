@@ -8,6 +8,7 @@ const tones: Readonly<Record<string, Tone>> = {
   active: 'good',
   paid: 'good',
   processed: 'good',
+  completed: 'good',
   won: 'good',
   trialing: 'busy',
   processing: 'busy',

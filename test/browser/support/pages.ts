@@ -18,6 +18,12 @@ export const pages: readonly ConsolePage[] = [
     path: ({ customer }) => `/console/customers/${customer.id}`,
     heading: 'Ada Lovelace',
   },
+  { name: 'checkouts', path: () => '/console/checkouts', heading: 'Checkouts' },
+  {
+    name: 'checkout',
+    path: ({ checkout }) => `/console/checkouts/${checkout.id}`,
+    heading: 'Subscription checkout',
+  },
   { name: 'payments', path: () => '/console/payments', heading: 'Payments' },
   {
     name: 'payment',

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { attemptsMax } from '../../../src/model/webhook-event.ts';
+import { type CheckoutBody, createCheckout } from '../../support/checkouts.ts';
 import {
   type CustomerBody,
   confirmPayment,
@@ -25,6 +26,8 @@ export interface World {
   readonly archivedPlan: PlanBody;
   readonly active: SubscriptionBody;
   readonly trialing: SubscriptionBody;
+  /** Open, to a second subscription of the customer. */
+  readonly checkout: CheckoutBody;
   /** Of the active subscription. */
   readonly invoiceId: string;
   /** A webhook event that could not be applied. Now it can. */
@@ -63,6 +66,7 @@ export async function createWorld(till: TillInProcess): Promise<World> {
   });
   await confirmSecret(till, clientSecret);
   const trial = await createSubscription(till, { planId: plan.id, trialPeriodDays: 14 });
+  const { checkout } = await createCheckout(till, { customerId: customer.id, planId: plan.id });
   await till.settle();
   await till.post(`/plans/${archivedPlan.id}/archive`);
   const { id: endpointId } = await till.post<{ id: string }>('/event-endpoints', {
@@ -77,6 +81,7 @@ export async function createWorld(till: TillInProcess): Promise<World> {
     archivedPlan: await till.get(`/plans/${archivedPlan.id}`),
     active: await till.get(`/subscriptions/${subscription.id}`),
     trialing: await till.get(`/subscriptions/${trial.subscription.id}`),
+    checkout,
     invoiceId: (await readInvoice(till, String(atProcessor.latest_invoice))).id,
     failedEventId: await failEvent(till),
     endpointId,

@@ -11,6 +11,7 @@ import { Show } from '../../parts/states.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
+import { checkoutColumns } from '../checkouts/checkout-columns.tsx';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import { subscriptionColumns } from '../subscriptions/subscription-columns.tsx';
@@ -125,7 +126,7 @@ function Identity({ customer }: { readonly customer: Customer }) {
 /** The newest objects of the customer. */
 function Lists({ customerId }: { readonly customerId: string }) {
   const plans = usePlans();
-  const shared = (objectType: 'payment' | 'subscription' | 'invoice') => ({
+  const shared = (objectType: 'payment' | 'subscription' | 'invoice' | 'checkout') => ({
     keyOf: ({ id }: { readonly id: string }) => id,
     reloadOn: (event: { readonly objectType: string; readonly customerId: string | null }) =>
       event.objectType === objectType && event.customerId === customerId,
@@ -157,6 +158,14 @@ function Lists({ customerId }: { readonly customerId: string }) {
         empty="No invoices."
         columns={invoiceColumns}
         {...shared('invoice')}
+      />
+      <RelatedList
+        title="Checkouts"
+        list={(limit, options) => till().checkouts.list({ ...ofCustomer, limit }, options)}
+        all={listOf('checkout', ofCustomer)}
+        empty="No checkouts."
+        columns={checkoutColumns}
+        {...shared('checkout')}
       />
     </>
   );

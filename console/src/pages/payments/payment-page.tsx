@@ -83,7 +83,7 @@ function Actions({ payment, onActed }: { readonly payment: Payment; readonly onA
 }
 
 function Details({ payment }: { readonly payment: Payment }) {
-  const { currency, failure, dispute, invoiceId, subscriptionId } = payment;
+  const { currency, failure, dispute, invoiceId, subscriptionId, checkoutId } = payment;
   const amount = (value: number) => <Money amount={value} currency={currency} />;
   return (
     <Section title="Details">
@@ -122,6 +122,10 @@ function Details({ payment }: { readonly payment: Payment }) {
           [
             'Invoice',
             invoiceId === null ? undefined : <a href={pageOf('invoice', invoiceId)}>{invoiceId}</a>,
+          ],
+          [
+            'Checkout',
+            checkoutId === null ? undefined : <a href={pageOf('checkout', checkoutId)}>{checkoutId}</a>,
           ],
           [
             'Subscription',

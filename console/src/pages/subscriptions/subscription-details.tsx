@@ -77,7 +77,13 @@ export function SubscriptionDetails({ subscription, plans, cards, entitlement }:
   );
 }
 
-function AddOns({ of, plans }: { readonly of: Subscription['addOns'] } & Pick<Around, 'plans'>) {
+export function AddOns({
+  of,
+  plans,
+}: {
+  readonly of: Subscription['addOns'];
+  readonly plans: Around['plans'] | undefined;
+}) {
   return (
     <ul class="plain">
       {of.map(({ planId, quantity }) => {

@@ -1,0 +1,39 @@
+import type { Checkout } from '../../../../client/src/index.ts';
+import { fieldLabel, words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import type { Column } from '../../parts/data-table.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Money, none, ShortId, Time } from '../../parts/values.tsx';
+
+export const checkoutColumns: readonly Column<Checkout>[] = [
+  { header: 'Mode', cell: ({ id, mode }) => <a href={pageOf('checkout', id)}>{words(mode)}</a> },
+  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Payment', cell: (checkout) => <PaymentStatus checkout={checkout} />, isMinor: true },
+  { header: 'Amount', cell: (checkout) => <Amount checkout={checkout} />, isNumber: true },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+];
+
+/** With the customer, for the list of all checkouts. */
+export const checkoutListColumns: readonly Column<Checkout>[] = [
+  ...checkoutColumns.slice(0, 1),
+  {
+    header: 'Customer',
+    isMinor: true,
+    cell: ({ customerId }) => (
+      <a href={pageOf('customer', customerId)}>
+        <ShortId value={customerId} />
+      </a>
+    ),
+  },
+  ...checkoutColumns.slice(1),
+];
+
+/** That an open checkout is not paid needs no attention. */
+export function PaymentStatus({ checkout: { status, paymentStatus } }: { readonly checkout: Checkout }) {
+  const unpaid = status === 'completed' && paymentStatus === 'unpaid' ? 'warn' : 'done';
+  return <Status value={fieldLabel(paymentStatus)} tone={paymentStatus === 'paid' ? 'good' : unpaid} />;
+}
+
+export function Amount({ checkout: { amount, currency } }: { readonly checkout: Checkout }) {
+  return amount === null || currency === null ? none : <Money amount={amount} currency={currency} />;
+}

@@ -1,0 +1,91 @@
+import { useState } from 'preact/hooks';
+import { useRoute } from 'preact-iso';
+import type { Checkout } from '../../../../client/src/index.ts';
+import { planOf, usePlans } from '../../api/use-plans.ts';
+import { useResource } from '../../api/use-resource.ts';
+import { plural, words } from '../../format/words.ts';
+import { pageOf } from '../../links.ts';
+import { Fields, Metadata } from '../../parts/fields.tsx';
+import { Page, Section } from '../../parts/page.tsx';
+import { Show } from '../../parts/states.tsx';
+import { Status } from '../../parts/status.tsx';
+import { Timeline } from '../../parts/timeline.tsx';
+import { Id, Time } from '../../parts/values.tsx';
+import { can, till } from '../../session.ts';
+import { AddOns } from '../subscriptions/subscription-details.tsx';
+import { Amount, PaymentStatus } from './checkout-columns.tsx';
+import { ExpireCheckout } from './expire-checkout.tsx';
+
+export function CheckoutPage() {
+  const { id = '' } = useRoute().params;
+  const opened = useResource(
+    (options) => till().checkouts.get(id, {}, options),
+    [id],
+    ({ objectId }) => objectId === id,
+  );
+  return (
+    <Show resource={opened} heading="Checkout">
+      {({ checkout }) => (
+        <Page
+          title={`${words(checkout.mode)} checkout`}
+          aside={<Status value={checkout.status} />}
+          actions={<Actions checkout={checkout} onActed={opened.reload} />}
+        >
+          <Details checkout={checkout} />
+          <Timeline of={{ objectId: id }} />
+        </Page>
+      )}
+    </Show>
+  );
+}
+
+function Actions({ checkout, onActed }: { readonly checkout: Checkout; readonly onActed: () => void }) {
+  const [isOpen, setOpen] = useState(false);
+  const close = (hasActed: boolean) => {
+    setOpen(false);
+    if (hasActed) onActed();
+  };
+  return (
+    <>
+      {can('write') && checkout.status === 'open' && (
+        <button type="button" onClick={() => setOpen(true)}>
+          Expire
+        </button>
+      )}
+      {isOpen && <ExpireCheckout checkout={checkout} onClose={close} />}
+    </>
+  );
+}
+
+/** The fields of a checkout. Those that its mode does not have, and results that it does not have yet, are left out. */
+function Details({ checkout }: { readonly checkout: Checkout }) {
+  const plans = usePlans().value;
+  const { planId, quantity, addOns, trialPeriodDays, paymentMethodId } = checkout;
+  const link = (type: 'customer' | 'plan' | 'subscription' | 'payment', id: string | null, text = id) =>
+    id === null ? undefined : <a href={pageOf(type, id)}>{text}</a>;
+  return (
+    <Section title="Details">
+      <Fields
+        of={[
+          ['Customer', link('customer', checkout.customerId)],
+          ['Plan', link('plan', planId, planOf(plans, planId)?.name ?? planId)],
+          ['Quantity', quantity === null ? undefined : String(quantity)],
+          ['Add-ons', addOns.length === 0 ? undefined : <AddOns of={addOns} plans={plans} />],
+          ['Trial', trialPeriodDays === null ? undefined : plural(trialPeriodDays, 'day')],
+          ['Amount', <Amount checkout={checkout} />],
+          ['Payment status', <PaymentStatus checkout={checkout} />],
+          ['Subscription', link('subscription', checkout.subscriptionId)],
+          ['Payment', link('payment', checkout.paymentId)],
+          ['Saved card', paymentMethodId === null ? undefined : <Id value={paymentMethodId} />],
+          ['Expires', <Time value={checkout.expiresAt} />],
+          ['Completed', <Time value={checkout.completedAt} />],
+          ['Created', <Time value={checkout.createdAt} />],
+          ['Updated', <Time value={checkout.updatedAt} />],
+          ['Id', <Id value={checkout.id} />],
+          ['At the processor', <Id value={checkout.processorCheckoutSessionId} />],
+          ['Metadata', <Metadata of={checkout.metadata} />],
+        ]}
+      />
+    </Section>
+  );
+}

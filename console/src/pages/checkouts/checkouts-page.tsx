@@ -1,0 +1,27 @@
+import type { CheckoutQuery } from '../../../../client/src/index.ts';
+import { checkoutStatuses } from '../../../../src/model/checkout.ts';
+import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
+import { ListPage } from '../../parts/list-page.tsx';
+import { till } from '../../session.ts';
+import { checkoutListColumns } from './checkout-columns.tsx';
+
+const filters: readonly Filter[] = [
+  { kind: 'choice', name: 'status', label: 'Status', options: checkoutStatuses },
+  ...createdFilters,
+  customerFilter,
+];
+
+export function CheckoutsPage() {
+  return (
+    <ListPage
+      title="Checkouts"
+      noun="checkout"
+      list={(query: CheckoutQuery, options) => till().checkouts.list(query, options)}
+      exportPath="/api/v1/checkouts"
+      columns={checkoutListColumns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      reloadOn={({ objectType }) => objectType === 'checkout'}
+    />
+  );
+}

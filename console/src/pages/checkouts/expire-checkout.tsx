@@ -1,0 +1,34 @@
+import type { Checkout } from '../../../../client/src/index.ts';
+import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { till } from '../../session.ts';
+
+/** Ends a checkout before the buyer completes it. */
+export function ExpireCheckout({
+  checkout: { id, mode },
+  onClose,
+}: {
+  readonly checkout: Checkout;
+  readonly onClose: (hasActed: boolean) => void;
+}) {
+  return (
+    <ActionDialog
+      title="Expire checkout"
+      confirm="Expire checkout"
+      isDangerous
+      done="Checkout expired"
+      onClose={onClose}
+      act={(idempotencyKey) => till().checkouts.expire(id, { idempotencyKey })}
+    >
+      <p>
+        The buyer can no longer {results[mode]} on its page, even if it is open in a browser. Nothing is
+        charged or refunded.
+      </p>
+    </ActionDialog>
+  );
+}
+
+const results: Readonly<Record<Checkout['mode'], string>> = {
+  subscription: 'subscribe',
+  payment: 'pay',
+  setup: 'save a card',
+};
