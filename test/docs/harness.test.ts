@@ -50,6 +50,20 @@ test('a block that is not run needs a reason, and JSON a command before it', () 
   assert.equal(shell.length, 2);
 });
 
+test('a block that names a file is a part of an application, and of no page', () => {
+  const { files, typescript, foreign } = examplesOf(
+    ['ts', '// app/checkout/route.ts\nexport const a = 1;'],
+    ['html', '<!-- public/prices.html -->\n<p>'],
+    ['ts', '// A comment.\nconst b = 1;'],
+    ['html', '<p>'],
+  );
+  assert.deepEqual(
+    files.map(({ path }) => path),
+    ['app/checkout/route.ts', 'public/prices.html'],
+  );
+  assert.deepEqual([typescript.length, foreign.length], [1, 1]);
+});
+
 test('anchors are those that GitHub makes', () => {
   const headings = ['The `till` command', 'A & B', 'What, when?', 'A & B', '[0012](x.md) Personal data'];
   const anchors = anchorsOf(headings.map((text) => ({ text, line: 1 })));

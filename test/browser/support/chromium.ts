@@ -46,12 +46,14 @@ const args = [
 
 let launched: Promise<Browser> | undefined;
 
+/** How Chromium starts in tests. */
+export function launchOptions(moreArgs: readonly string[] = []) {
+  return { executablePath: findProgram(...programs) ?? programs[0], args: [...args, ...moreArgs] };
+}
+
 /** The Chromium of this process. Starting one takes longer than most tests. The first call chooses more arguments. */
 export function browser(moreArgs: readonly string[] = []): Promise<Browser> {
-  launched ??= chromium.launch({
-    executablePath: findProgram(...programs) ?? programs[0],
-    args: [...args, ...moreArgs],
-  });
+  launched ??= chromium.launch(launchOptions(moreArgs));
   return launched;
 }
 

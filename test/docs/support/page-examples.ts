@@ -13,11 +13,18 @@ export interface ShellExample {
   readonly claims: readonly Claim[];
 }
 
+export interface ExampleFile {
+  readonly path: string;
+  readonly code: string;
+}
+
 export interface PageExamples {
   /** Commands for bash, in the order of the page. */
   readonly shell: readonly ShellExample[];
   /** Parts of one TypeScript module, in the order of the page. */
   readonly typescript: readonly CodeBlock[];
+  /** Files of an application, which begin with a comment that names them. */
+  readonly files: readonly ExampleFile[];
   /** Blocks that are not run, with the reason that their fence gives. */
   readonly notRun: readonly { readonly line: number; readonly reason: string }[];
   /** Blocks of other languages: another test must run them. */
@@ -29,13 +36,17 @@ export interface PageExamples {
 /** The info string of a block that is not run: ```sh not run: it installs packages */
 const notRunPattern = /^not run: (\S.*)$/;
 
+/** The first line of a file: `// app/checkout/route.ts`, or `<!-- public/prices.html -->`. */
+const filePattern = /^(?:\/\/|<!--) ([\w./-]+\.(?:tsx?|html))(?: -->)?\n/;
+
 /**
  * Sorts the blocks of a page by what a test does with them. `sh` and `ts` are run. `json` after them is the response
- * to the commands before it, and `text` what they print. `text` elsewhere is not an example.
+ * to the commands before it, and `text` what they print. `text` elsewhere is not an example. A block that names its file is a part of an application.
  */
 export function readExamples(blocks: readonly CodeBlock[]): PageExamples {
   const shell: ShellExample[] = [];
   const typescript: CodeBlock[] = [];
+  const files: ExampleFile[] = [];
   const notRun: { line: number; reason: string }[] = [];
   const foreign: { line: number; language: string }[] = [];
   const mistakes: string[] = [];
@@ -43,12 +54,14 @@ export function readExamples(blocks: readonly CodeBlock[]): PageExamples {
   let isAfterShell = false;
   for (const { language, note, code, line } of blocks) {
     const reason = notRunPattern.exec(note)?.[1];
+    const path = filePattern.exec(code)?.[1];
     if (note !== '' && reason === undefined)
       mistakes.push(`line ${line}: "${note}" is not "not run: REASON"`);
     if (reason !== undefined) {
       notRun.push({ line, reason });
       isAfterShell = false;
-    } else if (language === 'sh') {
+    } else if (path !== undefined) files.push({ path, code });
+    else if (language === 'sh') {
       shell.push({ code, line, claims: [] });
       isAfterShell = true;
     } else if (language === 'ts') typescript.push({ language, note, code, line });
@@ -64,7 +77,7 @@ export function readExamples(blocks: readonly CodeBlock[]): PageExamples {
     } else if (language === '') mistakes.push(`line ${line}: a block without a language`);
     else foreign.push({ line, language });
   }
-  return { shell, typescript, notRun, foreign, mistakes };
+  return { shell, typescript, files, notRun, foreign, mistakes };
 }
 
 /**
