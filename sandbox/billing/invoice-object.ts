@@ -59,6 +59,7 @@ export function invoiceObject(input: NewInvoice): Invoice {
     collection_method: 'charge_automatically',
     created: input.now,
     currency: input.currency,
+    custom_fields: buyer?.invoice_settings.custom_fields ?? null,
     customer: input.customer,
     customer_address: buyer?.address ?? null,
     customer_email: buyer?.email ?? null,
@@ -70,6 +71,7 @@ export function invoiceObject(input: NewInvoice): Invoice {
     description: null,
     effective_at: null,
     ending_balance: null,
+    footer: buyer?.invoice_settings.footer ?? null,
     hosted_invoice_url: null,
     invoice_pdf: null,
     lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
@@ -78,6 +80,7 @@ export function invoiceObject(input: NewInvoice): Invoice {
     next_payment_attempt: finalizesAt,
     number: null,
     parent: input.parent,
+    payment_settings: noPaymentSettings,
     period_end: input.periodEnd,
     period_start: input.periodStart,
     starting_balance: usableBalance(buyer, input.currency),
@@ -155,24 +158,27 @@ export const automaticTax: Invoice['automatic_tax'] = {
   status: 'complete',
 };
 
+export const noPaymentSettings: Invoice['payment_settings'] = {
+  default_mandate: null,
+  payment_method_options: null,
+  payment_method_types: null,
+};
+
 /** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
 const unusedInvoiceParts = {
   account_tax_ids: null,
   amount_overpaid: 0,
   amount_shipping: 0,
   application: null,
-  custom_fields: null,
   customer_account: null,
   default_source: null,
   discounts: [],
   due_date: null,
-  footer: null,
   from_invoice: null,
   issuer: { type: 'self' },
   last_finalization_error: null,
   latest_revision: null,
   on_behalf_of: null,
-  payment_settings: { default_mandate: null, payment_method_options: null, payment_method_types: null },
   post_payment_credit_notes_amount: 0,
   pre_payment_credit_notes_amount: 0,
   receipt_number: null,

@@ -1,5 +1,6 @@
+import type { Collection } from '../state/collection.ts';
 import type { Store } from '../state/store.ts';
-import type { Customer } from '../wire/objects.ts';
+import type { Customer, WireObject } from '../wire/objects.ts';
 import { missing } from '../wire/wire-error.ts';
 
 /** Changes the customer, if it still exists, and emits an event if anything differs. */
@@ -26,4 +27,15 @@ export function existingCustomer(store: Store, id: string, param = 'customer'): 
   const customer = store.customers.get(id);
   if (customer === undefined || customer.deleted) throw missing('customer', id, param);
   return customer;
+}
+
+/** The object of the customer in the path, by the second id in the path. */
+export function ofCustomer<T extends WireObject & { readonly customer: string | null }>(
+  { store, id, childId = '' }: { readonly store: Store; readonly id: string; readonly childId?: string },
+  collection: Collection<T>,
+): T {
+  existingCustomer(store, id, 'id');
+  const child = collection.get(childId);
+  if (child?.customer !== id) throw missing(collection.noun, childId, 'id');
+  return child;
 }

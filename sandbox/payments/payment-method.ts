@@ -11,6 +11,7 @@ import {
   oneOf,
   type Parsed,
   type Parser,
+  present,
   text,
 } from '../wire/params.ts';
 import { badParam, WireError } from '../wire/wire-error.ts';
@@ -61,6 +62,11 @@ export const paymentMethodParams = {
   metadata,
 };
 export const paymentMethodData = object(paymentMethodParams);
+export const changeParams = {
+  billing_details: paymentMethodParams.billing_details,
+  card: object({ exp_month: integer(0, 99), exp_year: integer(0, 2_100) }),
+  metadata,
+};
 type PaymentMethodData = Parsed<typeof paymentMethodParams>;
 
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
@@ -78,6 +84,26 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
       tax_id: null,
     },
   });
+}
+
+/** The fields that an update sets. The details that it does not name stay. */
+export function paymentMethodChanges(
+  store: Store,
+  { billing_details: billing, card }: PaymentMethod,
+  params: Parsed<typeof changeParams>,
+): Partial<PaymentMethod> {
+  const { address, ...details } = params.billing_details ?? {};
+  const changed = card && { ...card, ...present(params.card ?? {}) };
+  if (changed && params.card !== undefined)
+    checkExpiry(changed.exp_month, changed.exp_year, store.worldNow());
+  return {
+    billing_details: {
+      ...billing,
+      ...present(details),
+      ...(address === undefined ? {} : { address: address ?? noAddress }),
+    },
+    ...(changed && { card: changed }),
+  };
 }
 
 /** Creates the older kind of card from a token. It can be used like any payment method. */

@@ -2,7 +2,7 @@ import { changeCustomerDiscount } from '../billing/discount.ts';
 import { cancelSubscription } from '../billing/subscription-change.ts';
 import { newId } from '../ids.ts';
 import { address, type Shipping, shipping } from '../payments/address.ts';
-import { existingCustomer } from '../payments/customer.ts';
+import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import { attachChecked, createSource, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
 import { existing } from '../wire/existing.ts';
@@ -17,11 +17,13 @@ import {
   object,
   oneOf,
   type Parsed,
+  type Parser,
   present,
   text,
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { customerDiscount, oldDiscountParams } from './discount-params.ts';
+import { invoiceParams } from './invoice-params.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 import { createTaxId, taxIdParams } from './tax-ids.ts';
@@ -35,13 +37,25 @@ const phoneLengthMax = 20;
 const localesMax = 10;
 const taxIdsMax = 5;
 
+const invoicePrefix: Parser<string> = (node, path) => {
+  const prefix = text()(node, path);
+  if (!/^[A-Z0-9]{3,12}$/.test(prefix))
+    throw badParam('An invoice prefix has 3 to 12 uppercase letters or digits.', path);
+  return prefix;
+};
+
 const changeable = {
   ...oldDiscountParams,
   address: clearable(address),
   balance: integer(-Number.MAX_SAFE_INTEGER),
   description: clearable(text()),
   email: clearable(text(emailLengthMax)),
-  invoice_settings: object({ default_payment_method: clearable(text()) }),
+  invoice_prefix: invoicePrefix,
+  invoice_settings: object({
+    custom_fields: invoiceParams.custom_fields,
+    default_payment_method: clearable(text()),
+    footer: invoiceParams.footer,
+  }),
   metadata,
   name: clearable(text(nameLengthMax)),
   phone: clearable(text(phoneLengthMax)),
@@ -104,7 +118,7 @@ export const customerOperations: readonly Operation[] = [
     const customer: Customer = {
       ...before,
       ...changes,
-      ...(methodId === undefined ? {} : withDefault(before, methodId)),
+      ...(methodId === undefined ? {} : withDefault({ ...before, ...changes }, methodId)),
       ...sourceFrom(store, id, params),
     };
     store.put(store.customers, customer);
@@ -152,6 +166,9 @@ export const customerOperations: readonly Operation[] = [
         within: { customer: id },
       });
     },
+  ),
+  customers.operation('retrieve_payment_method', 'GET */payment_methods/*', {}, (call) =>
+    ofCustomer(call, call.store.paymentMethods),
   ),
   customers.search(),
 ];
@@ -210,9 +227,16 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
 function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial<Customer> {
   if (params.email != null && !/^[^\s@]+@[^\s@]+$/.test(params.email))
     throw badParam(`Invalid email address: ${params.email}`, 'email', 'email_invalid');
-  const { address, balance, description, email, name, phone, preferred_locales: locales, shipping } = params;
+  const { address, balance, description, email, invoice_prefix, name, phone, shipping } = params;
+  const { preferred_locales: locales, invoice_settings: settings } = params;
+  const { custom_fields: fields, footer } = settings ?? {};
   return {
-    ...present({ address, balance, description, email, name, phone }),
+    ...present({ address, balance, description, email, invoice_prefix, name, phone }),
+    invoice_settings: {
+      ...before.invoice_settings,
+      ...present({ footer }),
+      ...(fields === undefined ? {} : { custom_fields: fields && [...fields] }),
+    },
     ...(locales === undefined ? {} : { preferred_locales: [...locales] }),
     ...(shipping === undefined ? {} : { shipping: customerShipping(shipping) }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),

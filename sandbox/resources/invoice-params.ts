@@ -1,4 +1,4 @@
-import { automaticTax, noAutomaticTax } from '../billing/invoice-object.ts';
+import { automaticTax, noAutomaticTax, noPaymentSettings } from '../billing/invoice-object.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import {
@@ -11,6 +11,7 @@ import {
   object,
   oneOf,
   type Parsed,
+  type Parser,
   present,
   required,
   text,
@@ -23,6 +24,15 @@ const customFieldsMax = 4;
 const customFieldNameLengthMax = 40;
 const customFieldValueLengthMax = 140;
 const daySeconds = 86_400;
+/** More than the number of types at the processor. */
+const paymentMethodTypesMax = 100;
+
+/** Accepted without an effect. */
+const anything: Parser<unknown> = (node) => node;
+export const invoicePaymentSettings = {
+  payment_method_options: anything,
+  payment_method_types: clearable(array(text(), paymentMethodTypesMax)),
+};
 
 /** Fields that can be set when an invoice is created, and changed while it is a draft. */
 export const invoiceParams = {
@@ -45,6 +55,7 @@ export const invoiceParams = {
   due_date: integer(),
   footer: clearable(text()),
   metadata,
+  payment_settings: object(invoicePaymentSettings),
   statement_descriptor: clearable(text(22)),
 };
 
@@ -60,12 +71,16 @@ export function detailsFrom(
   if (method != null && store.paymentMethods.get(method)?.customer !== before.customer)
     throw missing('PaymentMethod', method, 'default_payment_method');
   const { automatic_tax: tax, default_tax_rates: rates, description, footer, statement_descriptor } = params;
+  const types = params.payment_settings?.payment_method_types;
   if (before.customer !== null && tax?.enabled === true) checkTaxLocation(store, before.customer);
   return {
     ...collectionFrom(store, params, before),
     ...present({ default_payment_method: method, description, footer, statement_descriptor }),
     ...(fields === undefined ? {} : { custom_fields: fields === null ? null : [...fields] }),
     ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
+    ...(types === undefined
+      ? {}
+      : { payment_settings: { ...noPaymentSettings, payment_method_types: types && [...types] } }),
     ...(tax === undefined ? {} : { automatic_tax: tax.enabled ? automaticTax : noAutomaticTax }),
     metadata: applyMetadata(before.metadata ?? {}, params.metadata),
   };

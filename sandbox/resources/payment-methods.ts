@@ -1,13 +1,15 @@
 import { existingCustomer } from '../payments/customer.ts';
 import {
   attachChecked,
+  changeParams,
   createPaymentMethod,
   detach,
+  paymentMethodChanges,
   paymentMethodParams,
   usablePaymentMethod,
 } from '../payments/payment-method.ts';
 import type { Operation } from '../wire/operation.ts';
-import { applyMetadata, metadata, oneOf, required, text } from '../wire/params.ts';
+import { applyMetadata, oneOf, required, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
@@ -22,9 +24,12 @@ export const paymentMethodOperations: readonly Operation[] = [
     { forBrowsers: true },
   ),
   paymentMethods.retrieve(),
-  paymentMethods.operation('update', 'POST *', { metadata }, (call, params) => {
+  paymentMethods.operation('update', 'POST *', changeParams, (call, params) => {
     const before = paymentMethods.existing(call);
+    if (before.customer === null)
+      throw badParam('You must save this PaymentMethod to a customer before you can update it.');
     const after = call.store.change(call.store.paymentMethods, before, {
+      ...paymentMethodChanges(call.store, before, params),
       metadata: applyMetadata(before.metadata ?? {}, params.metadata),
     });
     call.store.emitUpdated('payment_method.updated', before, after);

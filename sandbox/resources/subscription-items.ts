@@ -19,10 +19,10 @@ export const subscriptionItemOperations: readonly Operation[] = [
   operation(
     { name: 'subscription_items.create', method: 'POST', path: 'subscription_items' },
     { ...itemFields, ...changeParams, subscription: required(text()) },
-    (call, { subscription: id, price, price_data, tax_rates, quantity, metadata, ...change }) => {
+    (call, { subscription: id, plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
       const before = existing(call.store.subscriptions, id, 'subscription');
       if (before.ended_at !== null) throw missing('subscription', id, 'subscription');
-      const added = { price, price_data, tax_rates, quantity, metadata };
+      const added = { plan, price, price_data, tax_rates, quantity, metadata };
       const after = updateFrom(call, before, { ...change, items: [added] }, null);
       const items = [...after.items.data, ...(after.pending_update?.subscription_items ?? [])];
       const item = items.find((one) => itemOf(before, one.id) === undefined);
@@ -38,8 +38,8 @@ export const subscriptionItemOperations: readonly Operation[] = [
   operation(
     { name: 'subscription_items.update', method: 'POST', path: 'subscription_items/*' },
     { ...itemFields, ...changeParams, off_session: bool },
-    (call, { price, price_data, tax_rates, quantity, metadata, ...change }) => {
-      const changed = { id: call.id, price, price_data, tax_rates, quantity, metadata };
+    (call, { plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
+      const changed = { id: call.id, plan, price, price_data, tax_rates, quantity, metadata };
       updateFrom(call, found(call).subscription, { ...change, items: [changed] }, null);
       return found(call).item;
     },

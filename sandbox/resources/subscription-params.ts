@@ -7,7 +7,6 @@ import { existing } from '../wire/existing.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import {
-  array,
   clearable,
   integer,
   object,
@@ -19,15 +18,13 @@ import {
 } from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { inlinePrice, recurringPriceParams } from './inline-price.ts';
-import { checkEmail } from './invoice-params.ts';
+import { checkEmail, invoicePaymentSettings } from './invoice-params.ts';
 import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limits. */
 export const itemsMax = 20;
 export const trialDaysMax = 730;
 export const quantityMax = 1_000_000;
-/** More than the number of types at the processor. */
-const paymentMethodTypesMax = 100;
 
 export function listOrNull(types: readonly string[] | null | undefined): string[] | null {
   return types == null ? null : [...types];
@@ -48,11 +45,8 @@ export const cancellationDetails = object({
     ),
   ),
 });
-/** Accepted without an effect. */
-const anything: Parser<unknown> = (node) => node;
 export const paymentSettings = object({
-  payment_method_options: anything,
-  payment_method_types: clearable(array(text(), paymentMethodTypesMax)),
+  ...invoicePaymentSettings,
   save_default_payment_method: oneOf('off', 'on_subscription'),
 });
 export const trialSettings = object({
@@ -164,16 +158,20 @@ export function itemPrice(
   path: (field: string) => string,
   currency?: string,
 ): Price | undefined {
-  if (item.price !== undefined && item.price_data !== undefined)
-    throw badParam('Pass only one of price and price_data.', path('price'), 'parameters_exclusive');
+  const id = item.price ?? item.plan;
+  const param = path(item.price === undefined && item.plan !== undefined ? 'plan' : 'price');
+  if (id !== undefined && item.price_data !== undefined)
+    throw badParam('Pass only one of price and price_data.', param, 'parameters_exclusive');
   if (item.price_data !== undefined) return inlinePrice(store, item.price_data, path('price_data'));
-  if (item.price === undefined) return undefined;
-  const price = billablePrice(store, item.price, path('price'));
+  if (id === undefined) return undefined;
+  const price = billablePrice(store, id, param);
   return priceIn(store, price, currency) ?? price;
 }
 
 /** How an item names its price and its tax rates. */
 export const itemPriceFields = {
+  /** The older name of the price. */
+  plan: text(),
   price: text(),
   price_data: object(recurringPriceParams),
   tax_rates: taxRatesParam,

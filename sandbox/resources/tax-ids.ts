@@ -1,8 +1,7 @@
-import { existingCustomer } from '../payments/customer.ts';
+import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { TaxId } from '../wire/objects.ts';
-import { type Call, type Operation, operation } from '../wire/operation.ts';
+import { type Operation, operation } from '../wire/operation.ts';
 import { object, oneOf, type Parsed, type Parser, required, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
@@ -36,16 +35,14 @@ export const taxIdOperations: readonly Operation[] = [
       return listPage(`/v1/customers/${id}/tax_ids`, store.taxIds, params, { within: { customer: id } });
     },
   ),
-  operation(
-    { name: 'customers.retrieve_tax_id', method: 'GET', path: 'customers/*/tax_ids/*' },
-    {},
-    ofCustomer,
+  operation({ name: 'customers.retrieve_tax_id', method: 'GET', path: 'customers/*/tax_ids/*' }, {}, (call) =>
+    ofCustomer(call, call.store.taxIds),
   ),
   operation(
     { name: 'customers.delete_tax_id', method: 'DELETE', path: 'customers/*/tax_ids/*' },
     {},
     (call) => {
-      const taxId = ofCustomer(call);
+      const taxId = ofCustomer(call, call.store.taxIds);
       call.store.remove(call.store.taxIds, taxId.id);
       call.store.emit('customer.tax_id.deleted', taxId);
       return { id: taxId.id, object: 'tax_id', deleted: true };
@@ -55,11 +52,6 @@ export const taxIdOperations: readonly Operation[] = [
 
 /** The processor asks the authorities of these countries. */
 const verifiedTypes = new Set(['au_abn', 'eu_vat', 'gb_vat']);
-
-function ofCustomer({ store, id, childId = '' }: Call): TaxId {
-  existingCustomer(store, id, 'id');
-  return existing(store.taxIds, store.taxIds.get(childId)?.customer === id ? childId : '', 'id');
-}
 
 export function createTaxId(store: Store, customer: string, params: Parsed<typeof taxIdParams>): TaxId {
   const country = params.type.slice(0, 2).toUpperCase();

@@ -87,7 +87,17 @@ function olderSubscription(store: Store, subscription: Subscription): object {
   const { status_details: _, ...rest } = subscription;
   const { start, end } = periodOf(subscription);
   const discount = firstDiscount(store, subscription.discounts);
-  return { ...rest, current_period_start: start, current_period_end: end, discount };
+  const [item, second] = subscription.items.data;
+  const only = second === undefined ? item : undefined;
+  return {
+    ...rest,
+    current_period_start: start,
+    current_period_end: end,
+    discount,
+    // Only a subscription with one item had these.
+    plan: only?.plan ?? null,
+    quantity: only?.quantity ?? null,
+  };
 }
 
 /** The only discount that the oldest clients support. It still has the current shape. */

@@ -384,3 +384,72 @@ test('versions before 2025-03-31 preview the upcoming invoice', async (t) => {
   assert.equal((await get(`upcoming/lines?${query}`, '2024-06-20')).body.data?.length, 1);
   assert.equal((await get(`upcoming?${query}`, '2026-10-28.endive')).status, 404);
 });
+
+test("an invoice has its customer's footer and custom fields, and its own payment settings", async (t) => {
+  const { stripe } = await useSandbox(t);
+  const fields = [{ name: 'PO', value: '17' }];
+  const customer = await stripe.customers.create({
+    invoice_prefix: 'ACME',
+    invoice_settings: { footer: 'Thanks', custom_fields: fields },
+  });
+  assert.equal(customer.invoice_prefix, 'ACME');
+  const { id, invoice_settings: kept } = await stripe.customers.update(customer.id, { name: 'Jenny' });
+  assert.deepEqual([kept.footer, kept.custom_fields], ['Thanks', fields]);
+  const settings = { payment_method_types: ['card' as const] };
+  const invoice = await stripe.invoices.create({ customer: id, payment_settings: settings });
+  assert.deepEqual([invoice.footer, invoice.custom_fields], ['Thanks', fields]);
+  assert.deepEqual(invoice.payment_settings.payment_method_types, ['card']);
+  const other = await stripe.invoices.create({ customer: id, footer: 'Bye' });
+  assert.deepEqual([other.footer, other.payment_settings.payment_method_types], ['Bye', null]);
+  await assert.rejects(stripe.customers.update(id, { invoice_prefix: 'no' }), { param: 'invoice_prefix' });
+});
+
+test("a customer's card changes its billing details and its expiry date", async (t) => {
+  const { stripe } = await useSandbox(t);
+  const [{ id: customer }, other] = [await stripe.customers.create(), await stripe.customers.create()];
+  const { id } = await stripe.paymentMethods.create({
+    type: 'card',
+    card: { token: 'tok_visa' },
+    billing_details: { name: 'Jenny', address: { city: 'Berlin' } },
+  });
+  await assert.rejects(stripe.paymentMethods.update(id, { metadata: { a: 'b' } }), {
+    message: /save this PaymentMethod to a customer/,
+  });
+  await stripe.paymentMethods.attach(id, { customer });
+  await stripe.paymentMethods.update(id, {
+    billing_details: { email: 'jenny@example.com' },
+    card: { exp_month: 5, exp_year: 2040 },
+  });
+  const { billing_details: details, card } = await stripe.customers.retrievePaymentMethod(customer, id);
+  assert.deepEqual(
+    [details.name, details.email, details.address?.city, card?.exp_month, card?.exp_year],
+    ['Jenny', 'jenny@example.com', 'Berlin', 5, 2040],
+  );
+  await assert.rejects(stripe.paymentMethods.update(id, { card: { exp_year: 2001 } }), {
+    code: 'invalid_expiry_year',
+  });
+  await assert.rejects(stripe.customers.retrievePaymentMethod(other.id, id), { statusCode: 404 });
+});
+
+test('an item may name its price a plan, and older versions show that of a single item', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { customer, price } = await payerAndPrice(stripe);
+  const other = await stripe.prices.create({
+    currency: 'usd',
+    unit_amount: 500,
+    recurring: { interval: 'month' },
+    product_data: { name: 'Extra' },
+  });
+  const { id } = await stripe.subscriptions.create({ customer, items: [{ plan: price, quantity: 3 }] });
+  const older = async () => {
+    const shown: unknown = await stripe.subscriptions.retrieve(id, {}, { apiVersion: '2024-06-20' });
+    const { plan, quantity } = shown as { plan: { id: string } | null; quantity: number | null };
+    return [plan?.id, quantity];
+  };
+  assert.deepEqual(await older(), [price, 3]);
+  await assert.rejects(stripe.subscriptionItems.create({ subscription: id, plan: 'none' }), {
+    param: 'plan',
+  });
+  await stripe.subscriptionItems.create({ subscription: id, plan: other.id });
+  assert.deepEqual(await older(), [undefined, null]);
+});
