@@ -57,6 +57,7 @@ const faultConcurrency = 2;
 const longestFirst = [
   'test/browser/every-page.test.ts',
   'test/sandbox/browser-library/card-elements.test.ts',
+  'test/examples/shop.test.ts',
   'test/faults/lost-tail.test.ts',
   'test/docs/examples.test.ts',
   'test/process/start-stop.test.ts',

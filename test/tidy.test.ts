@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 400;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,bench,test,console,client}/**/*.{ts,tsx,mts,mjs}', {
+const files = globSync('{src,sandbox,bench,test,console,client,examples}/**/*.{ts,tsx,mts,mjs}', {
   cwd: root,
   exclude: ['**/node_modules/**', 'console/dist/**', 'client/dist/**', 'client/src/schema.ts'],
 }).map((path) => ({
@@ -118,7 +118,7 @@ test('the console uses the entry of the client, and of the service only constant
 test('the client stands alone: it imports nothing of the service, no package, and the service nothing of it', () => {
   const isClient = (path: string) => path.startsWith('client/');
   assert.deepEqual(
-    breaches(({ from, to }) => isClient(from) !== isClient(to) && !from.startsWith('console/')),
+    breaches(({ from, to }) => isClient(from) !== isClient(to) && !/^(console|examples)\//.test(from)),
     [],
   );
   const packages = source
