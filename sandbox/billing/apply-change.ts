@@ -11,7 +11,7 @@ import type { PlannedChange } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { periodOf } from './subscription-items.ts';
 
-export type PaymentBehavior =
+type PaymentBehavior =
   | 'allow_incomplete'
   | 'default_incomplete'
   | 'error_if_incomplete'

@@ -1,5 +1,6 @@
 import { updateCustomer } from '../payments/customer.ts';
-import { type AttemptOptions, attemptPayment } from '../payments/payment-intent.ts';
+import type { AttemptOptions } from '../payments/intent.ts';
+import { attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
@@ -97,12 +98,11 @@ export function invoicePaid(
  */
 export function awaitAction(store: Store, before: Invoice): void {
   if (before.auto_advance) {
-    const invoice = store.change(store.invoices, before, {
+    store.update('invoice.updated', store.invoices, before, {
       attempt_count: before.attempt_count + 1,
       attempted: true,
       next_payment_attempt: store.now() + (dunningDelaysSeconds[0] ?? 0),
     });
-    store.emitUpdated('invoice.updated', before, invoice);
   }
   const subscription = subscriptionOf(store, before);
   if (subscription?.status === 'active') updateSubscription(store, subscription, { status: 'past_due' });
@@ -114,13 +114,12 @@ export function paymentFailed(store: Store, before: Invoice, intent: PaymentInte
   const subscription = subscriptionOf(store, before);
   const isRenewal = before.billing_reason !== 'subscription_create' || subscription?.status === 'active';
   const delaySeconds = isRenewal && before.auto_advance ? dunningDelaysSeconds[attempts - 1] : undefined;
-  const invoice = store.change(store.invoices, before, {
+  const invoice = store.update('invoice.updated', store.invoices, before, {
     attempt_count: attempts,
     attempted: true,
     next_payment_attempt: delaySeconds === undefined ? null : store.now() + delaySeconds,
     ...(isRenewal && delaySeconds === undefined ? { auto_advance: false } : {}),
   });
-  store.emitUpdated('invoice.updated', before, invoice);
   store.emit('invoice.payment_failed', invoice);
   if (intent?.last_payment_error?.code === 'authentication_required')
     store.emit('invoice.payment_action_required', invoice);
@@ -157,12 +156,11 @@ function endDunning(store: Store, subscription: Subscription, invoice: Invoice):
 function becomeUnpaid(store: Store, subscription: Subscription): void {
   for (const invoice of store.invoices.allWithin('subscription', subscription.id)) {
     if (!invoice.auto_advance || (invoice.status !== 'draft' && invoice.status !== 'open')) continue;
-    const stopped = store.change(store.invoices, invoice, {
+    store.update('invoice.updated', store.invoices, invoice, {
       auto_advance: false,
       automatically_finalizes_at: null,
       next_payment_attempt: null,
     });
-    store.emitUpdated('invoice.updated', invoice, stopped);
   }
   updateSubscription(store, subscription, { status: 'unpaid' });
 }

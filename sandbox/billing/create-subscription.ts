@@ -4,15 +4,8 @@ import { unitOf } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
-import type {
-  Invoice,
-  InvoiceItem,
-  InvoiceLine,
-  PaymentIntent,
-  Price,
-  Subscription,
-  TaxRate,
-} from '../wire/objects.ts';
+import { nulls } from '../wire/nulls.ts';
+import type * as Wire from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { addIntervals, type Interval } from './calendar.ts';
 import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
@@ -29,10 +22,10 @@ import { testClockIdOf } from './test-clock.ts';
 export interface NewSubscription {
   readonly customer: string;
   readonly items: readonly {
-    readonly price: Price;
+    readonly price: Wire.Price;
     readonly quantity: number | undefined;
     readonly metadata: Record<string, string>;
-    readonly taxRates?: readonly TaxRate[];
+    readonly taxRates?: readonly Wire.TaxRate[];
   }[];
   /** One-time items on the first invoice. */
   readonly added?: readonly Omit<NewInvoiceItem, 'subscription'>[];
@@ -43,30 +36,24 @@ export interface NewSubscription {
   /** Whether a shorter first period, and the time before the creation, are billed. */
   readonly prorates?: boolean;
   readonly cancelAt?: number | null;
+  readonly cancelsAtPeriodEnd?: boolean;
   /** Fields without an effect on the first period. */
-  readonly details?: Partial<Subscription>;
+  readonly details: Pick<Wire.Subscription, 'billing_mode'> & Partial<Wire.Subscription>;
   /** The first invoice stays a draft for an hour, as for a subscription that a schedule creates. */
   readonly isScheduled?: boolean;
   readonly trialEnd: number | null;
-  readonly billingMode: Subscription['billing_mode'];
-  readonly behavior: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
-  readonly defaultPaymentMethod: string | null;
-  readonly savesPaymentMethod: boolean;
-  readonly paymentMethodTypes: string[] | null;
-  readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
-  readonly cancelAtPeriodEnd: boolean;
-  readonly description: string | null;
+  /** By default, `allow_incomplete`. */
+  readonly behavior?: 'default_incomplete' | 'allow_incomplete' | 'error_if_incomplete';
   readonly discounts: readonly WantedDiscount[];
-  readonly metadata: Record<string, string>;
-  readonly offSession: boolean;
+  readonly offSession?: boolean;
   /** The items that the first invoice also bills. By default, all that wait for one. */
-  readonly addedItems?: readonly InvoiceItem[];
+  readonly addedItems?: readonly Wire.InvoiceItem[];
   /** The payment that has already paid the first invoice. */
-  readonly paidWith?: PaymentIntent | null;
+  readonly paidWith?: Wire.PaymentIntent | null;
 }
 
 /** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
-export function createSubscription(store: Store, input: NewSubscription, baseUrl: string): Subscription {
+export function createSubscription(store: Store, input: NewSubscription, baseUrl: string): Wire.Subscription {
   const invoiceId = store.invoices.newId();
   chooseCurrency(store, input);
   const { subscription, lines } = putSubscription(store, input, invoiceId);
@@ -97,7 +84,7 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
 
 /** Whether the first invoice is finalized and collected or sent later. The subscription starts without waiting for it. */
 function startsLater({ details, isScheduled = false }: NewSubscription): boolean {
-  return isScheduled || details?.collection_method === 'send_invoice';
+  return isScheduled || details.collection_method === 'send_invoice';
 }
 
 /** Stores the subscription with its discounts. It is incomplete only if its first invoice has to be paid. */
@@ -105,7 +92,7 @@ function putSubscription(
   store: Store,
   input: NewSubscription,
   invoiceId: string,
-): { readonly subscription: Subscription; readonly lines: InvoiceLine[] } {
+): { readonly subscription: Wire.Subscription; readonly lines: Wire.InvoiceLine[] } {
   const blank = subscriptionObject(store, input, invoiceId);
   const discounts = redeem(store, input.discounts, blank);
   const discounted = { ...blank, discounts: discounts.map(({ id }) => id) };
@@ -130,7 +117,11 @@ function putSubscription(
 }
 
 /** The lines for the first periods, and for the time before the creation. */
-function firstLines(store: Store, subscription: Subscription, input: NewSubscription): InvoiceLine[] {
+function firstLines(
+  store: Store,
+  subscription: Wire.Subscription,
+  input: NewSubscription,
+): Wire.InvoiceLine[] {
   const now = store.now();
   const unit = unitOf(subscription.currency);
   const lines = invoiceLines(store, subscription, subscription.items.data, input.trialEnd !== null);
@@ -158,12 +149,16 @@ function firstLines(store: Store, subscription: Subscription, input: NewSubscrip
 }
 
 /** The time some periods of the price before another. */
-function earlier({ recurring }: Price, at: number, periods: number): number {
+function earlier({ recurring }: Wire.Price, at: number, periods: number): number {
   // The sandbox creates prices only with these four intervals. The package's type allows more.
   return addIntervals(at, recurring?.interval as Interval, -periods * (recurring?.interval_count ?? 1));
 }
 
-function partial(line: InvoiceLine, amount: number, period: InvoiceLine['period']): InvoiceLine {
+function partial(
+  line: Wire.InvoiceLine,
+  amount: number,
+  period: Wire.InvoiceLine['period'],
+): Wire.InvoiceLine {
   const { parent } = line;
   const details = parent?.subscription_item_details ?? null;
   return {
@@ -187,15 +182,10 @@ function chooseCurrency(store: Store, { customer, items }: NewSubscription): voi
 }
 
 /** Nothing to pay yet: marks the invoice as paid, and requests a card if the subscription will cost something. */
-function startFree(store: Store, subscription: Subscription, invoice: Invoice): void {
+function startFree(store: Store, subscription: Wire.Subscription, invoice: Wire.Invoice): void {
   const willCost = subscription.items.data.some(({ price }) => price.unit_amount !== 0);
   if (willCost && methodFor(store, invoice) === undefined) {
-    const setup = createSetupIntent(store, {
-      customer: subscription.customer,
-      metadata: {},
-      automaticPaymentMethods: null,
-      usage: 'off_session',
-    });
+    const setup = createSetupIntent(store, { customer: subscription.customer });
     store.change(store.subscriptions, store.subscriptions.get(subscription.id) ?? subscription, {
       pending_setup_intent: setup.id,
     });
@@ -209,9 +199,9 @@ function startFree(store: Store, subscription: Subscription, invoice: Invoice): 
     );
 }
 
-function startPaid(store: Store, invoice: Invoice, input: NewSubscription, baseUrl: string): void {
+function startPaid(store: Store, invoice: Wire.Invoice, input: NewSubscription, baseUrl: string): void {
   if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
-  const failure = collectInvoice(store, invoice, { offSession: input.offSession, baseUrl });
+  const failure = collectInvoice(store, invoice, { offSession: input.offSession ?? false, baseUrl });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
   if (input.behavior === 'error_if_incomplete' && !isPaid) {
     const error = cardError(failure ?? authenticationNeeded);
@@ -225,38 +215,28 @@ const authenticationNeeded = {
   message: 'The customer must authenticate the first payment before the subscription can start.',
 };
 
-function subscriptionObject(store: Store, input: NewSubscription, invoiceId: string): Subscription {
+function subscriptionObject(store: Store, input: NewSubscription, invoiceId: string): Wire.Subscription {
   const now = store.now();
   const id = store.subscriptions.newId();
-  const [first] = input.items;
+  const { items, cancelAt = null, cancelsAtPeriodEnd = false } = input;
+  const [first] = items;
   if (first === undefined) throw new Error('a subscription needs an item');
   const anchor = input.anchor ?? input.trialEnd ?? now;
-  const endOf = (price: Price) => input.anchor ?? input.trialEnd ?? cycleAt(price, anchor, now).end;
+  const endOf = (price: Wire.Price) => input.anchor ?? input.trialEnd ?? cycleAt(price, anchor, now).end;
   const ends = Math.min(...input.items.map(({ price }) => endOf(price)));
   return {
     id,
     object: 'subscription',
-    ...unusedSubscriptionParts,
+    ...defaultSubscriptionParts,
     billing_cycle_anchor: anchor,
-    billing_mode: input.billingMode,
-    cancel_at: input.cancelAtPeriodEnd ? ends : (input.cancelAt ?? null),
-    cancel_at_period_end: input.cancelAtPeriodEnd,
-    canceled_at: input.cancelAtPeriodEnd || input.cancelAt != null ? now : null,
+    cancel_at: cancelsAtPeriodEnd ? ends : cancelAt,
+    cancel_at_period_end: cancelsAtPeriodEnd,
+    canceled_at: cancelsAtPeriodEnd || cancelAt !== null ? now : null,
     cancellation_details: { comment: null, feedback: null, feedback_option: null, reason: null },
     collection_method: 'charge_automatically',
     created: now,
     currency: first.price.currency,
     customer: input.customer,
-    default_payment_method: input.defaultPaymentMethod,
-    description: input.description,
-    ended_at: null,
-    invoice_settings: {
-      account_tax_ids: null,
-      custom_fields: null,
-      description: null,
-      footer: null,
-      issuer: { type: 'self' },
-    },
     items: {
       object: 'list',
       data: input.items.map(({ price, ...item }) =>
@@ -267,44 +247,37 @@ function subscriptionObject(store: Store, input: NewSubscription, invoiceId: str
     },
     latest_invoice: invoiceId,
     livemode: false,
-    metadata: input.metadata,
-    payment_settings: {
-      payment_method_options: null,
-      payment_method_types: input.paymentMethodTypes,
-      save_default_payment_method: input.savesPaymentMethod ? 'on_subscription' : 'off',
-    },
-    pending_setup_intent: null,
     start_date: input.startDate ?? now,
     test_clock: testClockIdOf(store, input.customer),
     status: 'incomplete',
     trial_end: input.trialEnd,
-    trial_settings: {
-      end_behavior: { billing_cycle_anchor: null, missing_payment_method: input.missingPaymentMethod },
-    },
     trial_start: input.trialEnd === null ? null : now,
     ...input.details,
   };
 }
 
-/** Fields that the sandbox does not use. Objects are immutable, so all subscriptions share these values. */
-const unusedSubscriptionParts = {
-  application: null,
-  application_fee_percent: null,
+/** Fields of most new subscriptions. Objects are immutable, so all subscriptions share these values. */
+const defaultSubscriptionParts = {
+  ...nulls(
+    'application application_fee_percent billing_cycle_anchor_config billing_thresholds customer_account',
+    'days_until_due default_payment_method default_source description ended_at managed_payments',
+    'next_pending_invoice_item_invoice on_behalf_of pause_collection pending_invoice_item_interval',
+    'pending_setup_intent pending_update schedule transfer_data',
+  ),
   automatic_tax: { disabled_reason: null, enabled: false, liability: null },
-  billing_cycle_anchor_config: null,
   billing_schedules: [],
-  billing_thresholds: null,
-  customer_account: null,
-  days_until_due: null,
-  default_source: null,
   default_tax_rates: [],
   discounts: [],
-  managed_payments: null,
-  next_pending_invoice_item_invoice: null,
-  on_behalf_of: null,
-  pause_collection: null,
-  pending_invoice_item_interval: null,
-  pending_update: null,
-  schedule: null,
-  transfer_data: null,
+  invoice_settings: {
+    ...nulls('account_tax_ids custom_fields description footer'),
+    issuer: { type: 'self' as const },
+  },
+  metadata: {},
+  payment_settings: {
+    ...nulls('payment_method_options payment_method_types'),
+    save_default_payment_method: 'off' as const,
+  },
+  trial_settings: {
+    end_behavior: { billing_cycle_anchor: null, missing_payment_method: 'create_invoice' as const },
+  },
 };

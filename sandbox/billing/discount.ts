@@ -97,9 +97,7 @@ export function endDiscounts(store: Store, before: Subscription, over: readonly 
     const discount = store.discounts.get(id);
     if (discount !== undefined) store.emit('customer.discount.deleted', discount);
   }
-  const after = store.change(store.subscriptions, before, { discounts: left });
-  store.emitUpdated('customer.subscription.updated', before, after);
-  return after;
+  return store.update('customer.subscription.updated', store.subscriptions, before, { discounts: left });
 }
 
 /** The terms of the discounts for an invoice that is created now. */

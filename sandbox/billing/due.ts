@@ -1,15 +1,8 @@
-import { expireSession, sessionDueAt } from '../checkout/session.ts';
-import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
-import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
-import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
-import { discountDueAt, discountFallsDue } from './discount.ts';
-import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
-import { type DueItem, kindOf, Schedule } from './schedule.ts';
-import { scheduleDueTimes, scheduleFallsDue } from './schedule-life.ts';
-import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
-import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
+import { dueKinds } from './due-kinds.ts';
+import { type DueItem, Schedule } from './schedule.ts';
+import { clockFailed, clockIsReady } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps. So check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -40,21 +33,9 @@ export class Due {
 
   /** Schedules all objects. An earlier process has completed everything up to `doneUntil`. */
   start(doneUntil: number): void {
-    for (const { id } of this.#store.subscriptions.values())
-      this.#push({ kind: 'subscription', id }, doneUntil);
-    for (const { id } of this.#store.subscriptionSchedules.values())
-      this.#push({ kind: 'subscription_schedule', id }, doneUntil);
-    for (const { id } of this.#store.invoices.values()) this.#push({ kind: 'invoice', id }, 0);
-    for (const { id } of this.#store.discounts.values()) this.#push({ kind: 'discount', id }, 0);
-    for (const { id } of this.#store.refunds.values()) this.#push({ kind: 'refund', id }, 0);
-    for (const { id } of this.#store.testClocks.values()) {
-      this.#push({ kind: 'test_clock', id }, 0);
-      this.#advanceClock(id);
-    }
-    for (const { id } of this.#store.charges.values()) this.#push({ kind: 'charge', id }, 0);
-    for (const { id } of this.#store.disputes.values()) this.#push({ kind: 'dispute', id }, 0);
-    for (const { id } of this.#store.checkoutSessions.values())
-      this.#push({ kind: 'checkout.session', id }, 0);
+    for (const [kind, { ids }] of dueKinds)
+      for (const id of ids(this.#store)) this.#push({ kind, id }, doneUntil);
+    for (const { id } of this.#store.testClocks.values()) this.#advanceClock(id);
     this.#setTimer();
   }
 
@@ -134,44 +115,11 @@ export class Due {
     await this.#store.written();
   }
 
-  #happen({ kind, id }: DueItem, at: number): void {
-    const store = this.#store;
-    if (kind === 'invoice') {
-      const invoice = store.invoices.get(id);
-      if (invoice !== undefined) invoiceFallsDue(store, invoice, this.#baseUrl());
-    } else if (kind === 'subscription_schedule') {
-      const schedule = store.subscriptionSchedules.get(id);
-      if (schedule !== undefined) scheduleFallsDue(store, schedule, at, this.#baseUrl());
-    } else if (kind === 'discount') {
-      const discount = store.discounts.get(id);
-      if (discount !== undefined) discountFallsDue(store, discount);
-    } else if (kind === 'refund') {
-      const refund = store.refunds.get(id);
-      if (refund !== undefined) settleRefund(store, refund);
-    } else if (kind === 'test_clock') {
-      const clock = store.testClocks.get(id);
-      if (clock !== undefined) deleteTestClock(store, clock);
-    } else if (kind === 'charge') {
-      const charge = store.charges.get(id);
-      if (charge !== undefined) chargeFallsDue(store, charge);
-    } else if (kind === 'checkout.session') {
-      const session = store.checkoutSessions.get(id);
-      if (session !== undefined) expireSession(store, session);
-    } else if (kind === 'dispute') {
-      const dispute = store.disputes.get(id);
-      if (dispute !== undefined) disputeFallsDue(store, dispute);
-    } else {
-      const subscription = store.subscriptions.get(id);
-      if (subscription !== undefined) subscriptionFallsDue(store, subscription, at, this.#baseUrl());
-    }
-  }
-
   #note(changes: Changes): void {
     const before = this.#ownSchedule.firstAt;
     for (const { value } of changes.puts) {
-      const kind = kindOf(value.object);
-      if (kind !== undefined) this.#push({ kind, id: value.id }, this.#store.worldNow());
-      if (kind === 'test_clock') this.#advanceClock(value.id);
+      this.#push({ kind: value.object, id: value.id }, this.#store.worldNow());
+      if (value.object === 'test_helpers.test_clock') this.#advanceClock(value.id);
     }
     for (const { collection, id } of changes.removals)
       if (collection === this.#store.testClocks.name) this.#clockSchedules.delete(id);
@@ -199,51 +147,16 @@ export class Due {
     return new Schedule((item, at) => this.#clockIdOf(item) === clockId && this.#timesOf(item).includes(at));
   }
 
-  /** The test clock that decides when the item is due. Null for the world's clock. */
   #clockIdOf({ kind, id }: DueItem): string | null {
-    if (kind === 'subscription') return this.#store.subscriptions.get(id)?.test_clock ?? null;
-    if (kind === 'subscription_schedule')
-      return this.#store.subscriptionSchedules.get(id)?.test_clock ?? null;
-    if (kind === 'discount') {
-      const owner = this.#store.discounts.get(id)?.subscription ?? null;
-      return owner === null ? null : this.#clockIdOf({ kind: 'subscription', id: owner });
-    }
-    return kind === 'invoice' ? (this.#store.invoices.get(id)?.test_clock ?? null) : null;
+    return dueKinds.get(kind)?.clockIdOf(this.#store, id) ?? null;
   }
 
-  #timesOf({ kind, id }: DueItem, doneUntil = 0): number[] {
-    if (kind === 'subscription') {
-      const subscription = this.#store.subscriptions.get(id);
-      return subscription === undefined ? [] : subscriptionDueTimes(subscription, doneUntil);
-    }
-    if (kind === 'subscription_schedule') {
-      const schedule = this.#store.subscriptionSchedules.get(id);
-      return schedule === undefined ? [] : scheduleDueTimes(schedule, doneUntil);
-    }
-    if (kind === 'invoice') {
-      const invoice = this.#store.invoices.get(id);
-      return invoice === undefined ? [] : invoiceDueTimes(this.#store, invoice);
-    }
-    const at = this.#timeOf(kind, id);
-    return at === null ? [] : [at];
+  #timesOf({ kind, id }: DueItem, doneUntil = 0): readonly number[] {
+    return dueKinds.get(kind)?.timesOf(this.#store, id, doneUntil) ?? [];
   }
 
-  #timeOf(
-    kind: Exclude<DueItem['kind'], 'subscription' | 'subscription_schedule' | 'invoice'>,
-    id: string,
-  ): number | null {
-    if (kind === 'test_clock') return this.#store.testClocks.get(id)?.deletes_after ?? null;
-    const { discounts, refunds, charges, disputes, checkoutSessions } = this.#store;
-    const session = kind === 'checkout.session' ? checkoutSessions.get(id) : undefined;
-    if (session !== undefined) return sessionDueAt(session);
-    const discount = kind === 'discount' ? discounts.get(id) : undefined;
-    if (discount !== undefined) return discountDueAt(this.#store, discount);
-    const refund = kind === 'refund' ? refunds.get(id) : undefined;
-    if (refund !== undefined) return refundDueAt(this.#store, refund);
-    const charge = kind === 'charge' ? charges.get(id) : undefined;
-    if (charge !== undefined) return chargeDueAt(charge);
-    const dispute = kind === 'dispute' ? disputes.get(id) : undefined;
-    return dispute === undefined ? null : disputeDueAt(dispute);
+  #happen({ kind, id }: DueItem, at: number): void {
+    dueKinds.get(kind)?.happen(this.#store, id, at, this.#baseUrl());
   }
 
   #setTimer(): void {

@@ -1,6 +1,6 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, InvoiceItem, InvoiceLine, Pricing, TaxRate } from '../wire/objects.ts';
+import type { Invoice, InvoiceItem, InvoiceLine } from '../wire/objects.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { termsOf } from './discount.ts';
 import { withLines } from './invoice-object.ts';
@@ -10,20 +10,14 @@ import { testClockIdOf } from './test-clock.ts';
 /** The processor's own limit for one invoice. */
 export const invoiceLinesMax = 250;
 
-export interface NewInvoiceItem {
+type Given = 'amount' | 'currency' | 'pricing' | 'quantity';
+type Described = 'description' | 'discountable' | 'metadata' | 'period' | 'tax_rates';
+
+export interface NewInvoiceItem extends Pick<InvoiceItem, Given>, Partial<Pick<InvoiceItem, Described>> {
   readonly customer: string;
-  readonly currency: string;
-  readonly amount: number;
-  readonly quantity: number;
-  readonly pricing: Pricing;
-  readonly description: string | null;
-  readonly discountable: boolean;
-  readonly metadata: Record<string, string>;
-  readonly period: { readonly start: number; readonly end: number } | null;
   /** The draft to add the item to. Without one, the item waits for the customer's next invoice. */
-  readonly invoice: Invoice | null;
-  readonly subscription: string | null;
-  readonly taxRates?: readonly TaxRate[];
+  readonly invoice?: Invoice | null;
+  readonly subscription?: string | null;
   /** For a proration: the subscription item that changes, and the charge that a credit reverses. */
   readonly prorated?: {
     readonly subscriptionItem: string;
@@ -32,36 +26,35 @@ export interface NewInvoiceItem {
 }
 
 export function createInvoiceItem(store: Store, input: NewInvoiceItem): InvoiceItem {
-  if (input.invoice !== null) checkRoom(input.invoice);
+  const { invoice = null } = input;
+  if (invoice !== null) checkRoom(invoice);
   const item = addInvoiceItem(store, invoiceItemObject(store, input));
-  if (input.invoice !== null) redraft(store, input.invoice, [...input.invoice.lines.data, lineOf(item)]);
+  if (invoice !== null) redraft(store, invoice, [...invoice.lines.data, lineOf(item)]);
   return item;
 }
 
 export function addInvoiceItem(store: Store, item: InvoiceItem): InvoiceItem {
-  store.put(store.invoiceItems, item);
-  store.emit('invoiceitem.created', item);
-  return item;
+  return store.record('invoiceitem.created', store.invoiceItems, item);
 }
 
 /** An item that is not stored yet. */
 export function invoiceItemObject(store: Store, input: NewInvoiceItem): InvoiceItem {
   const now = store.now();
-  const { subscription, prorated } = input;
+  const { subscription = null, prorated, invoice = null, ...fields } = input;
   return {
     id: store.invoiceItems.newId(),
     object: 'invoiceitem',
-    amount: input.amount,
-    currency: input.currency,
-    customer: input.customer,
     customer_account: null,
     date: now,
-    description: input.description,
-    discountable: input.discountable,
+    description: null,
+    discountable: true,
     discounts: [],
-    invoice: input.invoice?.id ?? null,
     livemode: false,
-    metadata: input.metadata,
+    metadata: {},
+    period: { start: now, end: now },
+    tax_rates: [],
+    ...fields,
+    invoice: invoice?.id ?? null,
     net_amount: input.amount,
     parent:
       subscription === null
@@ -73,15 +66,11 @@ export function invoiceItemObject(store: Store, input: NewInvoiceItem): InvoiceI
             },
             type: 'subscription_details',
           },
-    period: input.period ?? { start: now, end: now },
-    pricing: input.pricing,
     proration: prorated !== undefined,
     ...(prorated === undefined
       ? {}
       : { proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] } }),
-    quantity: input.quantity,
     quantity_decimal: String(input.quantity),
-    tax_rates: [...(input.taxRates ?? [])],
     test_clock: testClockIdOf(store, input.customer),
   };
 }
@@ -163,12 +152,12 @@ function checkRoom(invoice: Invoice): void {
 }
 
 function redraft(store: Store, before: Invoice, lines: readonly InvoiceLine[]): void {
-  const after = store.change(
+  store.update(
+    'invoice.updated',
     store.invoices,
     before,
     withLines(before, lines, termsOf(store, before.discounts), (id) => store.taxRates.get(id)),
   );
-  store.emitUpdated('invoice.updated', before, after);
 }
 
 function isLineOf(line: InvoiceLine, item: InvoiceItem): boolean {

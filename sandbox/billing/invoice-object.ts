@@ -1,5 +1,6 @@
 import { unitOf } from '../payments/money.ts';
-import type { Customer, Invoice, InvoiceLine, TaxRate } from '../wire/objects.ts';
+import { nulls } from '../wire/nulls.ts';
+import type { Customer, Invoice, InvoiceLine, Subscription, TaxRate } from '../wire/objects.ts';
 import { settledWith } from './credit-balance.ts';
 import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount-amounts.ts';
 import { usableBalance } from './invoice-balance.ts';
@@ -67,18 +68,14 @@ export function invoiceObject(input: NewInvoice): Invoice {
     customer_phone: buyer?.phone ?? null,
     customer_shipping: buyer?.shipping ?? null,
     customer_tax_exempt: buyer?.tax_exempt ?? 'none',
-    default_payment_method: null,
-    description: null,
-    effective_at: null,
-    ending_balance: null,
+    ...nulls(
+      'default_payment_method description effective_at ending_balance hosted_invoice_url invoice_pdf number',
+    ),
     footer: buyer?.invoice_settings.footer ?? null,
-    hosted_invoice_url: null,
-    invoice_pdf: null,
     lines: { object: 'list', data: [], has_more: false, url: `/v1/invoices/${id}/lines` },
     livemode: false,
     metadata: {},
     next_payment_attempt: finalizesAt,
-    number: null,
     parent: input.parent,
     payment_settings: noPaymentSettings,
     period_end: input.periodEnd,
@@ -94,6 +91,12 @@ export function invoiceObject(input: NewInvoice): Invoice {
     ...input.details,
   };
   return { ...invoice, ...withLines(invoice, input.lines, input.discounts ?? [], input.taxRate) };
+}
+
+/** The parent of an invoice that bills a subscription. */
+export function parentOf({ id, metadata }: Subscription): NonNullable<Invoice['parent']> {
+  const details = { metadata, subscription: id };
+  return { quote_details: null, subscription_details: details, type: 'subscription_details' };
 }
 
 /** The lines of a draft and the amounts that follow from them. */
@@ -166,28 +169,18 @@ export const noPaymentSettings: Invoice['payment_settings'] = {
 
 /** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
 const unusedInvoiceParts = {
-  account_tax_ids: null,
+  ...nulls(
+    'account_tax_ids application customer_account default_source due_date from_invoice',
+    'last_finalization_error latest_revision on_behalf_of receipt_number rendering shipping_cost',
+    'shipping_details statement_descriptor webhooks_delivered_at',
+  ),
   amount_overpaid: 0,
   amount_shipping: 0,
-  application: null,
-  customer_account: null,
-  default_source: null,
   discounts: [],
-  due_date: null,
-  from_invoice: null,
   issuer: { type: 'self' },
-  last_finalization_error: null,
-  latest_revision: null,
-  on_behalf_of: null,
   post_payment_credit_notes_amount: 0,
   pre_payment_credit_notes_amount: 0,
-  receipt_number: null,
-  rendering: null,
-  shipping_cost: null,
-  shipping_details: null,
-  statement_descriptor: null,
   total_discount_amounts: [],
   total_pretax_credit_amounts: [],
   total_taxes: [],
-  webhooks_delivered_at: null,
 };

@@ -46,12 +46,10 @@ export function newPayment(store: Store, invoice: Invoice, paymentMethod: string
     amount: invoice.amount_due,
     currency: invoice.currency,
     customer: invoice.customer,
-    metadata: {},
-    automaticPaymentMethods: null,
-    paymentMethod,
-    captureMethod: 'automatic',
+    payment_method: paymentMethod,
+    capture_method: 'automatic',
     description: purposeOf(invoice),
-    setupFutureUsage: saves ? 'off_session' : null,
+    setup_future_usage: saves ? 'off_session' : null,
   });
 }
 

@@ -6,7 +6,7 @@ import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, useUpDiscounts } from './discount.ts';
 import { accountParts, buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
 import { invoiceLinesMax, lineOf, pendingItems, takeItems } from './invoice-item.ts';
-import { automaticTax, invoiceObject } from './invoice-object.ts';
+import { automaticTax, invoiceObject, parentOf } from './invoice-object.ts';
 import { dropPayment, makePayment, newPayment, paymentOf } from './invoice-payment.ts';
 import { periodText, trialText } from './line-text.ts';
 import { productName, trialDescription } from './subscription-items.ts';
@@ -61,11 +61,7 @@ export function subscriptionInvoice(
     buyer: buyerOf(store, subscription.customer),
     customer: subscription.customer,
     currency: subscription.currency,
-    parent: {
-      quote_details: null,
-      subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
-      type: 'subscription_details',
-    },
+    parent: parentOf(subscription),
     // The first invoice of a subscription waits only if nobody confirms its payment now.
     finalizesAt:
       input.autoAdvance && input.reason !== 'subscription_update' && input.reason !== 'upcoming'
@@ -157,12 +153,11 @@ export function markInvoicePaid(store: Store, before: Invoice): Invoice {
   if (payment !== undefined) store.emitUpdated('invoice.updated', before, invoice);
   // A payment outside the processor has canceled it.
   if (payment?.status === 'open') {
-    const paid = store.change(store.invoicePayments, payment, {
+    store.update('invoice_payment.paid', store.invoicePayments, payment, {
       status: 'paid',
       amount_paid: before.amount_due,
       status_transitions: { ...payment.status_transitions, paid_at: now },
     });
-    store.emit('invoice_payment.paid', paid);
   }
   store.emit('invoice.paid', invoice);
   store.emit('invoice.payment_succeeded', invoice);
@@ -174,13 +169,12 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
     throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
   returnBalance(store, before);
-  const invoice = store.change(store.invoices, before, {
+  const invoice = store.update('invoice.updated', store.invoices, before, {
     status: 'void',
     auto_advance: false,
     next_payment_attempt: null,
     status_transitions: { ...before.status_transitions, voided_at: store.now() },
   });
-  store.emitUpdated('invoice.updated', before, invoice);
   store.emit('invoice.voided', invoice);
   return invoice;
 }
@@ -188,13 +182,12 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
 export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice {
   if (before.status !== 'open')
     throw wrongState(`Only open invoices can be marked uncollectible. This one is ${before.status}.`);
-  const invoice = store.change(store.invoices, before, {
+  const invoice = store.update('invoice.updated', store.invoices, before, {
     status: 'uncollectible',
     auto_advance: false,
     next_payment_attempt: null,
     status_transitions: { ...before.status_transitions, marked_uncollectible_at: store.now() },
   });
-  store.emitUpdated('invoice.updated', before, invoice);
   store.emit('invoice.marked_uncollectible', invoice);
   updateCustomer(store, invoice.customer, { delinquent: false });
   return invoice;

@@ -13,7 +13,7 @@ import {
   releaseItems,
   takeItems,
 } from './invoice-item.ts';
-import { invoiceObject } from './invoice-object.ts';
+import { invoiceObject, parentOf } from './invoice-object.ts';
 
 interface NewOneOffInvoice {
   readonly customer: Customer;
@@ -48,14 +48,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
       customer: customer.id,
       currency,
       reason: 'manual',
-      parent:
-        subscription === null
-          ? null
-          : {
-              quote_details: null,
-              subscription_details: { metadata: subscription.metadata, subscription: subscription.id },
-              type: 'subscription_details',
-            },
+      parent: subscription === null ? null : parentOf(subscription),
       lines: items.map((item) => lineOf(item)),
       discounts:
         input.discounts ??

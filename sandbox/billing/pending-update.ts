@@ -46,7 +46,7 @@ export function applyUpdate(store: Store, before: Subscription): Subscription {
       ? before.items
       : { ...before.items, data: pending.subscription_items };
   const cancels = pending.cancel_at_period_end ?? before.cancel_at_period_end;
-  const after = store.change(store.subscriptions, before, {
+  const after = store.update('customer.subscription.pending_update_applied', store.subscriptions, before, {
     pending_update: null,
     items,
     billing_cycle_anchor: pending.billing_cycle_anchor ?? before.billing_cycle_anchor,
@@ -56,7 +56,6 @@ export function applyUpdate(store: Store, before: Subscription): Subscription {
     ...(cancels && !before.cancel_at_period_end ? { canceled_at: store.now() } : {}),
     ...(before.cancel_at_period_end && !cancels ? { cancel_at: null, canceled_at: null } : {}),
   });
-  store.emit('customer.subscription.pending_update_applied', after);
   store.emitUpdated('customer.subscription.updated', before, after);
   return after;
 }

@@ -21,10 +21,9 @@ export function enterPhase(store: Store, before: Subscription, at: number, baseU
     if (schedule.end_behavior === 'release') releaseSchedule(store, schedule);
     return store.subscriptions.get(before.id) ?? before;
   }
-  const entered = store.change(store.subscriptionSchedules, schedule, {
+  const entered = store.update('subscription_schedule.updated', store.subscriptionSchedules, schedule, {
     current_phase: { start_date: phase.start_date, end_date: phase.end_date },
   });
-  store.emitUpdated('subscription_schedule.updated', schedule, entered);
   return applyPhase(store, before, phase, entered, baseUrl);
 }
 

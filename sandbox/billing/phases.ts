@@ -15,7 +15,7 @@ export interface GivenDates {
   readonly period: Duration;
 }
 
-export interface PhaseDates {
+interface PhaseDates {
   readonly start: number;
   readonly end: number;
 }

@@ -7,13 +7,13 @@ import { currentTerms } from './discount.ts';
 import { discountAmounts } from './discount-amounts.ts';
 import { invoiceItemObject } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
-import { costOf, isMetered } from './price-amount.ts';
+import { costOf, isMetered, pricingOf } from './price-amount.ts';
 import { creditsFor, type ProratedItem, type Proration, prorationsBetween } from './proration.ts';
 import { cycleAt, intervalOf, invoiceLines, periodOf, productName, startedAt } from './subscription-items.ts';
 
-export type ProrationBehavior = 'always_invoice' | 'create_prorations' | 'none';
+type ProrationBehavior = 'always_invoice' | 'create_prorations' | 'none';
 
-export interface WantedChange {
+interface WantedChange {
   readonly items: Subscription['items'];
   /** `now` always starts a new period. `unchanged` keeps the period when a free price becomes a paid one. */
   readonly anchor: 'now' | 'unchanged' | null;
@@ -166,18 +166,12 @@ function itemsFor(
       currency: before.currency,
       amount,
       quantity: item.quantity,
-      pricing: {
-        type: 'price_details',
-        price_details: { price: price.id, product: price.product },
-        unit_amount_decimal: unitText(amount, item.quantity),
-      },
+      pricing: pricingOf(price, unitText(amount, item.quantity)),
       description: prorationText(productName(store, price), proration),
       discountable: false,
-      metadata: {},
       period,
-      invoice: null,
       subscription: before.id,
-      taxRates: items.find(({ id }) => id === item.id)?.tax_rates ?? [],
+      tax_rates: items.find(({ id }) => id === item.id)?.tax_rates ?? [],
       prorated: {
         subscriptionItem: item.id,
         creditedItems: proration.kind === 'credit' ? creditedItems(store, before, item.id) : null,

@@ -1,5 +1,5 @@
 import type { Store } from '../state/store.ts';
-import type { Price, PriceTiers } from '../wire/objects.ts';
+import type { Price, PriceTiers, Pricing } from '../wire/objects.ts';
 
 type Terms = Pick<
   Price,
@@ -55,4 +55,16 @@ function transformed(transform: Price['transform_quantity'], quantity: number): 
   if (transform === null) return quantity;
   const groups = quantity / transform.divide_by;
   return transform.round === 'up' ? Math.ceil(groups) : Math.floor(groups);
+}
+
+/** How a line or an invoice item shows its price. A proration has another amount per unit. */
+export function pricingOf(
+  { id, product, unit_amount_decimal }: Price,
+  unitAmount: string | null = unit_amount_decimal,
+): Pricing {
+  return {
+    type: 'price_details',
+    price_details: { price: id, product },
+    unit_amount_decimal: unitAmount,
+  };
 }

@@ -59,16 +59,13 @@ export function startSchedule(
           : [{ price, quantity, metadata: metadata ?? {}, taxRates: rates ?? [] }];
       }),
       trialEnd: null,
-      billingMode: schedule.billing_mode,
-      behavior: 'allow_incomplete',
-      defaultPaymentMethod: phase.default_payment_method ?? schedule.default_settings.default_payment_method,
-      savesPaymentMethod: false,
-      paymentMethodTypes: null,
-      missingPaymentMethod: 'create_invoice',
-      cancelAtPeriodEnd: false,
-      description: null,
+      details: {
+        billing_mode: schedule.billing_mode,
+        default_payment_method:
+          phase.default_payment_method ?? schedule.default_settings.default_payment_method,
+        metadata: phase.metadata ?? {},
+      },
       discounts: wantedBy(store, { discounts: [] }, phase),
-      metadata: phase.metadata ?? {},
       offSession: true,
       isScheduled: true,
     },

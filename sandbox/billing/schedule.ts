@@ -1,26 +1,9 @@
 import { MinHeap } from '../state/min-heap.ts';
 
-/** The kinds of objects that change over time. */
-const kinds = [
-  'subscription',
-  'subscription_schedule',
-  'invoice',
-  'discount',
-  'refund',
-  'charge',
-  'dispute',
-  'checkout.session',
-  'test_clock',
-] as const;
-
 export interface DueItem {
-  readonly kind: (typeof kinds)[number];
+  /** The object's name in the wire API. */
+  readonly kind: string;
   readonly id: string;
-}
-
-/** The kind of an object by its name in the wire API. Undefined if it never falls due. */
-export function kindOf(object: string): DueItem['kind'] | undefined {
-  return object === 'test_helpers.test_clock' ? 'test_clock' : kinds.find((kind) => kind === object);
 }
 
 /** A smaller heap is not worth cleaning. */

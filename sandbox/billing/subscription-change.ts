@@ -11,9 +11,7 @@ export function updateSubscription(
   before: Subscription,
   changes: Partial<Subscription>,
 ): Subscription {
-  const after = store.change(store.subscriptions, before, changes);
-  store.emitUpdated('customer.subscription.updated', before, after);
-  return after;
+  return store.update('customer.subscription.updated', store.subscriptions, before, changes);
 }
 
 type PauseReason =
@@ -76,19 +74,18 @@ export function cancelSubscription(
     (latest.status === 'open' || latest.status === 'draft') &&
     latest.auto_advance
   ) {
-    const stopped = store.change(store.invoices, latest, {
+    store.update('invoice.updated', store.invoices, latest, {
       auto_advance: false,
       automatically_finalizes_at: null,
       next_payment_attempt: null,
     });
-    store.emitUpdated('invoice.updated', latest, stopped);
   }
   const setup =
     before.pending_setup_intent === null ? undefined : store.setupIntents.get(before.pending_setup_intent);
   if (setup !== undefined && setup.status !== 'succeeded' && setup.status !== 'canceled')
     cancelSetupIntent(store, setup, null);
   const { status_details: _, ...rest } = before;
-  const canceled = store.put(store.subscriptions, {
+  const canceled = store.record('customer.subscription.deleted', store.subscriptions, {
     ...rest,
     status: 'canceled',
     canceled_at: before.canceled_at ?? now,
@@ -104,7 +101,6 @@ export function cancelSubscription(
       reason,
     },
   });
-  store.emit('customer.subscription.deleted', canceled);
   endSchedule(store, before.schedule, reason);
   return canceled;
 }

@@ -2,7 +2,7 @@ import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { type Interval, periodAt } from './calendar.ts';
-import { costOf, isMetered } from './price-amount.ts';
+import { costOf, isMetered, pricingOf } from './price-amount.ts';
 import { taxesOn } from './tax.ts';
 
 type Items = Subscription['items'];
@@ -100,11 +100,7 @@ export function invoiceLines(
       },
       period: { start: item.current_period_start, end: item.current_period_end },
       pretax_credit_amounts: [],
-      pricing: {
-        type: 'price_details',
-        price_details: { price: item.price.id, product: item.price.product },
-        unit_amount_decimal: item.price.unit_amount_decimal,
-      },
+      pricing: pricingOf(item.price),
       quantity,
       quantity_decimal: String(quantity),
       subscription: subscription.id,

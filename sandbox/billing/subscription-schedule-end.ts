@@ -15,12 +15,11 @@ export function endSchedule(
   const now = store.now();
   const lasts = (before.phases.at(-1)?.end_date ?? 0) > now;
   if (!lasts && before.end_behavior === 'cancel') {
-    const completed = store.change(store.subscriptionSchedules, before, {
+    store.update('subscription_schedule.completed', store.subscriptionSchedules, before, {
       status: 'completed',
       completed_at: now,
       current_phase: null,
     });
-    store.emit('subscription_schedule.completed', completed);
     return;
   }
   const canceled = store.change(store.subscriptionSchedules, before, {
@@ -38,24 +37,22 @@ export function releaseSchedule(
   before: SubscriptionSchedule,
   keepsCancellation = false,
 ): SubscriptionSchedule {
-  const released = store.change(store.subscriptionSchedules, before, {
+  const released = store.update('subscription_schedule.released', store.subscriptionSchedules, before, {
     status: 'released',
     released_at: store.now(),
     released_subscription: before.subscription,
     subscription: null,
     current_phase: null,
   });
-  store.emit('subscription_schedule.released', released);
   const subscription =
     before.subscription === null ? undefined : store.subscriptions.get(before.subscription);
   if (subscription !== undefined) {
-    const after = store.change(store.subscriptions, subscription, {
+    store.update('customer.subscription.updated', store.subscriptions, subscription, {
       schedule: null,
       ...(keepsCancellation || before.end_behavior !== 'cancel'
         ? {}
         : { cancel_at: null, canceled_at: null }),
     });
-    store.emitUpdated('customer.subscription.updated', subscription, after);
   }
   return released;
 }

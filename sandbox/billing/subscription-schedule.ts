@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { phaseAt } from './phases.ts';
@@ -34,37 +35,25 @@ export function newSchedule(
   return store.put(store.subscriptionSchedules, {
     id: store.subscriptionSchedules.newId(),
     object: 'subscription_schedule',
-    application: null,
-    canceled_at: null,
-    completed_at: null,
+    ...nulls(
+      'application canceled_at completed_at current_phase customer_account released_at released_subscription',
+      'subscription',
+    ),
     created: store.now(),
-    current_phase: null,
-    customer_account: null,
     default_settings: {
-      application_fee_percent: null,
+      ...nulls('application_fee_percent billing_thresholds description on_behalf_of transfer_data'),
       automatic_tax: { disabled_reason: null, enabled: false, liability: null },
       billing_cycle_anchor: 'automatic',
-      billing_thresholds: null,
       collection_method: 'charge_automatically',
       default_payment_method: defaultMethod,
-      description: null,
       invoice_settings: {
-        account_tax_ids: null,
-        custom_fields: null,
-        days_until_due: null,
-        description: null,
-        footer: null,
+        ...nulls('account_tax_ids custom_fields days_until_due description footer'),
         issuer: { type: 'self' },
       },
-      on_behalf_of: null,
-      transfer_data: null,
     },
     livemode: false,
     pause_schedules: [],
-    released_at: null,
-    released_subscription: null,
     status: 'not_started',
-    subscription: null,
     test_clock: testClockIdOf(store, input.customer),
     ...input,
   });
@@ -78,17 +67,15 @@ export function attachSchedule(
   event: 'subscription_schedule.created' | 'subscription_schedule.updated',
 ): SubscriptionSchedule {
   const [phase] = before.phases;
-  const schedule = store.change(store.subscriptionSchedules, before, {
+  const schedule = store.update(event, store.subscriptionSchedules, before, {
     current_phase: phase === undefined ? null : { start_date: phase.start_date, end_date: phase.end_date },
     status: 'active',
     subscription: subscription.id,
   });
-  store.emit(event, schedule);
-  const after = store.change(store.subscriptions, subscription, {
+  store.update('customer.subscription.updated', store.subscriptions, subscription, {
     schedule: schedule.id,
     ...cancellationOf(schedule),
   });
-  store.emitUpdated('customer.subscription.updated', subscription, after);
   return schedule;
 }
 
@@ -119,7 +106,7 @@ function presentPhase(subscription: Subscription): SchedulePhase {
   };
 }
 
-export function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
+function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
   return items.data.map(({ price, quantity, metadata, tax_rates }) => ({
     billing_thresholds: null,
     discounts: [],
@@ -134,14 +121,11 @@ export function phaseItems(items: Subscription['items']): SchedulePhase['items']
 /** Fields that the sandbox does not use. Objects are immutable, so all phases share these values. */
 export const unusedPhaseParts = {
   add_invoice_items: [],
-  application_fee_percent: null,
-  billing_thresholds: null,
-  collection_method: null,
+  ...nulls(
+    'application_fee_percent billing_thresholds collection_method description invoice_settings on_behalf_of',
+    'transfer_data',
+  ),
   default_tax_rates: [],
-  description: null,
-  invoice_settings: null,
-  on_behalf_of: null,
-  transfer_data: null,
 };
 
 /** The subscription shows when its schedule will cancel it. */
@@ -161,8 +145,7 @@ export function followItems(store: Store, subscription: Subscription): void {
   const running = before === undefined ? undefined : phaseAt(before.phases, store.now());
   if (before === undefined || running === undefined) return;
   const changed = { ...running, items: phaseItems(subscription.items) };
-  const after = store.change(store.subscriptionSchedules, before, {
+  store.update('subscription_schedule.updated', store.subscriptionSchedules, before, {
     phases: before.phases.map((phase) => (phase === running ? changed : phase)),
   });
-  store.emitUpdated('subscription_schedule.updated', before, after);
 }

@@ -1,6 +1,6 @@
 import type { Customer, InvoiceLine, TaxRate } from '../wire/objects.ts';
 
-export type LineTax = InvoiceLine['taxes'][number];
+type LineTax = InvoiceLine['taxes'][number];
 
 /**
  * What the tax rates add to an amount, or which part of it they are. Each tax is rounded to a multiple of the unit.

@@ -41,19 +41,20 @@ export function advanceLimit(store: Store, { id, frozen_time: from }: TestClock)
 export function clockIsReady(store: Store, id: string, frozenTime: number): void {
   const before = store.testClocks.get(id);
   if (before === undefined) return;
-  const ready = store.change(store.testClocks, before, {
+  store.update('test_helpers.test_clock.ready', store.testClocks, before, {
     frozen_time: frozenTime,
     status: 'ready',
     status_details: {},
   });
-  store.emit('test_helpers.test_clock.ready', ready);
 }
 
 export function clockFailed(store: Store, id: string): void {
   const before = store.testClocks.get(id);
   if (before === undefined) return;
-  const failed = store.change(store.testClocks, before, { status: 'internal_failure', status_details: {} });
-  store.emit('test_helpers.test_clock.internal_failure', failed);
+  store.update('test_helpers.test_clock.internal_failure', store.testClocks, before, {
+    status: 'internal_failure',
+    status_details: {},
+  });
 }
 
 /** Deletes the clock with its customers and everything that belongs to them. */

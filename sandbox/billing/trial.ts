@@ -14,8 +14,9 @@ import { startPeriodNow } from './update-subscription.ts';
  */
 export function endTrial(store: Store, before: Subscription, baseUrl: string): Subscription {
   if (before.status !== 'trialing') return before;
-  const ended = store.change(store.subscriptions, before, { trial_end: store.now() });
-  store.emit('customer.subscription.trial_will_end', ended);
+  const ended = store.update('customer.subscription.trial_will_end', store.subscriptions, before, {
+    trial_end: store.now(),
+  });
   if (endsWithoutMethod(store, ended)) return store.subscriptions.get(before.id) ?? ended;
   const invoice = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
   const costs = before.items.data.some(({ price }) => price.unit_amount !== 0);

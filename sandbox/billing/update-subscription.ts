@@ -1,12 +1,12 @@
 import type { Store } from '../state/store.ts';
 import type { Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { applyMetadata, type MetadataChange } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
 import { applyChange } from './apply-change.ts';
 import { restarted } from './planned-change.ts';
 import { cycleAt, intervalOf, invoiceLines, newItem, startItem, withPrice } from './subscription-items.ts';
 
-export interface ItemChange {
+interface ItemChange {
   readonly id: string | undefined;
   readonly price: Price | undefined;
   readonly quantity: number | undefined;
@@ -50,8 +50,7 @@ export function changedItems(
 
 function addedItem(store: Store, subscription: Subscription, change: ItemChange): SubscriptionItem {
   const { price, quantity, metadata, param, taxRates = [] } = change;
-  if (price === undefined)
-    throw badParam(`Missing required param: ${param('price')}.`, param('price'), 'parameter_missing');
+  if (price === undefined) throw missingParam(param('price'));
   const now = store.now();
   const { end } = cycleAt(price, subscription.billing_cycle_anchor, now);
   const fields = { quantity, metadata: applyMetadata({}, metadata), start: now, end, taxRates };

@@ -16,9 +16,8 @@ export function reprice(
   wanted: readonly NewDiscount[],
 ): CheckoutSession {
   const session = priced(store, before, lines, wanted);
-  const { billingMode } = session.terms.subscription;
   const recurring = lines.flatMap(({ price }) => (price.recurring === null ? [] : [price]));
-  checkPrices(recurring, billingMode.type, 'line_items');
+  checkPrices(recurring, session.terms.subscription.details.billing_mode.type, 'line_items');
   const total = session.amount_total ?? 0;
   if (session.mode === 'payment' && total > 0)
     checkChargeable(

@@ -7,49 +7,41 @@ import { finalizeInvoice } from '../billing/invoice.ts';
 import { buyerOf, usableBalance } from '../billing/invoice-balance.ts';
 import { createInvoiceItem } from '../billing/invoice-item.ts';
 import { createOneOffInvoice } from '../billing/one-off-invoice.ts';
+import { pricingOf } from '../billing/price-amount.ts';
 import { existingCustomer } from '../payments/customer.ts';
+import type { Intent } from '../payments/intent.ts';
 import { attemptPayment, createPaymentIntent } from '../payments/payment-intent.ts';
 import { attemptSetup, createSetupIntent } from '../payments/setup-intent.ts';
 import { newCustomer } from '../resources/customers.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
-import type {
-  CheckoutSession,
-  Invoice,
-  InvoiceItem,
-  LineItem,
-  PaymentIntent,
-  PaymentMethod,
-  SetupIntent,
-} from '../wire/objects.ts';
-import { badParam, type ErrorBody } from '../wire/wire-error.ts';
+import type * as Wire from '../wire/objects.ts';
+import { type ErrorBody, missingParam } from '../wire/wire-error.ts';
 import { paidDiscounts, redeemableDiscounts } from './change.ts';
 import { checkOpen, dropIntent, pageUrl, sessionIntent, shownSession } from './session.ts';
 
 /** What the buyer enters on the payment page. */
 export interface Buyer {
   /** Null if the page asks for no card. */
-  readonly method: PaymentMethod | null;
-  readonly details: PaymentMethod['billing_details'];
+  readonly method: Wire.PaymentMethod | null;
+  readonly details: Wire.PaymentMethod['billing_details'];
 }
 
 /** An attempt to complete a session. It stays open if the card is declined or must be authenticated. */
-export interface Completion {
-  readonly session: CheckoutSession;
+interface Completion {
+  readonly session: Wire.CheckoutSession;
   readonly failure: ErrorBody | null;
 }
 
 /** Pays or saves the card. If that succeeds, creates everything else, and then completes the session. */
 export function completeSession(
   store: Store,
-  given: CheckoutSession,
+  given: Wire.CheckoutSession,
   { method, details: entered }: Buyer,
   baseUrl: string,
 ): Completion {
   checkOpen(given, 'completed');
   redeemableDiscounts(store, given);
-  if (method === null && needsCard(store, given))
-    throw badParam('Missing required param: payment_method.', 'payment_method', 'parameter_missing');
+  if (method === null && needsCard(store, given)) throw missingParam('payment_method');
   const { address } = entered;
   const details = { ...entered, address: address?.country == null ? null : address };
   const customer = customerFor(store, given, details);
@@ -70,7 +62,7 @@ export function completeSession(
 }
 
 /** Completes the open session whose intent the cardholder has authenticated. */
-export function followCheckout(store: Store, intent: PaymentIntent | SetupIntent, baseUrl: string): void {
+export function followCheckout(store: Store, intent: Intent, baseUrl: string): void {
   const [session] = store.checkoutSessions.allWithin('intent', intent.id);
   if (session?.status !== 'open') return;
   if (intent.status === 'succeeded' || intent.status === 'requires_capture')
@@ -78,13 +70,13 @@ export function followCheckout(store: Store, intent: PaymentIntent | SetupIntent
 }
 
 /** Whether the page asks for a card. */
-export function needsCard(store: Store, session: CheckoutSession): boolean {
+export function needsCard(store: Store, session: Wire.CheckoutSession): boolean {
   if (session.mode === 'setup' || amountDue(store, session) > 0) return true;
   return session.mode === 'subscription' && session.payment_method_collection !== 'if_required';
 }
 
 /** What the buyer pays now. The customer's balance reduces the first invoice of a subscription. */
-export function amountDue(store: Store, session: CheckoutSession): number {
+export function amountDue(store: Store, session: Wire.CheckoutSession): number {
   const total = session.amount_total ?? 0;
   if (session.mode !== 'subscription') return total;
   const buyer = buyerOf(store, session.terms.customer ?? session.customer);
@@ -94,26 +86,25 @@ export function amountDue(store: Store, session: CheckoutSession): number {
 /** The customer of the session, with what the buyer entered. A purchase without a later use needs none. */
 function customerFor(
   store: Store,
-  { customer, customer_email, customer_creation, invoice_creation, mode, terms }: CheckoutSession,
+  { customer, customer_email, customer_creation, invoice_creation, mode, terms }: Wire.CheckoutSession,
   { address, email, name, phone }: Buyer['details'],
 ): string | null {
   const id = customer ?? terms.customer;
   if (id !== null) {
     const before = existingCustomer(store, id);
     const isNew = customer === null;
-    const after = store.change(store.customers, before, {
+    store.update('customer.updated', store.customers, before, {
       ...(isNew ? { email: customer_email ?? email, phone } : {}),
       ...((isNew || terms.updates.name) && name !== null ? { name } : {}),
       ...((isNew || terms.updates.address) && address !== null ? { address } : {}),
     });
-    store.emitUpdated('customer.updated', before, after);
     return id;
   }
   const isNeeded =
     mode === 'subscription' ||
     customer_creation === 'always' ||
     invoice_creation?.enabled === true ||
-    (mode === 'payment' && terms.payment.setupFutureUsage !== null);
+    (mode === 'payment' && terms.payment.setup_future_usage != null);
   if (!isNeeded) return null;
   const created = { ...newCustomer(store, null), address, email: customer_email ?? email, name, phone };
   store.emit('customer.created', store.put(store.customers, created));
@@ -123,10 +114,10 @@ function customerFor(
 /** Charges the card, or saves it if nothing is due now. */
 function attempt(
   store: Store,
-  session: CheckoutSession,
-  method: PaymentMethod,
+  session: Wire.CheckoutSession,
+  method: Wire.PaymentMethod,
   baseUrl: string,
-): { readonly intent: PaymentIntent | SetupIntent; readonly failure: ErrorBody | null } {
+): { readonly intent: Intent; readonly failure: ErrorBody | null } {
   const { customer } = session.terms;
   const options = {
     offSession: false,
@@ -141,43 +132,33 @@ function attempt(
     const intent = current?.object === 'payment_intent' ? current : newPayment(store, session, amount);
     return attemptPayment(store, { ...intent, amount, customer }, method, options);
   }
-  const intent =
-    current?.object === 'setup_intent'
-      ? current
-      : createSetupIntent(store, {
-          customer,
-          metadata: {},
-          automaticPaymentMethods: null,
-          usage: 'off_session',
-        });
+  const intent = current?.object === 'setup_intent' ? current : createSetupIntent(store, { customer });
   return attemptSetup(store, { ...intent, customer }, method, options);
 }
 
-function newPayment(store: Store, session: CheckoutSession, amount: number): PaymentIntent {
+function newPayment(store: Store, session: Wire.CheckoutSession, amount: number): Wire.PaymentIntent {
   const { mode, currency, terms } = session;
   return createPaymentIntent(store, {
     amount,
     currency: currency ?? '',
     customer: terms.customer,
-    automaticPaymentMethods: null,
-    ...(mode === 'payment'
-      ? terms.payment
-      : {
-          metadata: {},
-          captureMethod: 'automatic',
-          description: 'Subscription creation',
-          setupFutureUsage: 'off_session',
-        }),
+    ...(mode === 'payment' ? terms.payment : firstPayment),
   });
 }
+
+const firstPayment = {
+  capture_method: 'automatic',
+  description: 'Subscription creation',
+  setup_future_usage: 'off_session',
+} as const;
 
 /** Creates what the buyer has bought, and completes the session. */
 function finish(
   store: Store,
-  before: CheckoutSession,
-  intent: PaymentIntent | SetupIntent | null,
+  before: Wire.CheckoutSession,
+  intent: Intent | null,
   baseUrl: string,
-): CheckoutSession {
+): Wire.CheckoutSession {
   const { mode, terms, customer_email } = before;
   const customer = buyerOf(store, terms.customer);
   const results =
@@ -220,19 +201,19 @@ function taxIds(value: string | null): { type: string; value: string }[] {
 /** Creates the subscription. Its first invoice also bills the lines that are paid once. */
 function subscribe(
   store: Store,
-  session: CheckoutSession,
-  intent: PaymentIntent | SetupIntent | null,
+  session: Wire.CheckoutSession,
+  intent: Intent | null,
   baseUrl: string,
-): Pick<CheckoutSession, 'invoice' | 'subscription'> {
+): Pick<Wire.CheckoutSession, 'invoice' | 'subscription'> {
   const { terms } = session;
-  const { trialDays, trialEnd, ...data } = terms.subscription;
+  const { trialDays, trialEnd, details } = terms.subscription;
   const customer = terms.customer ?? '';
-  const isRecurring = ({ price }: LineItem) => price.recurring !== null;
+  const isRecurring = ({ price }: Wire.LineItem) => price.recurring !== null;
   const subscription = createSubscription(
     store,
     {
-      ...data,
       customer,
+      details: { ...details, default_payment_method: intent?.payment_method ?? null },
       items: terms.lines.filter(isRecurring).map(({ price, quantity }) => ({
         price,
         quantity: quantity ?? undefined,
@@ -242,13 +223,7 @@ function subscribe(
         .filter((line) => !isRecurring(line))
         .map((line) => billedItem(store, line, customer, null)),
       trialEnd: trialDays === null ? trialEnd : store.now() + trialDays * 86_400,
-      behavior: 'allow_incomplete',
-      defaultPaymentMethod: intent?.payment_method ?? null,
-      savesPaymentMethod: false,
-      paymentMethodTypes: null,
-      cancelAtPeriodEnd: false,
       discounts: paidDiscounts(store, session),
-      offSession: false,
       paidWith: intent?.object === 'payment_intent' ? intent : null,
     },
     baseUrl,
@@ -259,8 +234,8 @@ function subscribe(
 /** Redeems the discounts of a purchase, and creates its invoice if the session wants one. */
 function sell(
   store: Store,
-  session: CheckoutSession,
-  intent: PaymentIntent | SetupIntent | null,
+  session: Wire.CheckoutSession,
+  intent: Intent | null,
   baseUrl: string,
 ): string | null {
   const { terms, invoice_creation: wanted, currency } = session;
@@ -281,30 +256,26 @@ function sell(
     ),
     details: { description, footer, metadata: metadata ?? {} },
   });
-  const draft = () => existing(store.invoices, id);
+  const draft = () => store.invoices.existing(id);
   for (const line of terms.lines) billedItem(store, line, customer.id, draft());
   const payment = intent?.object === 'payment_intent' ? intent : undefined;
   invoicePaid(store, finalizeInvoice(store, draft(), baseUrl, { intent: payment }), payment);
   return id;
 }
 
-function billedItem(store: Store, line: LineItem, customer: string, invoice: Invoice | null): InvoiceItem {
-  const { price, quantity } = line;
+function billedItem(
+  store: Store,
+  line: Wire.LineItem,
+  customer: string,
+  invoice: Wire.Invoice | null,
+): Wire.InvoiceItem {
   return createInvoiceItem(store, {
     customer,
     currency: line.currency,
     amount: line.amount_subtotal,
-    quantity: quantity ?? 1,
-    pricing: {
-      type: 'price_details',
-      price_details: { price: price.id, product: price.product },
-      unit_amount_decimal: price.unit_amount_decimal,
-    },
+    quantity: line.quantity ?? 1,
+    pricing: pricingOf(line.price),
     description: line.description,
-    discountable: true,
-    metadata: {},
-    period: null,
     invoice,
-    subscription: null,
   });
 }

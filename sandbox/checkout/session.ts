@@ -3,36 +3,30 @@ import { discountAmounts } from '../billing/discount-amounts.ts';
 import { costOf } from '../billing/price-amount.ts';
 import { productName } from '../billing/subscription-items.ts';
 import { newId } from '../ids.ts';
+import { type Intent, nounOf } from '../payments/intent.ts';
 import { unitOf } from '../payments/money.ts';
 import { cancelPaymentIntent } from '../payments/payment-intent.ts';
 import { cancelSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
-import type {
-  CheckoutSession,
-  LineItem,
-  PaymentIntent,
-  Price,
-  SetupIntent,
-  WireObject,
-} from '../wire/objects.ts';
+import type * as Wire from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 
 /** The session as callers see it. */
-export function shownSession({ terms: _, ...session }: CheckoutSession): WireObject {
+export function shownSession({ terms: _, ...session }: Wire.CheckoutSession): Wire.WireObject {
   return session;
 }
 
 /** The address of the payment page. A page in a frame needs its secret. */
-export function pageUrl({ id, client_secret: secret }: CheckoutSession, baseUrl: string): string {
+export function pageUrl({ id, client_secret: secret }: Wire.CheckoutSession, baseUrl: string): string {
   return `${baseUrl}/c/pay/${id}${secret === null ? '' : `?secret=${secret}`}`;
 }
 
 /** A line without its amounts, which depend on the session. */
 export function newLine(
   store: Store,
-  price: Price,
-  input: Pick<LineItem, 'adjustable_quantity' | 'metadata' | 'quantity'>,
-): LineItem {
+  price: Wire.Price,
+  input: Pick<Wire.LineItem, 'adjustable_quantity' | 'metadata' | 'quantity'>,
+): Wire.LineItem {
   return {
     id: newId('li_'),
     object: 'item',
@@ -50,12 +44,12 @@ export function newLine(
 /** The session with these lines and discounts, and the amounts that follow from them. */
 export function priced(
   store: Store,
-  session: CheckoutSession,
-  lines: readonly LineItem[],
+  session: Wire.CheckoutSession,
+  lines: readonly Wire.LineItem[],
   wanted: readonly NewDiscount[],
-): CheckoutSession {
+): Wire.CheckoutSession {
   const { id, customer, mode, terms } = session;
-  const isFree = ({ recurring }: Price) => hasTrial(session) && recurring !== null;
+  const isFree = ({ recurring }: Wire.Price) => hasTrial(session) && recurring !== null;
   const costs = lines.map(({ price, quantity }) =>
     isFree(price) ? 0 : costOf(store, price, quantity ?? undefined),
   );
@@ -94,11 +88,11 @@ function sum(parts: readonly { readonly amount: number }[]): number {
   return parts.reduce((total, { amount }) => total + amount, 0);
 }
 
-export function hasTrial({ terms: { subscription } }: CheckoutSession): boolean {
+export function hasTrial({ terms: { subscription } }: Wire.CheckoutSession): boolean {
   return subscription.trialDays !== null || subscription.trialEnd !== null;
 }
 
-export function checkOpen(session: CheckoutSession, verb: string): void {
+export function checkOpen(session: Wire.CheckoutSession, verb: string): void {
   if (session.status !== 'open')
     throw wrongState(
       `Only Checkout Sessions with a status in ["open"] can be ${verb}. This Checkout Session has a status of \`${session.status}\`.`,
@@ -106,12 +100,12 @@ export function checkOpen(session: CheckoutSession, verb: string): void {
 }
 
 /** When an open session expires. */
-export function sessionDueAt({ status, expires_at }: CheckoutSession): number | null {
+export function sessionDueAt({ status, expires_at }: Wire.CheckoutSession): number | null {
   return status === 'open' ? expires_at : null;
 }
 
 /** Nobody can complete the session any more, and its intent is canceled. */
-export function expireSession(store: Store, before: CheckoutSession): CheckoutSession {
+export function expireSession(store: Store, before: Wire.CheckoutSession): Wire.CheckoutSession {
   checkOpen(before, 'expired');
   dropIntent(store, before);
   const session = store.change(store.checkoutSessions, before, { status: 'expired', url: null });
@@ -120,25 +114,22 @@ export function expireSession(store: Store, before: CheckoutSession): CheckoutSe
 }
 
 /** The intent with which the buyer pays or saves a card. */
-export function sessionIntent(
-  store: Store,
-  { terms }: CheckoutSession,
-): PaymentIntent | SetupIntent | undefined {
+export function sessionIntent(store: Store, { terms }: Wire.CheckoutSession): Intent | undefined {
   const id = terms.intent ?? '';
   return store.paymentIntents.get(id) ?? store.setupIntents.get(id);
 }
 
 /** Only the buyer can confirm the intent of an open session, and only expiring the session cancels it. */
-export function checkNotInCheckout(store: Store, { id, object }: PaymentIntent | SetupIntent): void {
-  if (store.checkoutSessions.allWithin('intent', id).some(({ status }) => status === 'open'))
+export function checkNotInCheckout(store: Store, intent: Intent): void {
+  if (store.checkoutSessions.allWithin('intent', intent.id).some(({ status }) => status === 'open'))
     throw wrongState(
-      `You cannot perform this action on ${object === 'payment_intent' ? 'PaymentIntents' : 'SetupIntents'} created by Checkout.`,
-      `${object}_unexpected_state`,
+      `You cannot perform this action on ${nounOf(intent)}s created by Checkout.`,
+      `${intent.object}_unexpected_state`,
     );
 }
 
 /** Cancels the intent of an open session. */
-export function dropIntent(store: Store, session: CheckoutSession): void {
+export function dropIntent(store: Store, session: Wire.CheckoutSession): void {
   const intent = sessionIntent(store, session);
   if (intent?.object === 'payment_intent') cancelPaymentIntent(store, intent, 'expired');
   else if (intent !== undefined) cancelSetupIntent(store, intent, 'abandoned');

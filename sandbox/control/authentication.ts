@@ -1,19 +1,15 @@
 import { followPaymentIntent, followSetupIntent } from '../billing/follow-payment.ts';
 import { followCheckout } from '../checkout/complete.ts';
+import type { Intent } from '../payments/intent.ts';
 import { completeAuthentication } from '../payments/payment-intent.ts';
 import { completeSetupAuthentication } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
-import type { PaymentIntent, SetupIntent } from '../wire/objects.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import { missing } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 
 /** The cardholder authenticates successfully or fails. */
-export async function authenticate(
-  world: World,
-  id: string,
-  succeeded: boolean,
-): Promise<PaymentIntent | SetupIntent> {
+export async function authenticate(world: World, id: string, succeeded: boolean): Promise<Intent> {
   const { store } = world;
   const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
   const intent = store.clock.at(objectTime(store, kind.name, id), () =>
@@ -24,12 +20,7 @@ export async function authenticate(
 }
 
 /** Completes the authentication that an intent requires. */
-export function completeIntent(
-  store: Store,
-  id: string,
-  succeeded: boolean,
-  baseUrl: string,
-): PaymentIntent | SetupIntent {
+export function completeIntent(store: Store, id: string, succeeded: boolean, baseUrl: string): Intent {
   const payment = store.paymentIntents.get(id);
   if (payment !== undefined) {
     const { intent } = completeAuthentication(store, payment, succeeded);

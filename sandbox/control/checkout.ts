@@ -3,7 +3,6 @@ import { type Buyer, completeSession, needsCard } from '../checkout/complete.ts'
 import { sessionIntent, shownSession } from '../checkout/session.ts';
 import { noAddress } from '../payments/address.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
-import { existing } from '../wire/existing.ts';
 import type { CheckoutSession } from '../wire/objects.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import type { World } from '../worlds/world.ts';
@@ -31,15 +30,15 @@ export async function completeCheckout(
 ): Promise<Attempted> {
   store.clock.at(objectTime(store, store.checkoutSessions.name, id), () =>
     store.transact(null, () => {
-      const buyer = enter(existing(store.checkoutSessions, id));
-      const { session } = completeSession(store, existing(store.checkoutSessions, id), buyer, baseUrl());
+      const buyer = enter(store.checkoutSessions.existing(id));
+      const { session } = completeSession(store, store.checkoutSessions.existing(id), buyer, baseUrl());
       const intent = sessionIntent(store, session);
       if (intent?.status === 'requires_action' && authenticates !== undefined)
         completeIntent(store, intent.id, authenticates, baseUrl());
     }),
   );
   await store.written();
-  const session = existing(store.checkoutSessions, id);
+  const session = store.checkoutSessions.existing(id);
   const intent = session.status === 'open' ? sessionIntent(store, session) : undefined;
   const failure = intent?.object === 'setup_intent' ? intent.last_setup_error : intent?.last_payment_error;
   return {

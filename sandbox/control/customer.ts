@@ -1,5 +1,4 @@
 import { confirm, confirmationParams } from '../resources/payment-intent-confirmation.ts';
-import { existing } from '../wire/existing.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import { parseFields } from '../wire/params.ts';
 import { objectTime } from '../wire/request-clock.ts';
@@ -35,7 +34,7 @@ export async function confirmAsCustomer(
   const { store, accountId } = world;
   const call = { store, id, fromBrowser: true, baseUrl: world.baseUrl(), accountId, version: null };
   const attempt = () => {
-    const intent = existing(store.paymentIntents, id);
+    const intent = store.paymentIntents.existing(id);
     const form = new Map([
       ['payment_method', paymentMethod],
       // Without a return address, the client library handles the authentication.
@@ -48,7 +47,7 @@ export async function confirmAsCustomer(
     store.transact(null, attempt),
   );
   await store.written();
-  const intent = existing(store.paymentIntents, id);
+  const intent = store.paymentIntents.existing(id);
   return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error: errorOf(decline) };
 }
 

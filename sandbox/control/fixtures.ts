@@ -1,6 +1,7 @@
 import type { AnyCollection } from '../state/collections.ts';
 import type { FormMap, FormNode } from '../wire/form.ts';
 import { shorten } from '../wire/form.ts';
+import { words } from '../wire/nulls.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import { requestTime } from '../wire/request-clock.ts';
@@ -19,24 +20,10 @@ const idLengthMax = 255;
  * An object usually refers to objects of earlier kinds. Unlisted kinds come last. Invoice items come before the
  * invoices that include them, but an item that names its invoice comes after it.
  */
-const order = [
-  'test_clocks',
-  'tax_rates',
-  'products',
-  'meters',
-  'prices',
-  'coupons',
-  'payment_methods',
-  'customers',
-  'promotion_codes',
-  'webhook_endpoints',
-  'setup_intents',
-  'payment_intents',
-  'subscriptions',
-  'subscription_schedules',
-  'invoiceitems',
-  'invoices',
-];
+const order: readonly string[] = words(
+  'test_clocks tax_rates products meters prices coupons payment_methods customers promotion_codes',
+  'webhook_endpoints setup_intents payment_intents subscriptions subscription_schedules invoiceitems invoices',
+);
 
 interface Kind {
   readonly name: string;

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { ControlResponse } from '../wire/server.ts';
 
 /** What a request says about its origin. */
-export interface Provenance {
+interface Provenance {
   readonly host: string | undefined;
   readonly origin: string | undefined;
   readonly contentType: string | undefined;

@@ -1,11 +1,4 @@
-import { existing } from '../wire/existing.ts';
-import type {
-  Customer,
-  PaymentMethod,
-  PortalConfiguration,
-  PortalSession,
-  Subscription,
-} from '../wire/objects.ts';
+import type * as Wire from '../wire/objects.ts';
 import { missing } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import { type Html, html } from './html.ts';
@@ -13,9 +6,9 @@ import { type Html, html } from './html.ts';
 /** A portal session that a customer has opened. */
 export interface Portal {
   readonly world: World;
-  readonly session: PortalSession;
-  readonly configuration: PortalConfiguration;
-  readonly customer: Customer;
+  readonly session: Wire.PortalSession;
+  readonly configuration: Wire.PortalConfiguration;
+  readonly customer: Wire.Customer;
   /** The path of the page. */
   readonly path: string;
   /** What the page shows: the step, and the objects that the step is about. */
@@ -64,7 +57,7 @@ const flowSteps: Readonly<Record<string, string>> = {
   subscription_update_confirm: 'confirm',
 };
 
-function queryOf(flow: NonNullable<PortalSession['flow']>): URLSearchParams {
+function queryOf(flow: NonNullable<Wire.PortalSession['flow']>): URLSearchParams {
   const { subscription_cancel: cancel, subscription_update: update } = flow;
   const confirm = flow.subscription_update_confirm;
   const [item] = confirm?.items ?? [];
@@ -82,16 +75,16 @@ export function stepUrl({ path, isInFlow }: Portal, fields: Readonly<Record<stri
 }
 
 /** The subscription that the step is about. */
-export function subscriptionIn({ world: { store }, customer, query }: Portal): Subscription {
-  const found = existing(store.subscriptions, query.get('subscription') ?? '', 'subscription');
+export function subscriptionIn({ world: { store }, customer, query }: Portal): Wire.Subscription {
+  const found = store.subscriptions.existing(query.get('subscription') ?? '', 'subscription');
   if (found.customer !== customer.id || found.ended_at !== null)
     throw missing('subscription', found.id, 'subscription');
   return found;
 }
 
 /** The card that the step is about. */
-export function cardIn({ world: { store }, customer, query }: Portal): PaymentMethod {
-  const found = existing(store.paymentMethods, query.get('card') ?? '', 'card');
+export function cardIn({ world: { store }, customer, query }: Portal): Wire.PaymentMethod {
+  const found = store.paymentMethods.existing(query.get('card') ?? '', 'card');
   if (found.customer !== customer.id) throw missing('PaymentMethod', found.id, 'card');
   return found;
 }

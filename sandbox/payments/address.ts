@@ -1,44 +1,19 @@
-import { clearable, object, type Parser, required, text } from '../wire/params.ts';
+import { nulls } from '../wire/nulls.ts';
+import * as p from '../wire/params.ts';
 
-interface Address {
-  readonly city: string | null;
-  readonly country: string | null;
-  readonly line1: string | null;
-  readonly line2: string | null;
-  readonly postal_code: string | null;
-  readonly state: string | null;
-}
+type Address = Readonly<
+  Record<'city' | 'country' | 'line1' | 'line2' | 'postal_code' | 'state', string | null>
+>;
 
-const parts = object({
-  city: clearable(text()),
-  country: clearable(text()),
-  line1: clearable(text()),
-  line2: clearable(text()),
-  postal_code: clearable(text()),
-  state: clearable(text()),
-});
+const parts = p.object(p.each(p.clearable(p.text()), 'city country line1 line2 postal_code state'));
 
 /** Parses an address. Missing fields are null. */
-export const address: Parser<Address> = (node, path) => {
-  const { city, country, line1, line2, postal_code, state } = parts(node, path);
-  return {
-    city: city ?? null,
-    country: country ?? null,
-    line1: line1 ?? null,
-    line2: line2 ?? null,
-    postal_code: postal_code ?? null,
-    state: state ?? null,
-  };
-};
+export const address: p.Parser<Address> = (node, path) => ({
+  ...noAddress,
+  ...p.present(parts(node, path)),
+});
 
-export const noAddress: Address = {
-  city: null,
-  country: null,
-  line1: null,
-  line2: null,
-  postal_code: null,
-  state: null,
-};
+export const noAddress: Address = nulls('city country line1 line2 postal_code state');
 
 export interface Shipping {
   readonly address: Address;
@@ -48,21 +23,14 @@ export interface Shipping {
   readonly tracking_number: string | null;
 }
 
-const shippingParts = object({
-  address: required(address),
-  carrier: clearable(text()),
-  name: required(text()),
-  phone: clearable(text()),
-  tracking_number: clearable(text()),
+const shippingParts = p.object({
+  ...p.each(p.clearable(p.text()), 'carrier phone tracking_number'),
+  address: p.required(address),
+  name: p.required(p.text()),
 });
 
 /** Parses shipping details. Missing fields are null. */
-export const shipping: Parser<Shipping> = (node, path) => {
-  const { carrier, phone, tracking_number, ...rest } = shippingParts(node, path);
-  return {
-    ...rest,
-    carrier: carrier ?? null,
-    phone: phone ?? null,
-    tracking_number: tracking_number ?? null,
-  };
+export const shipping: p.Parser<Shipping> = (node, path) => {
+  const { address, name, ...others } = shippingParts(node, path);
+  return { ...nulls('carrier phone tracking_number'), ...p.present(others), address, name };
 };

@@ -63,11 +63,9 @@ export function chargeTransaction(
 /** Completes a charge whose capture was asynchronous, or returns it as it is. */
 export function settleCharge(store: Store, before: Charge): Charge {
   if (!isUnsettled(before)) return before;
-  const after = store.change(store.charges, before, {
+  return store.update('charge.updated', store.charges, before, {
     balance_transaction: chargeTransaction(store, before),
   });
-  store.emitUpdated('charge.updated', before, after);
-  return after;
 }
 
 export function isUnsettled(charge: Charge): boolean {

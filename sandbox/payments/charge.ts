@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Charge, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { chargeTransaction } from './balance-transaction.ts';
 import { chargeDetails } from './payment-method.ts';
@@ -18,15 +19,16 @@ export function createCharge(
   const captured = 'captured' in result && result.captured;
   const id = store.charges.newId();
   const amountCaptured = captured ? intent.amount : 0;
-  const charge = store.put(store.charges, {
+  return store.record(decline === null ? 'charge.succeeded' : 'charge.failed', store.charges, {
     id,
     object: 'charge',
     amount: intent.amount,
     amount_captured: amountCaptured,
     amount_refunded: 0,
-    application: null,
-    application_fee: null,
-    application_fee_amount: null,
+    ...nulls(
+      'application application_fee application_fee_amount failure_balance_transaction on_behalf_of',
+      'receipt_number receipt_url review source source_transfer transfer_data transfer_group',
+    ),
     // An asynchronous capture adds the amount to the balance after the payment has succeeded.
     balance_transaction:
       captured && intent.capture_method !== 'automatic_async'
@@ -40,13 +42,11 @@ export function createCharge(
     customer: intent.customer,
     description: intent.description,
     disputed: false,
-    failure_balance_transaction: null,
     failure_code: decline?.code ?? null,
     failure_message: decline?.message ?? null,
     fraud_details: {},
     livemode: false,
     metadata: intent.metadata,
-    on_behalf_of: null,
     outcome: outcomeOf(decline),
     paid: decline === null,
     payment_intent: intent.id,
@@ -56,21 +56,12 @@ export function createCharge(
       captured || decline !== null ? null : store.worldNow() + authorizationSeconds,
     ),
     receipt_email: intent.receipt_email,
-    receipt_number: null,
-    receipt_url: null,
     refunded: false,
-    review: null,
     shipping: intent.shipping,
-    source: null,
-    source_transfer: null,
     statement_descriptor: intent.statement_descriptor,
     statement_descriptor_suffix: intent.statement_descriptor_suffix,
     status: decline === null ? 'succeeded' : 'failed',
-    transfer_data: null,
-    transfer_group: null,
   });
-  store.emit(decline === null ? 'charge.succeeded' : 'charge.failed', charge);
-  return charge;
 }
 
 function outcomeOf(decline: Decline | null): Charge['outcome'] {

@@ -1,7 +1,7 @@
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
-import type { ConfirmationToken, PaymentIntent, SetupIntent } from '../wire/objects.ts';
-import { badParam } from '../wire/wire-error.ts';
+import type { ConfirmationToken } from '../wire/objects.ts';
+import { badParam, exclusiveParams } from '../wire/wire-error.ts';
+import type { Intent } from './intent.ts';
 
 /** As at the processor: 12 hours. */
 export const confirmationTokenLifeSeconds = 43_200;
@@ -20,17 +20,13 @@ interface Confirmation {
 /** Adds what the confirmation token of a request contains to its parameters, and marks the token as used. */
 export function withConfirmationToken<T extends Confirmation>(
   store: Store,
-  intent: Pick<PaymentIntent | SetupIntent, 'id' | 'object'>,
+  intent: Pick<Intent, 'id' | 'object'>,
   params: T,
 ): T {
   if (params.confirmation_token === undefined) return params;
   if (params.payment_method !== undefined || params.payment_method_data !== undefined)
-    throw badParam(
-      'Only one of confirmation_token, payment_method and payment_method_data may be given.',
-      'confirmation_token',
-      'parameters_exclusive',
-    );
-  const token = existing(store.confirmationTokens, params.confirmation_token, 'confirmation_token');
+    throw exclusiveParams('confirmation_token', 'payment_method', 'payment_method_data');
+  const token = store.confirmationTokens.existing(params.confirmation_token, 'confirmation_token');
   if (token.payment_intent !== null || token.setup_intent !== null)
     throw badParam(
       'The ConfirmationToken has already been used to confirm a PaymentIntent or SetupIntent.',

@@ -18,8 +18,7 @@ export function updateCustomer(
     delinquent === before.delinquent
   )
     return;
-  const after = store.change(store.customers, before, changes);
-  store.emitUpdated('customer.updated', before, after);
+  store.update('customer.updated', store.customers, before, changes);
 }
 
 /** The customer with the id in a parameter. A deleted customer counts as missing. */

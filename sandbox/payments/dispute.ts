@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { BalanceTransaction, Charge, Dispute } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { addBalanceTransaction } from './balance-transaction.ts';
@@ -24,7 +25,7 @@ export function createDispute(store: Store, before: Charge): void {
   const now = store.worldNow();
   const charge = store.change(store.charges, before, { disputed: true });
   const network = charge.payment_method_details?.card?.brand ?? 'visa';
-  const dispute = store.put(store.disputes, {
+  const dispute = store.record('charge.dispute.created', store.disputes, {
     id: store.disputes.newId(),
     object: 'dispute',
     amount: charge.amount_captured - charge.amount_refunded,
@@ -59,7 +60,6 @@ export function createDispute(store: Store, before: Charge): void {
     reason: kind === 'product_not_received' ? 'product_not_received' : 'fraudulent',
     status: isInquiry ? 'warning_needs_response' : 'needs_response',
   });
-  store.emit('charge.dispute.created', dispute);
   if (!isInquiry) withdraw(store, dispute);
 }
 
@@ -81,7 +81,7 @@ export function respond(
   const details = before.evidence_details;
   const hasEvidence = details.has_evidence || hasResponse;
   const sends = isOpen && hasEvidence && response.submits;
-  const after = store.change(store.disputes, before, {
+  return store.update('charge.dispute.updated', store.disputes, before, {
     evidence,
     evidence_details: {
       ...details,
@@ -94,8 +94,6 @@ export function respond(
       ? { status: before.status === 'needs_response' ? 'under_review' : 'warning_under_review' }
       : {}),
   });
-  store.emitUpdated('charge.dispute.updated', before, after);
-  return after;
 }
 
 /** Accepts the dispute. */
@@ -156,18 +154,16 @@ function verdictOf({ status, evidence }: Dispute): 'won' | 'lost' | 'escalated' 
 }
 
 function decide(store: Store, before: Dispute, outcome: Partial<Dispute>): Dispute {
-  const after = store.change(store.disputes, before, {
+  return store.update('charge.dispute.closed', store.disputes, before, {
     ...outcome,
     is_charge_refundable: outcome.status !== 'lost',
   });
-  store.emit('charge.dispute.closed', after);
-  return after;
 }
 
 /** Turns an inquiry into a chargeback, which accepts new evidence. */
 function escalate(store: Store, before: Dispute): void {
   const details = before.payment_method_details;
-  const after = store.change(store.disputes, before, {
+  const after = store.update('charge.dispute.updated', store.disputes, before, {
     evidence: noEvidence,
     evidence_details: {
       ...before.evidence_details,
@@ -180,22 +176,19 @@ function escalate(store: Store, before: Dispute): void {
       ? {}
       : { payment_method_details: { ...details, card: { ...details.card, case_type: 'chargeback' } } }),
   });
-  store.emitUpdated('charge.dispute.updated', before, after);
   withdraw(store, after);
 }
 
 function withdraw(store: Store, before: Dispute): void {
-  const after = store.change(store.disputes, before, {
+  store.update('charge.dispute.funds_withdrawn', store.disputes, before, {
     balance_transactions: [balanceTransaction(store, before, -1)],
   });
-  store.emit('charge.dispute.funds_withdrawn', after);
 }
 
 function reinstate(store: Store, before: Dispute): void {
-  const after = store.change(store.disputes, before, {
+  store.update('charge.dispute.funds_reinstated', store.disputes, before, {
     balance_transactions: [...before.balance_transactions, balanceTransaction(store, before, 1)],
   });
-  store.emit('charge.dispute.funds_reinstated', after);
 }
 
 function balanceTransaction(
@@ -220,40 +213,16 @@ function disputeOf(charge: Charge) {
 }
 
 export const evidenceFields = [
-  'access_activity_log',
-  'billing_address',
-  'cancellation_policy',
-  'cancellation_policy_disclosure',
-  'cancellation_rebuttal',
-  'customer_communication',
-  'customer_email_address',
-  'customer_name',
-  'customer_purchase_ip',
-  'customer_signature',
-  'duplicate_charge_documentation',
-  'duplicate_charge_explanation',
-  'duplicate_charge_id',
-  'product_description',
-  'receipt',
-  'refund_policy',
-  'refund_policy_disclosure',
-  'refund_refusal_explanation',
-  'service_date',
-  'service_documentation',
-  'shipping_address',
-  'shipping_carrier',
-  'shipping_date',
-  'shipping_documentation',
-  'shipping_tracking_number',
-  'uncategorized_file',
-  'uncategorized_text',
+  'access_activity_log billing_address cancellation_policy cancellation_policy_disclosure',
+  'cancellation_rebuttal customer_communication customer_email_address customer_name customer_purchase_ip',
+  'customer_signature duplicate_charge_documentation duplicate_charge_explanation duplicate_charge_id',
+  'product_description receipt refund_policy refund_policy_disclosure refund_refusal_explanation',
+  'service_date service_documentation shipping_address shipping_carrier shipping_date',
+  'shipping_documentation shipping_tracking_number uncategorized_file uncategorized_text',
 ] as const;
-
-export type EvidenceField = (typeof evidenceFields)[number];
 
 /** Objects are immutable, so all disputes share this value. */
 const noEvidence: Dispute['evidence'] = {
-  // One entry for each name in the list.
-  ...(Object.fromEntries(evidenceFields.map((field) => [field, null])) as Record<EvidenceField, null>),
+  ...nulls(...evidenceFields),
   enhanced_evidence: {},
 };

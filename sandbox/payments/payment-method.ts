@@ -1,20 +1,9 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Charge, PaymentMethod } from '../wire/objects.ts';
-import {
-  applyMetadata,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  present,
-  text,
-} from '../wire/params.ts';
-import { badParam, WireError } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
 import { checkCvc, checkExpiry } from './card-checks.ts';
 import { existingCustomer } from './customer.ts';
@@ -23,21 +12,20 @@ import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } fro
 import { type GivenCard, namedExpiry, spendToken } from './token.ts';
 
 /** A card by its number, or the token of one. */
-const cardParam: Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
-  const card = object({
-    number: text(),
-    token: text(),
-    exp_month: integer(0, 99),
-    exp_year: integer(0, 2_100),
-    cvc: text(),
+const cardParam: p.Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
+  const card = p.object({
+    number: p.text(),
+    token: p.text(),
+    exp_month: p.integer(0, 99),
+    exp_year: p.integer(0, 2_100),
+    cvc: p.text(),
   })(node, path);
   if (card.token !== undefined) return { token: card.token, param: `${path}[token]` };
-  if (card.number === undefined)
-    throw badParam(`Missing required param: ${path}[number].`, `${path}[number]`, 'parameter_missing');
+  if (card.number === undefined) throw missingParam(`${path}[number]`);
   const { exp_month: expMonth, exp_year: expYear } = card;
   if (expMonth === undefined || expYear === undefined) {
     const at = `${path}[${expMonth === undefined ? 'exp_month' : 'exp_year'}]`;
-    throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
+    throw missingParam(at);
   }
   const testCard = testCardOf(card.number);
   if (card.cvc !== undefined) checkCvc(card.cvc, testCard.brand);
@@ -50,32 +38,32 @@ const cardParam: Parser<GivenCard | { readonly token: string; readonly param: st
 
 /** The parameters of a payment method, on its own or as part of a confirmation. */
 export const paymentMethodParams = {
-  type: oneOf('card'),
+  type: p.oneOf('card'),
   card: cardParam,
-  billing_details: object({
-    address: clearable(address),
-    email: clearable(text()),
-    name: clearable(text()),
-    phone: clearable(text()),
+  billing_details: p.object({
+    address: p.clearable(address),
+    email: p.clearable(p.text()),
+    name: p.clearable(p.text()),
+    phone: p.clearable(p.text()),
   }),
-  allow_redisplay: oneOf('always', 'limited', 'unspecified'),
-  metadata,
+  allow_redisplay: p.oneOf('always', 'limited', 'unspecified'),
+  metadata: p.metadata,
 };
-export const paymentMethodData = object(paymentMethodParams);
+export const paymentMethodData = p.object(paymentMethodParams);
 export const changeParams = {
   billing_details: paymentMethodParams.billing_details,
-  card: object({ exp_month: integer(0, 99), exp_year: integer(0, 2_100) }),
-  metadata,
+  card: p.object({ exp_month: p.integer(0, 99), exp_year: p.integer(0, 2_100) }),
+  metadata: p.metadata,
 };
-type PaymentMethodData = Parsed<typeof paymentMethodParams>;
+type PaymentMethodData = p.Parsed<typeof paymentMethodParams>;
 
 export function createPaymentMethod(store: Store, data: PaymentMethodData): PaymentMethod {
-  if (data.card === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
+  if (data.card === undefined) throw missingParam('card');
   const card = 'token' in data.card ? spendToken(store, data.card.token, data.card.param) : data.card;
   checkExpiry(card.expMonth, card.expYear, store.worldNow());
   const details = data.billing_details;
   return newPaymentMethod(store, card, {
-    metadata: applyMetadata({}, data.metadata),
+    metadata: p.applyMetadata({}, data.metadata),
     billing: {
       address: details?.address ?? noAddress,
       email: details?.email ?? null,
@@ -90,16 +78,16 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
 export function paymentMethodChanges(
   store: Store,
   { billing_details: billing, card }: PaymentMethod,
-  params: Parsed<typeof changeParams>,
+  params: p.Parsed<typeof changeParams>,
 ): Partial<PaymentMethod> {
   const { address, ...details } = params.billing_details ?? {};
-  const changed = card && { ...card, ...present(params.card ?? {}) };
+  const changed = card && { ...card, ...p.present(params.card ?? {}) };
   if (changed && params.card !== undefined)
     checkExpiry(changed.exp_month, changed.exp_year, store.worldNow());
   return {
     billing_details: {
       ...billing,
-      ...present(details),
+      ...p.present(details),
       ...(address === undefined ? {} : { address: address ?? noAddress }),
     },
     ...(changed && { card: changed }),
@@ -125,7 +113,7 @@ export function usablePaymentMethod(
   const testCard = testCardByToken(id);
   if (testCard !== undefined)
     return newPaymentMethod(store, { testCard, ...namedExpiry }, { metadata: {}, billing: noBilling });
-  const method = existing(store.paymentMethods, id, param);
+  const method = store.paymentMethods.existing(id, param);
   if (method.customer !== null && method.customer !== customer)
     throw badParam(
       'The PaymentMethod belongs to another customer.',
@@ -138,9 +126,7 @@ export function usablePaymentMethod(
 
 export function attach(store: Store, method: PaymentMethod, customer: string): PaymentMethod {
   if (method.customer === customer) return method;
-  const attached = store.change(store.paymentMethods, method, { customer });
-  store.emit('payment_method.attached', attached);
-  return attached;
+  return store.update('payment_method.attached', store.paymentMethods, method, { customer });
 }
 
 export function detach(store: Store, method: PaymentMethod): PaymentMethod {
@@ -190,28 +176,22 @@ export function chargeDetails(
   return {
     type: 'card',
     card: {
-      amount_authorized: null,
-      authorization_code: null,
-      brand: card.brand,
+      ...usedCard(card),
+      ...nulls(
+        'amount_authorized authorization_code electronic_commerce_indicator installments mandate',
+        'network_transaction_id transaction_link_id',
+      ),
       ...(captureBefore === null ? {} : { capture_before: captureBefore }),
-      checks: card.checks,
-      country: card.country,
-      electronic_commerce_indicator: null,
-      exp_month: card.exp_month,
-      exp_year: card.exp_year,
-      fingerprint: card.fingerprint ?? null,
-      funding: card.funding,
-      installments: null,
-      last4: card.last4,
-      mandate: null,
-      network: card.brand,
-      network_transaction_id: null,
       regulated_status: 'unregulated',
-      three_d_secure: null,
-      transaction_link_id: null,
-      wallet: null,
     },
   };
+}
+
+/** What an attempt shows of its card. */
+export function usedCard(card: NonNullable<PaymentMethod['card']>) {
+  const { brand, checks, country, exp_month, exp_year, fingerprint = null, funding, last4 } = card;
+  const shown = { brand, checks, country, exp_month, exp_year, fingerprint, funding, last4, network: brand };
+  return { ...shown, three_d_secure: null, wallet: null };
 }
 
 const noBilling = { address: noAddress, email: null, name: null, phone: null, tax_id: null };

@@ -56,7 +56,7 @@ function putRefund(
 ): Refund {
   const id = store.refunds.newId();
   const isPending = charge.captured && behaviourOf(charge) === 'pending_first';
-  const refund = store.put(store.refunds, {
+  return store.record('refund.created', store.refunds, {
     id,
     object: 'refund',
     amount,
@@ -77,8 +77,6 @@ function putRefund(
     transfer_reversal: null,
     ...(isPending ? { pending_reason: 'processing' as const } : {}),
   });
-  store.emit('refund.created', refund);
-  return refund;
 }
 
 /** The processor documents no exact delay. A minute is long enough to observe the pending state. */

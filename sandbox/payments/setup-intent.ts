@@ -1,58 +1,40 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { PaymentMethod, SetupAttempt, SetupIntent } from '../wire/objects.ts';
-import { docUrlOf, type ErrorBody, wrongState } from '../wire/wire-error.ts';
-import { type AttemptOptions, authenticationAction } from './payment-intent.ts';
-import { attach, behaviourOf } from './payment-method.ts';
-
-interface SetupResult {
-  readonly intent: SetupIntent;
-  readonly failure: ErrorBody | null;
-}
+import { docUrlOf, type ErrorBody } from '../wire/wire-error.ts';
+import {
+  type Attempt,
+  type AttemptOptions,
+  authenticationAction,
+  unexpectedState,
+  waitingMethod,
+} from './intent.ts';
+import { attach, behaviourOf, usedCard } from './payment-method.ts';
 
 /** Creates a setup intent, which saves a card for later. Trials use it instead of a payment. */
 export function createSetupIntent(
   store: Store,
-  input: {
-    readonly customer: string | null;
-    readonly metadata: Record<string, string>;
-    readonly automaticPaymentMethods: SetupIntent['automatic_payment_methods'];
-    readonly paymentMethodTypes?: string[];
-    readonly paymentMethod?: string | null;
-    readonly usage: 'off_session' | 'on_session';
-    readonly description?: string | null;
-  },
+  input: Pick<SetupIntent, 'customer'> & Partial<SetupIntent>,
 ): SetupIntent {
   const id = store.setupIntents.newId();
-  const intent = store.put(store.setupIntents, {
+  return store.record('setup_intent.created', store.setupIntents, {
     id,
     object: 'setup_intent',
-    allowed_payment_method_types: null,
-    application: null,
-    automatic_payment_methods: input.automaticPaymentMethods,
-    cancellation_reason: null,
+    ...nulls(
+      'allowed_payment_method_types application automatic_payment_methods cancellation_reason description',
+      'excluded_payment_method_types last_setup_error latest_attempt mandate next_action on_behalf_of',
+      'payment_method payment_method_configuration_details payment_method_options single_use_mandate',
+    ),
     client_secret: newId(`${id}_secret_`),
     created: store.worldNow(),
-    customer: input.customer,
-    description: input.description ?? null,
-    excluded_payment_method_types: null,
-    last_setup_error: null,
-    latest_attempt: null,
     livemode: false,
-    mandate: null,
-    metadata: input.metadata,
-    next_action: null,
-    on_behalf_of: null,
-    payment_method: input.paymentMethod ?? null,
-    payment_method_configuration_details: null,
-    payment_method_options: null,
-    payment_method_types: input.paymentMethodTypes ?? ['card'],
-    single_use_mandate: null,
-    status: input.paymentMethod == null ? 'requires_payment_method' : 'requires_confirmation',
-    usage: input.usage,
+    metadata: {},
+    payment_method_types: ['card'],
+    status: input.payment_method == null ? 'requires_payment_method' : 'requires_confirmation',
+    usage: 'off_session',
+    ...input,
   });
-  store.emit('setup_intent.created', intent);
-  return intent;
 }
 
 export function attemptSetup(
@@ -60,7 +42,7 @@ export function attemptSetup(
   before: SetupIntent,
   method: PaymentMethod,
   options: AttemptOptions,
-): SetupResult {
+): Attempt<SetupIntent> {
   const card = behaviourOf(method);
   const intent = { ...before, payment_method: method.id };
   if (card?.authentication !== undefined)
@@ -79,13 +61,8 @@ export function completeSetupAuthentication(
   store: Store,
   intent: SetupIntent,
   succeeded: boolean,
-): SetupResult {
-  const method = intent.payment_method === null ? undefined : store.paymentMethods.get(intent.payment_method);
-  if (intent.status !== 'requires_action' || method === undefined)
-    throw wrongState(
-      `The setup intent ${intent.id} does not require authentication.`,
-      'setup_intent_unexpected_state',
-    );
+): Attempt<SetupIntent> {
+  const method = waitingMethod(store, intent);
   if (succeeded) return { intent: succeed(store, intent, method), failure: null };
   return refuse(store, intent, method, {
     type: 'invalid_request_error',
@@ -100,31 +77,23 @@ export function cancelSetupIntent(
   reason: SetupIntent['cancellation_reason'],
 ): SetupIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled')
-    throw wrongState(
-      `A SetupIntent that is ${intent.status} cannot be canceled.`,
-      'setup_intent_unexpected_state',
-      { setup_intent: intent },
-    );
-  const canceled = store.change(store.setupIntents, intent, {
+    throw unexpectedState(intent, 'canceled');
+  return store.update('setup_intent.canceled', store.setupIntents, intent, {
     status: 'canceled',
     cancellation_reason: reason,
     next_action: null,
   });
-  store.emit('setup_intent.canceled', canceled);
-  return canceled;
 }
 
 function succeed(store: Store, intent: SetupIntent, method: PaymentMethod): SetupIntent {
   if (intent.customer !== null) attach(store, method, intent.customer);
-  const succeeded = store.put(store.setupIntents, {
+  return store.record('setup_intent.succeeded', store.setupIntents, {
     ...intent,
     latest_attempt: noteAttempt(store, intent, method, 'succeeded'),
     status: 'succeeded',
     last_setup_error: null,
     next_action: null,
   });
-  store.emit('setup_intent.succeeded', succeeded);
-  return succeeded;
 }
 
 function refuse(
@@ -132,7 +101,7 @@ function refuse(
   intent: SetupIntent,
   method: PaymentMethod,
   error: ErrorBody & { readonly code: string },
-): SetupResult {
+): Attempt<SetupIntent> {
   const { type, code, message, decline_code } = error;
   const setupError = {
     type,
@@ -142,7 +111,7 @@ function refuse(
     payment_method: method,
     ...(decline_code === undefined ? {} : { decline_code }),
   };
-  const refused = store.put(store.setupIntents, {
+  const refused = store.record('setup_intent.setup_failed', store.setupIntents, {
     ...intent,
     latest_attempt: noteAttempt(store, intent, method, 'failed', setupError),
     status: 'requires_payment_method',
@@ -150,7 +119,6 @@ function refuse(
     next_action: null,
     payment_method: null,
   });
-  store.emit('setup_intent.setup_failed', refused);
   return { intent: refused, failure: { ...error, payment_method: method, setup_intent: refused } };
 }
 
@@ -160,15 +128,12 @@ function requireAction(
   method: PaymentMethod,
   options: AttemptOptions,
 ): SetupIntent {
-  const url = `${options.baseUrl}/sandbox/authenticate/${intent.id}?secret=${intent.client_secret}`;
-  const waiting = store.put(store.setupIntents, {
+  return store.record('setup_intent.requires_action', store.setupIntents, {
     ...intent,
     latest_attempt: noteAttempt(store, intent, method, 'requires_action'),
     status: 'requires_action',
-    next_action: authenticationAction(options, url),
+    next_action: authenticationAction(intent, options),
   });
-  store.emit('setup_intent.requires_action', waiting);
-  return waiting;
 }
 
 /** Records the attempt to save the card, or the result of one that waited for authentication. Returns its id. */
@@ -194,26 +159,7 @@ function noteAttempt(
     livemode: false,
     on_behalf_of: null,
     payment_method: method.id,
-    payment_method_details: {
-      type: 'card',
-      ...(card === undefined
-        ? {}
-        : {
-            card: {
-              brand: card.brand,
-              checks: card.checks,
-              country: card.country,
-              exp_month: card.exp_month,
-              exp_year: card.exp_year,
-              fingerprint: card.fingerprint ?? null,
-              funding: card.funding,
-              last4: card.last4,
-              network: card.brand,
-              three_d_secure: null,
-              wallet: null,
-            },
-          }),
-    },
+    payment_method_details: { type: 'card', ...(card === undefined ? {} : { card: usedCard(card) }) },
     setup_error: error,
     setup_intent: intent.id,
     status,

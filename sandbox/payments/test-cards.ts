@@ -25,147 +25,83 @@ export interface TestCard {
   readonly dispute?: 'fraudulent' | 'product_not_received' | 'inquiry';
 }
 
-const declined: Decline = {
-  code: 'card_declined',
-  declineCode: 'generic_decline',
-  message: 'Your card was declined.',
-};
+const declined: Decline = decline('card_declined', 'generic_decline', 'Your card was declined.');
+const expired = decline('expired_card', 'expired_card', 'Your card has expired.');
+const noFunds = decline('card_declined', 'insufficient_funds', 'Your card has insufficient funds.');
+const wrongCvc = decline('incorrect_cvc', 'incorrect_cvc', "Your card's security code is incorrect.");
+const notProcessed = decline(
+  'processing_error',
+  'processing_error',
+  'An error occurred while processing your card. Try again later.',
+);
+const tooFrequent = decline(
+  'card_declined',
+  'card_velocity_exceeded',
+  'Your card was declined for making repeated attempts too frequently or exceeding its amount limit.',
+);
+
+function decline(code: string, declineCode: string, message: string): Decline {
+  return { code, declineCode, message };
+}
+
+/** A card with its names without their beginning, which all names share. */
+function card(number: string, names: string, behaviour: Partial<TestCard> = {}): TestCard {
+  return { number, tokens: names.split(' ').map((name) => `pm_card_${name}`), brand: 'visa', ...behaviour };
+}
+
+/** A card that can neither be charged nor saved. */
+function refusing(number: string, names: string, reason: Decline): TestCard {
+  return card(number, names, { decline: reason, declinesSetup: true });
+}
 
 /** The processor's own test cards. Their last four digits are unique. */
 export const testCards: readonly TestCard[] = [
-  { number: '4242424242424242', tokens: ['pm_card_visa', 'pm_card_us'], brand: 'visa' },
-  { number: '5555555555554444', tokens: ['pm_card_mastercard'], brand: 'mastercard' },
-  { number: '378282246310005', tokens: ['pm_card_amex'], brand: 'amex' },
-  { number: '6011111111111117', tokens: ['pm_card_discover'], brand: 'discover' },
-  { number: '3056930009020004', tokens: ['pm_card_diners'], brand: 'diners' },
-  { number: '3566002020360505', tokens: ['pm_card_jcb'], brand: 'jcb' },
-  { number: '4000000000000077', tokens: ['pm_card_bypassPending'], brand: 'visa' },
-  { number: '4000056655665556', tokens: ['pm_card_visa_debit'], brand: 'visa', funding: 'debit' },
-  {
-    number: '5200828282828210',
-    tokens: ['pm_card_mastercard_debit'],
-    brand: 'mastercard',
-    funding: 'debit',
-  },
-  {
-    number: '5105105105105100',
-    tokens: ['pm_card_mastercard_prepaid'],
-    brand: 'mastercard',
-    funding: 'prepaid',
-  },
-  {
-    number: '4000000000000002',
-    tokens: ['pm_card_visa_chargeDeclined', 'pm_card_chargeDeclined'],
-    brand: 'visa',
-    decline: declined,
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000009995',
-    tokens: ['pm_card_visa_chargeDeclinedInsufficientFunds', 'pm_card_chargeDeclinedInsufficientFunds'],
-    brand: 'visa',
-    decline: {
-      code: 'card_declined',
-      declineCode: 'insufficient_funds',
-      message: 'Your card has insufficient funds.',
-    },
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000009987',
-    tokens: ['pm_card_visa_chargeDeclinedLostCard', 'pm_card_chargeDeclinedLostCard'],
-    brand: 'visa',
-    decline: { ...declined, declineCode: 'lost_card' },
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000009979',
-    tokens: ['pm_card_visa_chargeDeclinedStolenCard', 'pm_card_chargeDeclinedStolenCard'],
-    brand: 'visa',
-    decline: { ...declined, declineCode: 'stolen_card' },
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000006975',
-    tokens: [
-      'pm_card_visa_chargeDeclinedVelocityLimitExceeded',
-      'pm_card_chargeDeclinedVelocityLimitExceeded',
-    ],
-    brand: 'visa',
-    decline: {
-      code: 'card_declined',
-      declineCode: 'card_velocity_exceeded',
-      message:
-        'Your card was declined for making repeated attempts too frequently or exceeding its amount limit.',
-    },
-    declinesSetup: true,
-  },
+  card('4242424242424242', 'visa us'),
+  card('5555555555554444', 'mastercard', { brand: 'mastercard' }),
+  card('378282246310005', 'amex', { brand: 'amex' }),
+  card('6011111111111117', 'discover', { brand: 'discover' }),
+  card('3056930009020004', 'diners', { brand: 'diners' }),
+  card('3566002020360505', 'jcb', { brand: 'jcb' }),
+  card('4000000000000077', 'bypassPending'),
+  card('4000056655665556', 'visa_debit', { funding: 'debit' }),
+  card('5200828282828210', 'mastercard_debit', { brand: 'mastercard', funding: 'debit' }),
+  card('5105105105105100', 'mastercard_prepaid', { brand: 'mastercard', funding: 'prepaid' }),
+  refusing('4000000000000002', 'visa_chargeDeclined chargeDeclined', declined),
+  refusing(
+    '4000000000009995',
+    'visa_chargeDeclinedInsufficientFunds chargeDeclinedInsufficientFunds',
+    noFunds,
+  ),
+  refusing('4000000000009987', 'visa_chargeDeclinedLostCard chargeDeclinedLostCard', {
+    ...declined,
+    declineCode: 'lost_card',
+  }),
+  refusing('4000000000009979', 'visa_chargeDeclinedStolenCard chargeDeclinedStolenCard', {
+    ...declined,
+    declineCode: 'stolen_card',
+  }),
+  refusing(
+    '4000000000006975',
+    'visa_chargeDeclinedVelocityLimitExceeded chargeDeclinedVelocityLimitExceeded',
+    tooFrequent,
+  ),
   // Can be saved, because only payments are checked for fraud.
-  {
-    number: '4100000000000019',
-    tokens: ['pm_card_radarBlock', 'pm_card_chargeDeclinedFraudulent'],
-    brand: 'visa',
+  card('4100000000000019', 'radarBlock chargeDeclinedFraudulent', {
     decline: { ...declined, declineCode: 'fraudulent', isBlocked: true },
-  },
-  {
-    number: '4000000000000069',
-    tokens: ['pm_card_chargeDeclinedExpiredCard', 'pm_card_visa_chargeDeclinedExpiredCard'],
-    brand: 'visa',
-    decline: { code: 'expired_card', declineCode: 'expired_card', message: 'Your card has expired.' },
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000000127',
-    tokens: ['pm_card_chargeDeclinedIncorrectCvc'],
-    brand: 'visa',
-    decline: {
-      code: 'incorrect_cvc',
-      declineCode: 'incorrect_cvc',
-      message: "Your card's security code is incorrect.",
-    },
-    declinesSetup: true,
-  },
-  {
-    number: '4000000000000119',
-    tokens: ['pm_card_chargeDeclinedProcessingError'],
-    brand: 'visa',
-    decline: {
-      code: 'processing_error',
-      declineCode: 'processing_error',
-      message: 'An error occurred while processing your card. Try again later.',
-    },
-    declinesSetup: true,
-  },
+  }),
+  refusing('4000000000000069', 'chargeDeclinedExpiredCard visa_chargeDeclinedExpiredCard', expired),
+  refusing('4000000000000127', 'chargeDeclinedIncorrectCvc', wrongCvc),
+  refusing('4000000000000119', 'chargeDeclinedProcessingError', notProcessed),
   // Can be saved but not charged, for renewals that fail.
-  { number: '4000000000000341', tokens: ['pm_card_chargeCustomerFail'], brand: 'visa', decline: declined },
-  {
-    number: '4000002760003184',
-    tokens: ['pm_card_authenticationRequired'],
-    brand: 'visa',
-    authentication: 'always',
-  },
-  {
-    number: '4000000000003220',
-    tokens: ['pm_card_threeDSecure2Required', 'pm_card_threeDSecureRequired'],
-    brand: 'visa',
-    authentication: 'always',
-  },
-  {
-    number: '4000002500003155',
-    tokens: ['pm_card_authenticationRequiredOnSetup'],
-    brand: 'visa',
-    authentication: 'until_saved',
-  },
-  { number: '4000000000005126', tokens: ['pm_card_refundFail'], brand: 'visa', refund: 'fails_later' },
-  { number: '4000000000000259', tokens: ['pm_card_createDispute'], brand: 'visa', dispute: 'fraudulent' },
-  {
-    number: '4000000000002685',
-    tokens: ['pm_card_createDisputeProductNotReceived'],
-    brand: 'visa',
-    dispute: 'product_not_received',
-  },
-  { number: '4000000000001976', tokens: ['pm_card_createDisputeInquiry'], brand: 'visa', dispute: 'inquiry' },
-  { number: '4000000000007726', tokens: ['pm_card_pendingRefund'], brand: 'visa', refund: 'pending_first' },
+  card('4000000000000341', 'chargeCustomerFail', { decline: declined }),
+  card('4000002760003184', 'authenticationRequired', { authentication: 'always' }),
+  card('4000000000003220', 'threeDSecure2Required threeDSecureRequired', { authentication: 'always' }),
+  card('4000002500003155', 'authenticationRequiredOnSetup', { authentication: 'until_saved' }),
+  card('4000000000005126', 'refundFail', { refund: 'fails_later' }),
+  card('4000000000000259', 'createDispute', { dispute: 'fraudulent' }),
+  card('4000000000002685', 'createDisputeProductNotReceived', { dispute: 'product_not_received' }),
+  card('4000000000001976', 'createDisputeInquiry', { dispute: 'inquiry' }),
+  card('4000000000007726', 'pendingRefund', { refund: 'pending_first' }),
 ];
 
 export function testCardByToken(token: string): TestCard | undefined {

@@ -2,10 +2,10 @@ import { accountOf } from '../payments/account.ts';
 import type { Store } from '../state/store.ts';
 import { noAccess } from '../wire/authenticate.ts';
 import type { Account } from '../wire/objects.ts';
-import { type Operation, operation } from '../wire/operation.ts';
+import { operation } from '../wire/operation.ts';
 
 /** The account of all API keys. */
-export const accountOperations: readonly Operation[] = [
+export const accountOperations = [
   operation({ name: 'account.retrieve', method: 'GET', path: 'account' }, {}, ({ store, accountId }) =>
     accountObject(store, accountId),
   ),

@@ -1,12 +1,13 @@
 import { newId } from '../ids.ts';
-import { sees } from '../wire/api-version.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { CheckoutSession, CheckoutTerms, Customer } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { applyMetadata } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams } from '../wire/wire-error.ts';
 import { type CreateParams, expiryOf, named, type UiMode } from './checkout-params.ts';
+import { intentFields } from './payment-intents.ts';
 import { listedTypes } from './payment-method-types.ts';
-import { billingModeOf, checkTrialEnd, listOrNull } from './subscription-params.ts';
+import { billingModeOf, checkTrialEnd, listOrNull, trialSettingsFrom } from './subscription-params.ts';
 
 /** A new session without its lines and amounts. */
 export function sessionObject(
@@ -39,7 +40,7 @@ export function sessionObject(
         ? null
         : { ...noDetails, email, name: customer?.name ?? null, phone: customer?.phone ?? null },
     expires_at: expiryOf(store, params),
-    metadata: applyMetadata({}, params.metadata),
+    metadata: p.applyMetadata({}, params.metadata),
     mode: params.mode,
     payment_method_collection:
       params.payment_method_collection ?? (params.mode === 'payment' ? 'if_required' : 'always'),
@@ -55,14 +56,8 @@ export function sessionObject(
 }
 
 const noDetails = {
-  address: null,
-  business_name: null,
-  email: null,
-  individual_name: null,
-  name: null,
-  phone: null,
+  ...nulls('address business_name email individual_name name phone tax_ids'),
   tax_exempt: 'none',
-  tax_ids: null,
 };
 
 /** What the session shows of its parameters. */
@@ -92,7 +87,7 @@ function shownAsGiven(params: CreateParams) {
               description: invoice?.invoice_data?.description ?? null,
               footer: invoice?.invoice_data?.footer ?? null,
               issuer: null,
-              metadata: applyMetadata({}, invoice?.invoice_data?.metadata),
+              metadata: p.applyMetadata({}, invoice?.invoice_data?.metadata),
               rendering_options: null,
             },
           },
@@ -114,23 +109,14 @@ function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
       address: params.customer_update?.address === 'auto',
       name: params.customer_update?.name === 'auto',
     },
-    payment: {
-      captureMethod:
-        payment?.capture_method ??
-        (sees(call.version, 'asynchronousCapture') ? 'automatic_async' : 'automatic'),
-      description: payment?.description ?? null,
-      metadata: applyMetadata({}, payment?.metadata),
-      receiptEmail: payment?.receipt_email ?? null,
-      setupFutureUsage: payment?.setup_future_usage ?? null,
-      shipping: payment?.shipping ?? null,
-      statementDescriptorSuffix: payment?.statement_descriptor_suffix ?? null,
-    },
+    payment: intentFields(call, payment ?? {}),
     subscription: named('subscription_data', () => ({
-      billingMode: billingModeOf(subscription?.billing_mode, call.version),
-      description: subscription?.description ?? null,
-      metadata: applyMetadata({}, subscription?.metadata),
-      missingPaymentMethod:
-        subscription?.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
+      details: {
+        billing_mode: billingModeOf(subscription?.billing_mode, call.version),
+        description: subscription?.description ?? null,
+        metadata: p.applyMetadata({}, subscription?.metadata),
+        ...trialSettingsFrom(subscription),
+      },
       trialDays: subscription?.trial_period_days ?? null,
       trialEnd: trialEndOf(call, subscription),
     })),
@@ -146,12 +132,7 @@ const trialSecondsMin = 48 * 60 * 60;
 function trialEndOf({ store }: Call, data: CreateParams['subscription_data']): number | null {
   const { trial_end: end, trial_period_days: days } = data ?? {};
   if (end === undefined) return null;
-  if (days !== undefined)
-    throw badParam(
-      'You may only specify one of these parameters: trial_end, trial_period_days.',
-      'trial_end',
-      'parameters_exclusive',
-    );
+  if (days !== undefined) throw exclusiveParams('trial_end', 'trial_period_days');
   if (end < store.now() + trialSecondsMin)
     throw badParam('The `trial_end` date has to be at least 2 days in the future.', 'trial_end');
   return checkTrialEnd(store, end);
@@ -159,14 +140,13 @@ function trialEndOf({ store }: Call, data: CreateParams['subscription_data']): n
 
 /** Fields that the sandbox does not use, or that are set later. Objects are immutable, so all sessions share them. */
 const unusedSessionParts = {
-  adaptive_pricing: null,
-  after_expiration: null,
-  amount_subtotal: null,
-  amount_total: null,
-  collected_information: null,
-  consent: null,
-  consent_collection: null,
-  currency_conversion: null,
+  ...nulls(
+    'adaptive_pricing after_expiration amount_subtotal amount_total collected_information consent',
+    'consent_collection currency_conversion customer_account integration_identifier invoice managed_payments',
+    'origin_context payment_intent payment_link payment_method_configuration_details permissions',
+    'recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost',
+    'subscription total_details wallet_options',
+  ),
   custom_fields: [],
   custom_text: {
     after_submit: null,
@@ -174,25 +154,8 @@ const unusedSessionParts = {
     submit: null,
     terms_of_service_acceptance: null,
   },
-  customer_account: null,
   discounts: [],
-  integration_identifier: null,
-  invoice: null,
   livemode: false,
-  managed_payments: null,
-  origin_context: null,
-  payment_intent: null,
-  payment_link: null,
-  payment_method_configuration_details: null,
   payment_method_options: { card: { request_three_d_secure: 'automatic' } },
-  permissions: null,
-  recovered_from: null,
-  saved_payment_method_options: null,
-  setup_intent: null,
-  shipping_address_collection: null,
-  shipping_cost: null,
   shipping_options: [],
-  subscription: null,
-  total_details: null,
-  wallet_options: null,
 } satisfies Partial<CheckoutSession>;

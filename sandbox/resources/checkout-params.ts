@@ -1,32 +1,19 @@
 import { newLine } from '../checkout/session.ts';
 import { shipping } from '../payments/address.ts';
 import { currency } from '../payments/money.ts';
-import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
 import type { Store } from '../state/store.ts';
 import { olderUiModes } from '../versions/older-objects.ts';
 import { mayUseOld } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
 import type { LineItem, Price } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  ignored,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  required,
-  text,
-  url,
-} from '../wire/params.ts';
-import { badParam, WireError } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams, missingParam, WireError } from '../wire/wire-error.ts';
 import { discountsParam } from './discount-params.ts';
+import { inlinePriceParams } from './inline-price.ts';
 import { locale } from './locale.ts';
+import { intentParams } from './payment-intents.ts';
 import { typesParam } from './payment-method-types.ts';
-import { priceFrom, priceParams } from './prices.ts';
+import { priceFrom } from './prices.ts';
 import { productParams } from './products.ts';
 import { billingMode, checkQuantity, itemsMax, trialDaysMax, trialSettings } from './subscription-params.ts';
 
@@ -34,102 +21,87 @@ import { billingMode, checkQuantity, itemsMax, trialDaysMax, trialSettings } fro
 const linesMax = 100;
 const quantityMax = 999_999;
 
-const enabled = { enabled: required(bool) };
+const enabled = { enabled: p.required(p.bool) };
 const { name, tax_code, unit_label } = productParams;
-const { product, tax_behavior, unit_amount, unit_amount_decimal } = priceParams;
 
 export const lineFields = {
-  adjustable_quantity: object({
+  adjustable_quantity: p.object({
     ...enabled,
-    maximum: integer(1, quantityMax),
-    minimum: integer(0, quantityMax),
+    maximum: p.integer(1, quantityMax),
+    minimum: p.integer(0, quantityMax),
   }),
-  metadata,
-  price: text(),
-  price_data: object({
-    currency: required(currency),
-    product,
-    product_data: object({
+  metadata: p.metadata,
+  price: p.text(),
+  price_data: p.object({
+    ...inlinePriceParams,
+    product: p.text(),
+    product_data: p.object({
       name,
-      description: text(),
-      images: ignored,
-      metadata,
+      description: p.text(),
+      images: p.ignored,
+      metadata: p.metadata,
       tax_code,
       unit_label,
     }),
-    recurring: object({
-      interval: required(oneOf('day', 'week', 'month', 'year')),
-      interval_count: integer(1),
-    }),
-    tax_behavior,
-    unit_amount,
-    unit_amount_decimal,
+    unit_amount: p.integer(),
   }),
-  quantity: integer(0, quantityMax),
+  quantity: p.integer(0, quantityMax),
 };
 
 export const createParams = {
-  allow_promotion_codes: bool,
-  billing_address_collection: oneOf('auto', 'required'),
-  cancel_url: url,
-  client_reference_id: text(200),
-  customer_email: text(800),
+  allow_promotion_codes: p.bool,
+  billing_address_collection: p.oneOf('auto', 'required'),
+  cancel_url: p.url,
+  client_reference_id: p.text(200),
+  customer_email: p.text(800),
   locale,
-  origin_context: ignored,
-  submit_type: oneOf('auto', 'book', 'donate', 'pay', 'subscribe'),
-  success_url: url,
+  submit_type: p.oneOf('auto', 'book', 'donate', 'pay', 'subscribe'),
+  success_url: p.url,
   ...typesParam,
   allowed_payment_method_types: typesParam.payment_method_types,
-  automatic_tax: object({ ...enabled, liability: ignored }),
-  consent_collection: ignored,
+  automatic_tax: p.object({ ...enabled, liability: p.ignored }),
   currency,
-  custom_fields: ignored,
-  custom_text: ignored,
-  customer: text(),
-  customer_creation: oneOf('always', 'if_required'),
-  customer_update: object({
-    address: oneOf('auto', 'never'),
-    name: oneOf('auto', 'never'),
-    shipping: oneOf('auto', 'never'),
-  }),
+  customer: p.text(),
+  customer_creation: p.oneOf('always', 'if_required'),
+  customer_update: p.object(p.each(p.oneOf('auto', 'never'), 'address name shipping')),
   discounts: discountsParam,
-  expires_at: integer(),
-  invoice_creation: object({
+  expires_at: p.integer(),
+  invoice_creation: p.object({
     ...enabled,
-    invoice_data: object({ description: text(), footer: text(), metadata }),
+    invoice_data: p.object({ description: p.text(), footer: p.text(), metadata: p.metadata }),
   }),
-  line_items: array(object(lineFields), linesMax),
-  metadata,
-  mode: required(oneOf('payment', 'setup', 'subscription')),
-  payment_intent_data: object({
-    capture_method: oneOf('automatic', 'automatic_async', 'manual'),
-    description: text(1_000),
-    metadata,
-    receipt_email: text(),
-    setup_future_usage: oneOf('off_session', 'on_session'),
+  line_items: p.array(p.object(lineFields), linesMax),
+  metadata: p.metadata,
+  mode: p.required(p.oneOf('payment', 'setup', 'subscription')),
+  payment_intent_data: p.object({
+    ...intentParams,
+    description: p.text(1_000),
+    receipt_email: p.text(),
+    setup_future_usage: p.oneOf('off_session', 'on_session'),
     shipping,
-    statement_descriptor: cardStatementDescriptor,
-    statement_descriptor_suffix: statementDescriptor,
   }),
-  payment_method_collection: oneOf('always', 'if_required'),
-  phone_number_collection: object(enabled),
-  redirect_on_completion: oneOf('always', 'if_required', 'never'),
-  return_url: url,
-  saved_payment_method_options: ignored,
-  setup_intent_data: object({ description: text(1_000), metadata }),
-  subscription_data: object({
+  payment_method_collection: p.oneOf('always', 'if_required'),
+  phone_number_collection: p.object(enabled),
+  redirect_on_completion: p.oneOf('always', 'if_required', 'never'),
+  return_url: p.url,
+  ...p.each(
+    p.ignored,
+    'consent_collection custom_fields custom_text origin_context saved_payment_method_options',
+  ),
+  setup_intent_data: p.object({ description: p.text(1_000), metadata: p.metadata }),
+  subscription_data: p.object({
     billing_mode: billingMode,
-    description: text(500),
-    metadata,
-    proration_behavior: ignored,
-    trial_end: integer(),
-    trial_period_days: integer(1, trialDaysMax),
+    description: p.text(500),
+    metadata: p.metadata,
+    proration_behavior: p.ignored,
+    trial_end: p.integer(),
+    trial_period_days: p.integer(1, trialDaysMax),
     trial_settings: trialSettings,
   }),
-  tax_id_collection: object({ ...enabled, required: ignored }),
-  ui_mode: text(),
+  tax_id_collection: p.object({ ...enabled, required: p.ignored }),
+  ui_mode: p.text(),
 };
-export type CreateParams = Parsed<typeof createParams>;
+export type CreateParams = p.Parsed<typeof createParams>;
 
 const expiresAfterSeconds = { min: 30 * 60, max: 24 * 60 * 60 } as const;
 
@@ -182,8 +154,7 @@ export function checkCreation(params: CreateParams, uiMode: UiMode): void {
     ['allow_promotion_codes', 'discounts'],
     ['allowed_payment_method_types', 'payment_method_types'],
   ] as const)
-    if (params[a] !== undefined && params[b] !== undefined)
-      throw badParam(`You may only specify one of these parameters: ${a}, ${b}.`, a, 'parameters_exclusive');
+    if (params[a] !== undefined && params[b] !== undefined) throw exclusiveParams(a, b);
   if (params.customer_update !== undefined && params.customer === undefined)
     throw badParam('`customer_update` can only be used with `customer`.', 'customer_update');
   checkUrls(params, uiMode);
@@ -198,8 +169,7 @@ function checkUrls(params: CreateParams, uiMode: UiMode): void {
   for (const param of others)
     if (params[param] !== undefined)
       throw badParam(`You can not pass \`${param}\` when \`ui_mode\` is \`${uiMode}\`.`, param);
-  if (params[needed] === undefined && params.redirect_on_completion !== 'never')
-    throw badParam(`Missing required param: ${needed}.`, needed, 'parameter_missing');
+  if (params[needed] === undefined && params.redirect_on_completion !== 'never') throw missingParam(needed);
 }
 
 /** With an existing customer, what taxes need is saved with it. */
@@ -215,14 +185,13 @@ function checkCollection({ customer, customer_update: update, ...params }: Creat
 /** The lines in the parameter. A line with the id of an existing one changes it. */
 export function linesFrom(
   store: Store,
-  params: readonly (Parsed<typeof lineFields> & { readonly id?: string | undefined })[],
+  params: readonly (p.Parsed<typeof lineFields> & { readonly id?: string | undefined })[],
   mode: CreateParams['mode'],
   current: readonly LineItem[] = [],
 ): LineItem[] {
   const lines = params.map((given, index) => lineFrom(store, given, `line_items[${index}]`, current));
   const [first] = lines;
-  if (first === undefined)
-    throw badParam('Missing required param: line_items.', 'line_items', 'parameter_missing');
+  if (first === undefined) throw missingParam('line_items');
   if (mode === 'payment' && lines.some(({ price }) => price.recurring !== null))
     throw badParam(
       'You specified `payment` mode but passed a recurring price. Either switch to `subscription` mode or use only one-time prices.',
@@ -246,7 +215,7 @@ export function linesFrom(
 
 function lineFrom(
   store: Store,
-  given: Parsed<typeof lineFields> & { readonly id?: string | undefined },
+  given: p.Parsed<typeof lineFields> & { readonly id?: string | undefined },
   path: string,
   current: readonly LineItem[],
 ): LineItem {
@@ -268,14 +237,14 @@ function lineFrom(
       adjustable?.enabled === true
         ? { enabled: true, maximum: adjustable.maximum ?? 99, minimum: adjustable.minimum ?? 0 }
         : (before?.adjustable_quantity ?? null),
-    metadata: applyMetadata(before?.metadata ?? {}, given.metadata),
+    metadata: p.applyMetadata(before?.metadata ?? {}, given.metadata),
     quantity,
   });
   return before === undefined ? line : { ...line, id: before.id };
 }
 
 /** An existing price, or one only for this session. */
-function linePrice(store: Store, given: Parsed<typeof lineFields>, path: string): Price {
+function linePrice(store: Store, given: p.Parsed<typeof lineFields>, path: string): Price {
   const { price: id, price_data: data } = given;
   if ((id === undefined) === (data === undefined))
     throw badParam(
@@ -283,7 +252,7 @@ function linePrice(store: Store, given: Parsed<typeof lineFields>, path: string)
       `${path}[price]`,
     );
   if (data === undefined) {
-    const price = existing(store.prices, id ?? '', `${path}[price]`);
+    const price = store.prices.existing(id ?? '', `${path}[price]`);
     if (!price.active)
       throw badParam(
         'The price specified is inactive. This field only accepts active prices.',

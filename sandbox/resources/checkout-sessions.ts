@@ -6,9 +6,9 @@ import { cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { CheckoutSession, Customer } from '../wire/objects.ts';
-import { type Call, type Operation, operation } from '../wire/operation.ts';
-import { applyMetadata, array, integer, metadata, object, oneOf, required, text } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import { type Call, operation } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
 import { sessionObject } from './checkout-object.ts';
 import {
   type CreateParams,
@@ -27,18 +27,18 @@ const sessions = new Resource('checkout_sessions', (store) => store.checkoutSess
   show: (_, session) => shownSession(session),
 });
 
-export const checkoutSessionOperations: readonly Operation[] = [
+export const checkoutSessionOperations = [
   sessions.operation('create', 'POST', createParams, (call, params) => shownSession(create(call, params))),
   sessions.retrieve(),
   sessions.operation(
     'update',
     'POST *',
-    { line_items: array(object({ ...lineFields, id: text() }), 100), metadata },
+    { line_items: p.array(p.object({ ...lineFields, id: p.text() }), 100), metadata: p.metadata },
     (call, params) => {
       const { store } = call;
       const before = sessions.existing(call);
       const changed = store.change(store.checkoutSessions, before, {
-        metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+        metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       });
       if (params.line_items === undefined) return shownSession(changed);
       checkOpen(before, 'updated');
@@ -56,20 +56,14 @@ export const checkoutSessionOperations: readonly Operation[] = [
   })),
   sessions.list(
     {
-      customer: text(),
-      customer_details: object({ email: required(text()) }),
-      payment_intent: text(),
-      payment_link: text(),
-      status: oneOf('complete', 'expired', 'open'),
-      subscription: text(),
+      ...p.each(p.text(), 'customer payment_intent payment_link subscription'),
+      customer_details: p.object({ email: p.required(p.text()) }),
+      status: p.oneOf('complete', 'expired', 'open'),
     },
     {
-      within: ({ customer, payment_intent, subscription }) => ({ customer, payment_intent, subscription }),
-      equal: ['payment_link', 'status'],
-      where:
-        (_store, { customer_details: details }) =>
-        (session) =>
-          details === undefined || session.customer_details?.email === details.email,
+      handled: ['customer_details'],
+      where: ({ customer_details: known }, { customer_details: wanted }) =>
+        wanted === undefined || known?.email === wanted.email,
     },
   ),
   // The processor's own page uses these routes, and so do the triggers of its command line.
@@ -78,7 +72,7 @@ export const checkoutSessionOperations: readonly Operation[] = [
   ),
   operation(
     { name: 'payment_pages.confirm', method: 'POST', path: 'payment_pages/*/confirm' },
-    { payment_method: required(text()), expected_amount: integer() },
+    { payment_method: p.required(p.text()), expected_amount: p.integer() },
     (call, params) => {
       const { store } = call;
       const before = sessions.existing(call);
@@ -112,17 +106,14 @@ function create(call: Call, params: CreateParams): CheckoutSession {
   }
   const types = listedTypes(call, params) ?? params.allowed_payment_method_types;
   if (params.currency === undefined && types === undefined)
-    throw badParam(
-      'You must provide `currency` in `setup` mode, unless you limit the payment method types.',
+    throw missingParam(
       'currency',
-      'parameter_missing',
+      'You must provide `currency` in `setup` mode, unless you limit the payment method types.',
     );
   const intent = createSetupIntent(store, {
     customer: blank.customer,
-    metadata: applyMetadata({}, params.setup_intent_data?.metadata),
-    automaticPaymentMethods: null,
-    usage: 'off_session',
     description: params.setup_intent_data?.description ?? null,
+    metadata: p.applyMetadata({}, params.setup_intent_data?.metadata),
   });
   return store.put(store.checkoutSessions, {
     ...blank,

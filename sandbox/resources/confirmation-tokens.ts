@@ -2,24 +2,25 @@ import { shipping } from '../payments/address.ts';
 import { confirmationTokenLifeSeconds } from '../payments/confirmation-token.ts';
 import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { ConfirmationToken } from '../wire/objects.ts';
-import { type Call, type Operation, operation } from '../wire/operation.ts';
-import { bool, clearable, oneOf, type Parsed, text, url } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import { type Call, operation } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { missingParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 const params = {
-  payment_method: text(),
+  payment_method: p.text(),
   payment_method_data: paymentMethodData,
-  return_url: clearable(url),
-  setup_future_usage: oneOf('off_session', 'on_session'),
-  shipping: clearable(shipping),
+  return_url: p.clearable(p.url),
+  setup_future_usage: p.oneOf('off_session', 'on_session'),
+  shipping: p.clearable(shipping),
 };
 
 const confirmationTokens = new Resource('confirmation_tokens', (store) => store.confirmationTokens, { show });
 
-export const confirmationTokenOperations: readonly Operation[] = [
-  confirmationTokens.operation('create', 'POST', { ...params, use_stripe_sdk: bool }, create, {
+export const confirmationTokenOperations = [
+  confirmationTokens.operation('create', 'POST', { ...params, use_stripe_sdk: p.bool }, create, {
     forBrowsers: true,
   }),
   confirmationTokens.retrieve(),
@@ -37,7 +38,7 @@ export const confirmationTokenOperations: readonly Operation[] = [
 
 function create(
   { store }: Call,
-  given: Parsed<typeof params> & { readonly use_stripe_sdk?: boolean | undefined },
+  given: p.Parsed<typeof params> & { readonly use_stripe_sdk?: boolean | undefined },
 ): object {
   const method =
     given.payment_method_data === undefined
@@ -51,11 +52,8 @@ function create(
     created: now,
     expires_at: now + confirmationTokenLifeSeconds,
     livemode: false,
-    mandate_data: null,
-    metadata: null,
-    payment_intent: null,
+    ...nulls('mandate_data metadata payment_intent payment_method_options setup_intent'),
     payment_method: method.id,
-    payment_method_options: null,
     payment_method_preview: {
       ...(allow_redisplay === undefined ? {} : { allow_redisplay }),
       billing_details,
@@ -66,7 +64,6 @@ function create(
     },
     return_url: given.return_url ?? null,
     setup_future_usage: given.setup_future_usage ?? null,
-    setup_intent: null,
     shipping: given.shipping ?? null,
     use_stripe_sdk: given.use_stripe_sdk ?? false,
   });
@@ -74,7 +71,7 @@ function create(
 }
 
 function missingMethod(): never {
-  throw badParam('Missing required param: payment_method_data.', 'payment_method_data', 'parameter_missing');
+  throw missingParam('payment_method_data');
 }
 
 /** The payment method is hidden until the token confirms something. */

@@ -1,23 +1,9 @@
 import { deleteCoupon, shownCoupon } from '../billing/coupon.ts';
 import { checkRound, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { Coupon } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  present,
-  text,
-} from '../wire/params.ts';
-import { badParam, wrongState } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 /** The processor's own limits. */
@@ -28,7 +14,7 @@ const productsMax = 1_000;
 const redeemBySecondsMax = 5 * 366 * 86_400;
 
 /** Greater than 0, at most 100, with at most two decimals. */
-const percentage: Parser<number> = (node, path) => {
+const percentage: p.Parser<number> = (node, path) => {
   const value = typeof node === 'string' && /^\d{1,3}(\.\d{1,2})?$/.test(node) ? Number(node) : 0;
   if (value <= 0 || value > 100)
     throw badParam('Invalid percent_off: must be a number greater than 0 and at most 100.', path);
@@ -36,22 +22,22 @@ const percentage: Parser<number> = (node, path) => {
 };
 
 const createParams = {
-  id: text(idLengthMax),
-  amount_off: integer(1),
-  applies_to: object({ products: array(text(), productsMax) }),
+  id: p.text(idLengthMax),
+  amount_off: p.integer(1),
+  applies_to: p.object({ products: p.array(p.text(), productsMax) }),
   currency,
-  duration: oneOf('forever', 'once', 'repeating'),
-  duration_in_months: integer(1),
-  max_redemptions: integer(1),
-  metadata,
-  name: text(nameLengthMax),
+  duration: p.oneOf('forever', 'once', 'repeating'),
+  duration_in_months: p.integer(1),
+  max_redemptions: p.integer(1),
+  metadata: p.metadata,
+  name: p.text(nameLengthMax),
   percent_off: percentage,
-  redeem_by: integer(),
+  redeem_by: p.integer(),
 };
 
 const coupons = new Resource('coupons', (store) => store.coupons, { show: shownCoupon });
 
-export const couponOperations: readonly Operation[] = [
+export const couponOperations = [
   coupons.operation('create', 'POST', createParams, ({ store }, params) => {
     const coupon = store.put(store.coupons, couponFrom(store, params));
     store.emit('coupon.created', shownCoupon(store, coupon));
@@ -61,13 +47,13 @@ export const couponOperations: readonly Operation[] = [
   coupons.operation(
     'update',
     'POST *',
-    { metadata, name: clearable(text(nameLengthMax)) },
+    { metadata: p.metadata, name: p.clearable(p.text(nameLengthMax)) },
     (call, params) => {
       const { store } = call;
       const before = coupons.existing(call);
       const after = store.change(store.coupons, before, {
-        ...present(params),
-        metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+        ...p.present(params),
+        metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       });
       store.emitUpdated('coupon.updated', shownCoupon(store, before), shownCoupon(store, after));
       return shownCoupon(store, after);
@@ -77,7 +63,7 @@ export const couponOperations: readonly Operation[] = [
   coupons.list({}),
 ];
 
-function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
+function couponFrom(store: Store, params: p.Parsed<typeof createParams>): Coupon {
   checkTerms(params);
   const { id, redeem_by: redeemBy = null } = params;
   if (redeemBy !== null && (redeemBy <= store.now() || redeemBy > store.now() + redeemBySecondsMax))
@@ -87,7 +73,7 @@ function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
     throw wrongState('Coupon already exists.', 'resource_already_exists', { param: 'id' });
   const products = params.applies_to?.products ?? [];
   for (const [index, product] of products.entries())
-    existing(store.products, product, `applies_to[products][${index}]`);
+    store.products.existing(product, `applies_to[products][${index}]`);
   return {
     id: id ?? store.coupons.newId(),
     object: 'coupon',
@@ -99,7 +85,7 @@ function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
     duration_in_months: params.duration_in_months ?? null,
     livemode: false,
     max_redemptions: params.max_redemptions ?? null,
-    metadata: applyMetadata({}, params.metadata),
+    metadata: p.applyMetadata({}, params.metadata),
     name: params.name ?? null,
     percent_off: params.percent_off ?? null,
     redeem_by: redeemBy,
@@ -108,7 +94,7 @@ function couponFrom(store: Store, params: Parsed<typeof createParams>): Coupon {
   };
 }
 
-function checkTerms(params: Parsed<typeof createParams>): void {
+function checkTerms(params: p.Parsed<typeof createParams>): void {
   const { amount_off: amount, percent_off: percent, duration = 'once' } = params;
   if ((amount === undefined) === (percent === undefined))
     throw badParam(
@@ -117,14 +103,13 @@ function checkTerms(params: Parsed<typeof createParams>): void {
       amount === undefined ? 'parameter_missing' : 'parameters_exclusive',
     );
   if (amount !== undefined && params.currency === undefined)
-    throw badParam('You must pass currency when passing amount_off.', 'currency', 'parameter_missing');
+    throw missingParam('currency', 'You must pass currency when passing amount_off.');
   if (amount !== undefined && params.currency !== undefined)
     checkRound(amount, params.currency, 'amount_off');
   if (duration === 'repeating' && params.duration_in_months === undefined)
-    throw badParam(
-      'You must pass duration_in_months when the duration is repeating.',
+    throw missingParam(
       'duration_in_months',
-      'parameter_missing',
+      'You must pass duration_in_months when the duration is repeating.',
     );
   if (duration !== 'repeating' && params.duration_in_months !== undefined)
     throw badParam(

@@ -5,22 +5,10 @@ import { address, type Shipping, shipping } from '../payments/address.ts';
 import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import { attachChecked, createSource, detach, usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Customer } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  present,
-  text,
-} from '../wire/params.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { customerDiscount, oldDiscountParams } from './discount-params.ts';
 import { invoiceParams } from './invoice-params.ts';
@@ -37,8 +25,8 @@ const phoneLengthMax = 20;
 const localesMax = 10;
 const taxIdsMax = 5;
 
-const invoicePrefix: Parser<string> = (node, path) => {
-  const prefix = text()(node, path);
+const invoicePrefix: p.Parser<string> = (node, path) => {
+  const prefix = p.text()(node, path);
   if (!/^[A-Z0-9]{3,12}$/.test(prefix))
     throw badParam('An invoice prefix has 3 to 12 uppercase letters or digits.', path);
   return prefix;
@@ -46,40 +34,40 @@ const invoicePrefix: Parser<string> = (node, path) => {
 
 const changeable = {
   ...oldDiscountParams,
-  address: clearable(address),
-  balance: integer(-Number.MAX_SAFE_INTEGER),
-  description: clearable(text()),
-  email: clearable(text(emailLengthMax)),
+  address: p.clearable(address),
+  balance: p.integer(-Number.MAX_SAFE_INTEGER),
+  description: p.clearable(p.text()),
+  email: p.clearable(p.text(emailLengthMax)),
   invoice_prefix: invoicePrefix,
-  invoice_settings: object({
+  invoice_settings: p.object({
     custom_fields: invoiceParams.custom_fields,
-    default_payment_method: clearable(text()),
+    default_payment_method: p.clearable(p.text()),
     footer: invoiceParams.footer,
   }),
-  metadata,
-  name: clearable(text(nameLengthMax)),
-  phone: clearable(text(phoneLengthMax)),
-  preferred_locales: array(text(), localesMax),
-  shipping: clearable(shipping),
-  source: text(),
-  tax: object({
-    ip_address: clearable(text()),
-    validate_location: oneOf('auto', 'deferred', 'immediately'),
+  metadata: p.metadata,
+  name: p.clearable(p.text(nameLengthMax)),
+  phone: p.clearable(p.text(phoneLengthMax)),
+  preferred_locales: p.array(p.text(), localesMax),
+  shipping: p.clearable(shipping),
+  source: p.text(),
+  tax: p.object({
+    ip_address: p.clearable(p.text()),
+    validate_location: p.oneOf('auto', 'deferred', 'immediately'),
   }),
-  tax_exempt: clearable(oneOf('exempt', 'none', 'reverse')),
+  tax_exempt: p.clearable(p.oneOf('exempt', 'none', 'reverse')),
 };
 
 const customers = new Resource('customers', (store) => store.customers);
 
-export const customerOperations: readonly Operation[] = [
+export const customerOperations = [
   customers.operation(
     'create',
     'POST',
     {
       ...changeable,
-      payment_method: text(),
-      tax_id_data: array(object(taxIdParams), taxIdsMax),
-      test_clock: text(),
+      payment_method: p.text(),
+      tax_id_data: p.array(p.object(taxIdParams), taxIdsMax),
+      test_clock: p.text(),
     },
     (call, params) => {
       const { store } = call;
@@ -143,23 +131,20 @@ export const customerOperations: readonly Operation[] = [
     return { ...rest, deleted: true };
   }),
   customers.list(
-    { email: text(emailLengthMax), test_clock: text() },
+    { email: p.text(emailLengthMax), test_clock: p.text() },
     {
       check: (store, { test_clock: id }) => {
-        if (id !== undefined) existing(store.testClocks, id, 'test_clock');
+        if (id !== undefined) store.testClocks.existing(id, 'test_clock');
       },
-      within: ({ email, test_clock }) => ({ email, test_clock }),
       // Customers of a test clock are listed only by their clock.
-      where:
-        (_store, { test_clock: id }) =>
-        (customer) =>
-          !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
+      where: (customer, { test_clock: id }) =>
+        !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
     },
   ),
   customers.operation(
     'list_payment_methods',
     'GET */payment_methods',
-    { ...pageParams, type: oneOf('card') },
+    { ...pageParams, type: p.oneOf('card') },
     ({ store, id }, params) => {
       existingCustomer(store, id, 'id');
       return listPage(`/v1/customers/${id}/payment_methods`, store.paymentMethods, params, {
@@ -183,7 +168,7 @@ function withDefault(customer: Customer, methodId: string | null): Pick<Customer
 function sourceFrom(
   store: Store,
   customerId: string,
-  { source }: Parsed<typeof changeable>,
+  { source }: p.Parsed<typeof changeable>,
 ): Partial<Customer> {
   if (source === undefined) return {};
   return {
@@ -195,16 +180,12 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
   return {
     id: store.customers.newId(),
     object: 'customer',
-    address: null,
+    ...nulls(
+      'address currency customer_account default_source description discount email name phone shipping',
+    ),
     balance: 0,
     created: store.now(),
-    currency: null,
-    customer_account: null,
-    default_source: null,
     delinquent: false,
-    description: null,
-    discount: null,
-    email: null,
     invoice_prefix: newId('', 8).toUpperCase(),
     invoice_settings: {
       custom_fields: null,
@@ -214,38 +195,35 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
     },
     livemode: false,
     metadata: {},
-    name: null,
     next_invoice_sequence: 1,
-    phone: null,
     preferred_locales: [],
-    shipping: null,
     tax_exempt: 'none',
     test_clock: testClock,
   };
 }
 
-function changesOf(before: Customer, params: Parsed<typeof changeable>): Partial<Customer> {
+function changesOf(before: Customer, params: p.Parsed<typeof changeable>): Partial<Customer> {
   if (params.email != null && !/^[^\s@]+@[^\s@]+$/.test(params.email))
     throw badParam(`Invalid email address: ${params.email}`, 'email', 'email_invalid');
   const { address, balance, description, email, invoice_prefix, name, phone, shipping } = params;
   const { preferred_locales: locales, invoice_settings: settings } = params;
   const { custom_fields: fields, footer } = settings ?? {};
   return {
-    ...present({ address, balance, description, email, invoice_prefix, name, phone }),
+    ...p.present({ address, balance, description, email, invoice_prefix, name, phone }),
     invoice_settings: {
       ...before.invoice_settings,
-      ...present({ footer }),
+      ...p.present({ footer }),
       ...(fields === undefined ? {} : { custom_fields: fields && [...fields] }),
     },
     ...(locales === undefined ? {} : { preferred_locales: [...locales] }),
     ...(shipping === undefined ? {} : { shipping: customerShipping(shipping) }),
     ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
-    metadata: applyMetadata(before.metadata, params.metadata),
+    metadata: p.applyMetadata(before.metadata, params.metadata),
   };
 }
 
 /** Applies what is not a field of the customer: the discount, and the check of the location. */
-function settled(call: Call, customer: Customer, params: Parsed<typeof changeable>): Customer {
+function settled(call: Call, customer: Customer, params: p.Parsed<typeof changeable>): Customer {
   const discount = customerDiscount(call, params);
   if (params.tax?.validate_location === 'immediately') checkTaxLocation(call.store, customer.id);
   return discount === undefined ? customer : changeCustomerDiscount(call.store, customer, discount);

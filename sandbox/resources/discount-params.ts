@@ -9,23 +9,22 @@ import {
 } from '../billing/redemption.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
 import type { Price } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { array, clearable, object, type Parsed, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
 /** The processor's own limit. */
 const discountsMax = 20;
 
-const discountFields = { coupon: text(), discount: text(), promotion_code: text() };
+const discountFields = { coupon: p.text(), discount: p.text(), promotion_code: p.text() };
 /** An empty value removes all discounts. */
-export const discountsParam = clearable(array(object(discountFields), discountsMax));
+export const discountsParam = p.clearable(p.array(p.object(discountFields), discountsMax));
 
 export type Given = NonNullable<ReturnType<typeof discountsParam>>;
 
 /** The subscription that the discounts are for. */
-export interface Discounted {
+interface Discounted {
   readonly customer: string;
   readonly items: readonly { readonly price: Price; readonly quantity?: number | undefined }[];
   /** The discounts that it already has. */
@@ -51,7 +50,7 @@ export function wantedDiscounts(
 
 function wantedFrom(
   store: Store,
-  { coupon, discount, promotion_code: code }: Parsed<typeof discountFields>,
+  { coupon, discount, promotion_code: code }: p.Parsed<typeof discountFields>,
   purchase: Purchase,
   { discounts }: Discounted,
   path: string,
@@ -59,19 +58,19 @@ function wantedFrom(
   if ([coupon, discount, code].filter((id) => id !== undefined).length !== 1)
     throw badParam('Pass exactly one of coupon, discount and promotion_code.', path);
   if (discount !== undefined) {
-    const found = existing(store.discounts, discount, `${path}[discount]`);
+    const found = store.discounts.existing(discount, `${path}[discount]`);
     if (!discounts.includes(discount))
       throw badParam(`The discount ${discount} belongs to another object.`, `${path}[discount]`);
     return { existing: found };
   }
   if (coupon !== undefined) {
-    const found = existing(store.coupons, coupon, `${path}[coupon]`);
+    const found = store.coupons.existing(coupon, `${path}[coupon]`);
     const refusal = purchaseRefusal(found, purchase);
     if (refusal !== null) throw badParam(refusal.message, `${path}[coupon]`, refusal.code);
     return { coupon: found, code: null };
   }
   const param = `${path}[promotion_code]`;
-  const promotion = existing(store.promotionCodes, code ?? '', param);
+  const promotion = store.promotionCodes.existing(code ?? '', param);
   const promoted = store.coupons.get(promotion.promotion.coupon);
   if (promoted === undefined) throw badParam('The coupon of this promotion code is deleted.', param);
   const refusal = promotionRefusal(promotion, promoted, purchase);
@@ -80,8 +79,8 @@ function wantedFrom(
 }
 
 /** The older way to name one discount. */
-export const oldDiscountParams = { coupon: clearable(text()), promotion_code: clearable(text()) };
-type OldDiscount = Partial<Parsed<typeof oldDiscountParams>>;
+export const oldDiscountParams = { coupon: p.clearable(p.text()), promotion_code: p.clearable(p.text()) };
+type OldDiscount = Partial<p.Parsed<typeof oldDiscountParams>>;
 
 /** The older parameters as a list of discounts. Undefined if there are none. */
 export function oldDiscounts(call: Call, params: OldDiscount): Given | null | undefined {
@@ -99,8 +98,8 @@ export function customerDiscount(call: Call, params: OldDiscount) {
   if (given == null) return given;
   const { coupon: couponId, promotion_code: codeId } = params;
   const param = couponId == null ? 'promotion_code' : 'coupon';
-  const code = codeId == null ? null : existing(store.promotionCodes, codeId, param);
-  const coupon = existing(store.coupons, couponId ?? code?.promotion.coupon ?? '', param);
+  const code = codeId == null ? null : store.promotionCodes.existing(codeId, param);
+  const coupon = store.coupons.existing(couponId ?? code?.promotion.coupon ?? '', param);
   const refusal = couponRefusal(coupon, store.now());
   if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
   if (code !== null && !isRedeemable(code, coupon, store.now()))

@@ -1,8 +1,8 @@
 import { existingCustomer } from '../payments/customer.ts';
 import { Collection } from '../state/collection.ts';
 import type { WireObject } from '../wire/objects.ts';
-import { type Operation, operation } from '../wire/operation.ts';
-import { bool, type Fields, range, required, text } from '../wire/params.ts';
+import { operation } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
@@ -11,7 +11,7 @@ interface EmptyKind {
   readonly name: string;
   /** The name in "No such …" errors. */
   readonly noun: string;
-  readonly filters?: Fields;
+  readonly filters?: p.Fields;
 }
 
 /**
@@ -19,31 +19,31 @@ interface EmptyKind {
  * copy a whole account read all of these lists.
  */
 const emptyKinds: readonly EmptyKind[] = [
-  { name: 'credit_notes', noun: 'credit note', filters: { customer: text(), invoice: text() } },
+  { name: 'credit_notes', noun: 'credit note', filters: { customer: p.text(), invoice: p.text() } },
   {
     name: 'entitlements/features',
     noun: 'feature',
-    filters: { archived: bool, lookup_key: text() },
+    filters: { archived: p.bool, lookup_key: p.text() },
   },
   {
     name: 'entitlements/active_entitlements',
     noun: 'active entitlement',
-    filters: { customer: required(text()) },
+    filters: { customer: p.required(p.text()) },
   },
-  { name: 'payment_links', noun: 'payment link', filters: { active: bool } },
+  { name: 'payment_links', noun: 'payment link', filters: { active: p.bool } },
   {
     name: 'payouts',
     noun: 'payout',
-    filters: { arrival_date: range, destination: text(), status: text() },
+    filters: { arrival_date: p.range, destination: p.text(), status: p.text() },
   },
-  { name: 'quotes', noun: 'quote', filters: { customer: text(), status: text(), test_clock: text() } },
+  { name: 'quotes', noun: 'quote', filters: { customer: p.text(), status: p.text(), test_clock: p.text() } },
   {
     name: 'radar/early_fraud_warnings',
     noun: 'early fraud warning',
-    filters: { charge: text(), payment_intent: text() },
+    filters: { charge: p.text(), payment_intent: p.text() },
   },
   { name: 'reviews', noun: 'review' },
-  { name: 'transfers', noun: 'transfer', filters: { destination: text(), transfer_group: text() } },
+  { name: 'transfers', noun: 'transfer', filters: { destination: p.text(), transfer_group: p.text() } },
 ];
 
 /** The lists below a customer. */
@@ -51,7 +51,7 @@ const ofCustomers = ['balance_transactions', 'sources'] as const;
 
 const nothing = new Collection<WireObject>({ name: 'nothing', noun: 'object', idPrefix: '' });
 
-export const emptyListOperations: readonly Operation[] = [
+export const emptyListOperations = [
   ...emptyKinds.flatMap(({ name, noun, filters = {} }) => {
     const collection = new Collection<WireObject>({ name, noun, idPrefix: '' });
     const kind = new Resource(name, () => collection);
@@ -61,7 +61,7 @@ export const emptyListOperations: readonly Operation[] = [
   ...ofCustomers.map((list) =>
     operation(
       { name: `customers.list_${list}`, method: 'GET', path: `customers/*/${list}` },
-      { ...pageParams, ...(list === 'sources' ? { object: text() } : {}) },
+      { ...pageParams, ...(list === 'sources' ? { object: p.text() } : {}) },
       ({ store, id }, params) => {
         existingCustomer(store, id, 'id');
         return listPage(`/v1/customers/${id}/${list}`, nothing, params, {});

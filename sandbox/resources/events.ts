@@ -1,9 +1,8 @@
 import { eventLifetimeSeconds, type StoredEvent } from '../state/changes.ts';
 import type { Store } from '../state/store.ts';
 import { renderEvent } from '../webhooks/render-event.ts';
-import type { Operation } from '../wire/operation.ts';
-import { array, bool, type Parsed, text } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { exclusiveParams } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 const events = new Resource('events', (store) => store.events, {
@@ -13,25 +12,26 @@ const events = new Resource('events', (store) => store.events, {
 
 /** The processor's own limit. */
 const typesMax = 20;
-const filterParams = { type: text(), types: array(text(), typesMax), delivery_success: bool };
+const filterParams = { type: p.text(), types: p.array(p.text(), typesMax), delivery_success: p.bool };
 
-export const eventOperations: readonly Operation[] = [
+export const eventOperations = [
   events.retrieve(),
   events.list(filterParams, {
-    check: (_store, params) => {
-      if (params.type !== undefined && params.types !== undefined)
-        throw badParam('Only one of type and types may be given.', 'types', 'parameters_exclusive');
+    handled: ['delivery_success', 'type', 'types'],
+    check: (_store, { type, types }) => {
+      if (type !== undefined && types !== undefined) throw exclusiveParams('types', 'type');
     },
-    where: matcher,
+    where: matches,
   }),
 ];
 
-function matcher(store: Store, params: Parsed<typeof filterParams>): (event: StoredEvent) => boolean {
+function matches(event: StoredEvent, params: p.Parsed<typeof filterParams>, store: Store): boolean {
   const { type, types, delivery_success: delivered } = params;
-  const wanted = types === undefined ? null : new Set<string>(types);
-  const prefix = type?.endsWith('.*') ? type.slice(0, -1) : null;
-  return (event) =>
-    (wanted === null || wanted.has(event.type)) &&
-    (type === undefined || (prefix === null ? event.type === type : event.type.startsWith(prefix))) &&
-    (delivered === undefined || (store.deliveries.countOf(event.id) === 0) === delivered);
+  return (
+    (types === undefined || types.includes(event.type)) &&
+    (type === undefined ||
+      event.type === type ||
+      (type.endsWith('.*') && event.type.startsWith(type.slice(0, -1)))) &&
+    (delivered === undefined || (store.deliveries.countOf(event.id) === 0) === delivered)
+  );
 }

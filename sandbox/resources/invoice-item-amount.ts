@@ -1,41 +1,29 @@
 import type { NewInvoiceItem } from '../billing/invoice-item.ts';
 import { priceIn } from '../billing/price.ts';
+import { pricingOf } from '../billing/price-amount.ts';
 import { productName } from '../billing/subscription-items.ts';
 import { checkAmount, unitOf } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
 import type { InvoiceItem, Price, Pricing } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  decimal,
-  integer,
-  metadata,
-  object,
-  type Parsed,
-  text,
-} from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
-import { inlinePrice, oneTimePriceParams } from './inline-price.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams, missingParam } from '../wire/wire-error.ts';
+import { inlinePrice, oneTimePriceParams, signed } from './inline-price.ts';
 import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
-/** Credits are negative. */
-const signed = integer(-Number.MAX_SAFE_INTEGER);
 /** The processor's own limit for quantities. */
 const quantityMax = 999_999_999;
 
 /** The different ways to specify the amount of an invoice item. */
 export const amountParams = {
   amount: signed,
-  price: text(),
-  price_data: object(oneTimePriceParams),
-  pricing: object({ price: text() }),
-  quantity: integer(0, quantityMax),
+  price: p.text(),
+  price_data: p.object(oneTimePriceParams),
+  pricing: p.object({ price: p.text() }),
+  quantity: p.integer(0, quantityMax),
   unit_amount: signed,
-  unit_amount_decimal: decimal,
+  unit_amount_decimal: p.decimal,
 };
 
 export interface BilledAmount {
@@ -45,7 +33,7 @@ export interface BilledAmount {
   readonly pricing: Pricing;
 }
 
-type AmountParams = Parsed<typeof amountParams> & { readonly currency?: string | undefined };
+type AmountParams = p.Parsed<typeof amountParams> & { readonly currency?: string | undefined };
 
 /** The amount in the parameters. Null if there is none. `before` is the item to change. */
 export function billedAmount(
@@ -57,14 +45,11 @@ export function billedAmount(
   const quantity = params.quantity ?? before?.quantity ?? 1;
   const price = priceOf(call, params);
   if (price !== null)
-    return billed(Number(price.unit_amount_decimal), quantity, price.currency, {
-      price_details: { price: price.id, product: price.product },
-    });
+    return billed(Number(price.unit_amount_decimal), quantity, price.currency, pricingOf(price));
   const { amount, unit_amount_decimal: unitDecimal, unit_amount: unit = unitDecimal } = params;
   if (amount !== undefined || unit !== undefined) {
     const code = params.currency ?? before?.currency;
-    if (code === undefined)
-      throw badParam('Missing required param: currency.', 'currency', 'parameter_missing');
+    if (code === undefined) throw missingParam('currency');
     return unit === undefined ? inTotal(amount ?? 0, quantity, code) : billed(unit, quantity, code, {});
   }
   if (before === null || params.quantity === undefined) return null;
@@ -78,12 +63,7 @@ function checkOne(call: Call, params: AmountParams): void {
   refuseRemoved(call.version, 'invoicePayments', params, 'price', 'unit_amount');
   const names = ['amount', 'price', 'price_data', 'pricing', 'unit_amount', 'unit_amount_decimal'] as const;
   const given = names.filter((name) => params[name] !== undefined);
-  if (given.length > 1)
-    throw badParam(
-      `You may only specify one of these parameters: ${given.join(', ')}.`,
-      given[0],
-      'parameters_exclusive',
-    );
+  if (given.length > 1) throw exclusiveParams(...given);
 }
 
 function priceOf({ store }: Call, params: AmountParams): Price | null {
@@ -95,7 +75,7 @@ function priceOf({ store }: Call, params: AmountParams): Price | null {
 }
 
 function oneTimePrice(store: Store, id: string, param: string): Price {
-  const price = existing(store.prices, id, param);
+  const price = store.prices.existing(id, param);
   if (!price.active) throw badParam('The price specified is inactive. Use an active price.', param);
   if (price.recurring !== null)
     throw badParam(
@@ -105,20 +85,20 @@ function oneTimePrice(store: Store, id: string, param: string): Price {
   return price;
 }
 
-const addedItem = object({
-  discountable: bool,
-  metadata,
-  period: (node) => node,
-  price: text(),
-  price_data: object(oneTimePriceParams),
-  quantity: integer(0, quantityMax),
+const addedItem = p.object({
+  discountable: p.bool,
+  metadata: p.metadata,
+  period: p.ignored,
+  price: p.text(),
+  price_data: p.object(oneTimePriceParams),
+  quantity: p.integer(0, quantityMax),
   tax_rates: taxRatesParam,
 });
 
 /** The processor's own limit. */
 const addedItemsMax = 20;
 /** One-time items that the next invoice of a subscription bills. */
-export const addedItemsParam = array(addedItem, addedItemsMax);
+export const addedItemsParam = p.array(addedItem, addedItemsMax);
 
 /** The items of the parameter, for a customer that pays in this currency. */
 export function addedItemsFrom(
@@ -137,18 +117,14 @@ export function addedItemsFrom(
     const price = priceIn(store, found, code);
     if (price === undefined)
       throw badParam(`The price must be in ${code}, the currency of the subscription.`, `${path}[price]`);
-    const amounts = billed(Number(price.unit_amount_decimal), item.quantity ?? 1, code, {
-      price_details: { price: price.id, product: price.product },
-    });
+    const amounts = billed(Number(price.unit_amount_decimal), item.quantity ?? 1, code, pricingOf(price));
     return {
       ...amounts,
       customer,
       description: productName(store, price),
       discountable: item.discountable ?? amounts.amount >= 0,
-      metadata: applyMetadata({}, item.metadata),
-      period: null,
-      invoice: null,
-      taxRates: taxRatesFrom(store, item.tax_rates, `${path}[tax_rates]`),
+      metadata: p.applyMetadata({}, item.metadata),
+      tax_rates: taxRatesFrom(store, item.tax_rates, `${path}[tax_rates]`),
     };
   });
 }

@@ -1,43 +1,37 @@
 import { changeInvoiceItem, createInvoiceItem, deleteInvoiceItem } from '../billing/invoice-item.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
-import { existing } from '../wire/existing.ts';
 import type { Invoice, InvoiceItem } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  bool,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
+import { taxBehavior } from './inline-price.ts';
 import { amountParams, type BilledAmount, billedAmount } from './invoice-item-amount.ts';
 import { Resource } from './resource.ts';
 import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 const changeable = {
   ...amountParams,
-  description: clearable(text()),
-  discountable: bool,
-  metadata,
-  tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
-  tax_code: clearable(text()),
+  description: p.clearable(p.text()),
+  discountable: p.bool,
+  metadata: p.metadata,
+  tax_behavior: taxBehavior,
+  tax_code: p.clearable(p.text()),
   tax_rates: taxRatesParam,
-  period: object({ start: required(integer()), end: required(integer()) }),
+  period: p.object({ start: p.required(p.integer()), end: p.required(p.integer()) }),
 };
 
-const createParams = { ...changeable, currency, customer: text(), invoice: text(), subscription: text() };
+const createParams = {
+  ...changeable,
+  currency,
+  customer: p.text(),
+  invoice: p.text(),
+  subscription: p.text(),
+};
 
 const invoiceItems = new Resource('invoiceitems', (store) => store.invoiceItems);
 
-export const invoiceItemOperations: readonly Operation[] = [
+export const invoiceItemOperations = [
   invoiceItems.operation('create', 'POST', createParams, create),
   invoiceItems.retrieve(),
   invoiceItems.operation('update', 'POST *', changeable, (call, params) => {
@@ -48,41 +42,36 @@ export const invoiceItemOperations: readonly Operation[] = [
     const { description, discountable, period, tax_rates: rates } = params;
     return changeInvoiceItem(call.store, before, {
       ...(billed === null ? {} : amountsOf(billed)),
-      ...present({ description, discountable, period }),
-      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+      ...p.present({ description, discountable, period }),
+      metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       ...(rates === undefined ? {} : { tax_rates: taxRatesFrom(call.store, rates, 'tax_rates') }),
     });
   }),
   invoiceItems.delete(deleteInvoiceItem),
   invoiceItems.list(
-    { customer: text(), invoice: text(), pending: bool },
+    { invoice: p.text(), customer: p.text(), pending: p.bool },
     {
-      within: ({ invoice, customer }) => ({ invoice, customer }),
-      where:
-        (_store, { pending }) =>
-        (item) =>
-          pending === undefined || (item.invoice === null) === pending,
+      handled: ['pending'],
+      where: ({ invoice }, { pending }) => pending === undefined || (invoice === null) === pending,
     },
   ),
 ];
 
-function create(call: Call, params: Parsed<typeof createParams>): InvoiceItem {
+function create(call: Call, params: p.Parsed<typeof createParams>): InvoiceItem {
   const { store } = call;
-  const invoice = params.invoice === undefined ? null : existing(store.invoices, params.invoice, 'invoice');
+  const invoice = params.invoice === undefined ? null : store.invoices.existing(params.invoice, 'invoice');
   const customerId = params.customer ?? invoice?.customer ?? null;
-  if (customerId === null)
-    throw badParam('Missing required param: customer.', 'customer', 'parameter_missing');
+  if (customerId === null) throw missingParam('customer');
   const customer = existingCustomer(store, customerId).id;
   const billed = billedAmount(call, params, null);
   if (billed === null)
-    throw badParam(
-      'An invoice item needs one of amount, pricing, price_data or unit_amount_decimal.',
+    throw missingParam(
       'amount',
-      'parameter_missing',
+      'An invoice item needs one of amount, pricing, price_data or unit_amount_decimal.',
     );
   if (invoice !== null) checkSame(invoice, customer, billed.currency);
   if (params.subscription !== undefined) {
-    const subscription = existing(store.subscriptions, params.subscription, 'subscription');
+    const subscription = store.subscriptions.existing(params.subscription, 'subscription');
     if (subscription.customer !== customer)
       throw badParam('The subscription belongs to another customer.', 'subscription');
   }
@@ -90,12 +79,11 @@ function create(call: Call, params: Parsed<typeof createParams>): InvoiceItem {
     customer,
     invoice,
     ...billed,
-    description: params.description ?? null,
+    ...p.present({ description: params.description, period: params.period }),
     discountable: params.discountable ?? billed.amount >= 0,
-    metadata: applyMetadata({}, params.metadata),
-    period: params.period ?? null,
+    metadata: p.applyMetadata({}, params.metadata),
     subscription: params.subscription ?? null,
-    taxRates: taxRatesFrom(store, params.tax_rates, 'tax_rates'),
+    tax_rates: taxRatesFrom(store, params.tax_rates, 'tax_rates'),
   });
 }
 

@@ -1,22 +1,8 @@
 import { automaticTax, noAutomaticTax, noPaymentSettings } from '../billing/invoice-object.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams, missing, missingParam } from '../wire/wire-error.ts';
 import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limits. */
@@ -27,39 +13,37 @@ const daySeconds = 86_400;
 /** More than the number of types at the processor. */
 const paymentMethodTypesMax = 100;
 
-/** Accepted without an effect. */
-const anything: Parser<unknown> = (node) => node;
 export const invoicePaymentSettings = {
-  payment_method_options: anything,
-  payment_method_types: clearable(array(text(), paymentMethodTypesMax)),
+  payment_method_options: p.ignored,
+  payment_method_types: p.clearable(p.array(p.text(), paymentMethodTypesMax)),
 };
 
 /** Fields that can be set when an invoice is created, and changed while it is a draft. */
 export const invoiceParams = {
   automatic_tax: automaticTaxParam,
   default_tax_rates: taxRatesParam,
-  auto_advance: bool,
-  collection_method: oneOf('charge_automatically', 'send_invoice'),
-  custom_fields: clearable(
-    array(
-      object({
-        name: required(text(customFieldNameLengthMax)),
-        value: required(text(customFieldValueLengthMax)),
+  auto_advance: p.bool,
+  collection_method: p.oneOf('charge_automatically', 'send_invoice'),
+  custom_fields: p.clearable(
+    p.array(
+      p.object({
+        name: p.required(p.text(customFieldNameLengthMax)),
+        value: p.required(p.text(customFieldValueLengthMax)),
       }),
       customFieldsMax,
     ),
   ),
-  days_until_due: integer(),
-  default_payment_method: clearable(text()),
-  description: clearable(text()),
-  due_date: integer(),
-  footer: clearable(text()),
-  metadata,
-  payment_settings: object(invoicePaymentSettings),
-  statement_descriptor: clearable(text(22)),
+  days_until_due: p.integer(),
+  default_payment_method: p.clearable(p.text()),
+  description: p.clearable(p.text()),
+  due_date: p.integer(),
+  footer: p.clearable(p.text()),
+  metadata: p.metadata,
+  payment_settings: p.object(invoicePaymentSettings),
+  statement_descriptor: p.clearable(p.text(22)),
 };
 
-type InvoiceParams = Parsed<typeof invoiceParams>;
+type InvoiceParams = p.Parsed<typeof invoiceParams>;
 
 /** The fields that the parameters set on an invoice of this customer. */
 export function detailsFrom(
@@ -75,14 +59,14 @@ export function detailsFrom(
   if (before.customer !== null && tax?.enabled === true) checkTaxLocation(store, before.customer);
   return {
     ...collectionFrom(store, params, before),
-    ...present({ default_payment_method: method, description, footer, statement_descriptor }),
+    ...p.present({ default_payment_method: method, description, footer, statement_descriptor }),
     ...(fields === undefined ? {} : { custom_fields: fields === null ? null : [...fields] }),
     ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
     ...(types === undefined
       ? {}
       : { payment_settings: { ...noPaymentSettings, payment_method_types: types && [...types] } }),
     ...(tax === undefined ? {} : { automatic_tax: tax.enabled ? automaticTax : noAutomaticTax }),
-    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
   };
 }
 
@@ -95,12 +79,7 @@ function collectionFrom(
   const { days_until_due: days, due_date: date } = params;
   const method = params.collection_method ?? before.collection_method;
   const param = days === undefined ? 'due_date' : 'days_until_due';
-  if (days !== undefined && date !== undefined)
-    throw badParam(
-      'You may only specify one of these parameters: days_until_due, due_date.',
-      'due_date',
-      'parameters_exclusive',
-    );
+  if (days !== undefined && date !== undefined) throw exclusiveParams('due_date', 'days_until_due');
   if (method !== 'send_invoice') {
     if (days !== undefined || date !== undefined)
       throw badParam(`You can only set ${param} if collection_method is send_invoice.`, param);
@@ -110,10 +89,9 @@ function collectionFrom(
     throw badParam('due_date must be in the future.', 'due_date');
   const due = date ?? (days === undefined ? before.due_date : before.created + days * daySeconds);
   if (due === null)
-    throw badParam(
-      'If collection_method is send_invoice, you must set days_until_due or due_date.',
+    throw missingParam(
       'days_until_due',
-      'parameter_missing',
+      'If collection_method is send_invoice, you must set days_until_due or due_date.',
     );
   checkEmail(store, before.customer);
   return { collection_method: 'send_invoice', due_date: due };

@@ -3,35 +3,34 @@ import { asOfNextPeriod } from '../billing/phase-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { mayUseOld } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { bool, integer, object, oneOf, type Parsed, present, text } from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { missing, missingParam } from '../wire/wire-error.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import { anchorParam, checkAnchor, prorationBehavior } from './subscription-params.ts';
 
 const detailsParams = {
   billing_cycle_anchor: anchorParam,
-  cancel_at_period_end: bool,
+  cancel_at_period_end: p.bool,
   items: itemsParam,
   proration_behavior: prorationBehavior,
-  proration_date: integer(),
-  resume_at: oneOf('now'),
+  proration_date: p.integer(),
+  resume_at: p.oneOf('now'),
 };
 
-type Details = Partial<Parsed<typeof detailsParams>>;
+type Details = Partial<p.Parsed<typeof detailsParams>>;
 
 export const previewParams = {
-  customer: text(),
-  subscription: text(),
-  subscription_details: object(detailsParams),
+  customer: p.text(),
+  subscription: p.text(),
+  subscription_details: p.object(detailsParams),
 };
 
 /** Shows the next invoice, with the change in the parameters. Stores nothing. */
 export function preview(
   call: Call,
-  params: Pick<Parsed<typeof previewParams>, 'customer' | 'subscription'> & {
+  params: Pick<p.Parsed<typeof previewParams>, 'customer' | 'subscription'> & {
     readonly subscription_details: Details | undefined;
   },
 ): Invoice {
@@ -40,7 +39,7 @@ export function preview(
   checkAnchor(call, details?.billing_cycle_anchor, 'subscription_details[billing_cycle_anchor]');
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   if (params.subscription === undefined) return nextOf(call, customer, details);
-  const found = existing(store.subscriptions, params.subscription, 'subscription');
+  const found = store.subscriptions.existing(params.subscription, 'subscription');
   if (customer !== null && found.customer !== customer)
     throw missing('subscription', found.id, 'subscription');
   if (found.ended_at !== null) throw noUpcoming(found.customer);
@@ -58,16 +57,16 @@ export function preview(
 export const upcomingParams = {
   ...previewParams,
   subscription_billing_cycle_anchor: anchorParam,
-  subscription_cancel_at_period_end: bool,
+  subscription_cancel_at_period_end: p.bool,
   subscription_items: itemsParam,
   subscription_proration_behavior: prorationBehavior,
-  subscription_proration_date: integer(),
-  subscription_resume_at: oneOf('now'),
+  subscription_proration_date: p.integer(),
+  subscription_resume_at: p.oneOf('now'),
 };
 
-export function upcoming(call: Call, params: Parsed<typeof upcomingParams>): Invoice {
+export function upcoming(call: Call, params: p.Parsed<typeof upcomingParams>): Invoice {
   if (!mayUseOld(call.version, 'invoicePayments')) throw missing('invoice', 'upcoming');
-  const details = present({
+  const details = p.present({
     billing_cycle_anchor: params.subscription_billing_cycle_anchor,
     cancel_at_period_end: params.subscription_cancel_at_period_end,
     items: params.subscription_items,
@@ -90,13 +89,11 @@ function withCancellation(before: Subscription, cancels: boolean | undefined): S
 
 /** The customer's next renewal. */
 function nextOf({ store }: Call, customer: string | null, details: Details | undefined): Invoice {
-  if (customer === null)
-    throw badParam('You must give a customer or a subscription.', 'customer', 'parameter_missing');
+  if (customer === null) throw missingParam('customer', 'You must give a customer or a subscription.');
   if (details !== undefined)
-    throw badParam(
-      'The sandbox previews changes only of existing subscriptions. Give the subscription.',
+    throw missingParam(
       'subscription',
-      'parameter_missing',
+      'The sandbox previews changes only of existing subscriptions. Give the subscription.',
     );
   const [next] = store.subscriptions
     .allWithin('customer', customer)

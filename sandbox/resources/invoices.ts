@@ -14,10 +14,9 @@ import { currency } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { Invoice } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import { bool, oneOf, type Parsed, required, text } from '../wire/params.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { missing, WireError, wrongState } from '../wire/wire-error.ts';
 import { detailsFrom, invoiceParams } from './invoice-params.ts';
 import { preview, previewParams, upcoming, upcomingParams } from './invoice-preview.ts';
@@ -27,15 +26,15 @@ import { Resource } from './resource.ts';
 const createParams = {
   ...invoiceParams,
   currency,
-  customer: required(text()),
-  pending_invoice_items_behavior: oneOf('exclude', 'include'),
-  subscription: text(),
+  customer: p.required(p.text()),
+  pending_invoice_items_behavior: p.oneOf('exclude', 'include'),
+  subscription: p.text(),
 };
-const payParams = { payment_method: text(), paid_out_of_band: bool, off_session: bool };
+const payParams = { payment_method: p.text(), paid_out_of_band: p.bool, off_session: p.bool };
 
 const invoices = new Resource('invoices', (store) => store.invoices);
 
-export const invoiceOperations: readonly Operation[] = [
+export const invoiceOperations = [
   invoices.retrieve(),
   invoices.operation('create', 'POST', createParams, create),
   invoices.operation('update', 'POST *', invoiceParams, update),
@@ -44,7 +43,7 @@ export const invoiceOperations: readonly Operation[] = [
     const invoice = sendInvoice(call.store, invoices.existing(call), call.baseUrl);
     return settledIfFree(call.store, invoice);
   }),
-  invoices.operation('finalize', 'POST */finalize', { auto_advance: bool }, (call, params) => {
+  invoices.operation('finalize', 'POST */finalize', { auto_advance: p.bool }, (call, params) => {
     const before = invoices.existing(call);
     // Unless the caller turns it off, collection continues after this, even for a draft that did not advance
     // automatically.
@@ -96,27 +95,20 @@ export const invoiceOperations: readonly Operation[] = [
     const { lines } = invoices.existing(call);
     return { ...lines, ...pageOf(lines.data, params) };
   }),
-  invoices.list(
-    {
-      customer: text(),
-      subscription: text(),
-      status: oneOf('draft', 'open', 'paid', 'uncollectible', 'void'),
-      collection_method: oneOf('charge_automatically', 'send_invoice'),
-    },
-    {
-      within: ({ subscription, customer }) => ({ subscription, customer }),
-      equal: ['status', 'collection_method'],
-    },
-  ),
+  invoices.list({
+    ...p.each(p.text(), 'subscription customer'),
+    status: p.oneOf('draft', 'open', 'paid', 'uncollectible', 'void'),
+    collection_method: p.oneOf('charge_automatically', 'send_invoice'),
+  }),
   invoices.search(),
 ];
 
-function create({ store }: Call, params: Parsed<typeof createParams>): Invoice {
+function create({ store }: Call, params: p.Parsed<typeof createParams>): Invoice {
   const customer = existingCustomer(store, params.customer);
   const subscription =
     params.subscription === undefined
       ? null
-      : existing(store.subscriptions, params.subscription, 'subscription');
+      : store.subscriptions.existing(params.subscription, 'subscription');
   if (subscription !== null && subscription.customer !== customer.id)
     throw missing('subscription', subscription.id, 'subscription');
   const includesPending = params.pending_invoice_items_behavior === 'include' || subscription !== null;
@@ -142,7 +134,7 @@ function create({ store }: Call, params: Parsed<typeof createParams>): Invoice {
   });
 }
 
-function update(call: Call, params: Parsed<typeof invoiceParams>): Invoice {
+function update(call: Call, params: p.Parsed<typeof invoiceParams>): Invoice {
   const { store } = call;
   const before = invoices.existing(call);
   const {
@@ -156,13 +148,11 @@ function update(call: Call, params: Parsed<typeof invoiceParams>): Invoice {
   if (advances !== undefined && before.status !== 'draft' && before.status !== 'open')
     throw notEditable(before);
   const details = detailsFrom(store, params, before);
-  const after = store.change(store.invoices, before, {
+  return store.update('invoice.updated', store.invoices, before, {
     ...details,
     ...(params.default_tax_rates === undefined ? {} : retaxed(store, before, { ...before, ...details })),
     ...(advances === undefined ? {} : advanceFrom(store, { ...before, ...details }, advances)),
   });
-  store.emitUpdated('invoice.updated', before, after);
-  return after;
 }
 
 /** The amounts of a draft with other default tax rates. Lines with tax rates of their own keep them. */
@@ -191,7 +181,7 @@ function settledIfFree(store: Store, invoice: Invoice): Invoice {
   return invoice.status === 'open' && invoice.amount_due === 0 ? invoicePaid(store, invoice) : invoice;
 }
 
-function pay(call: Call, params: Parsed<typeof payParams>): Invoice {
+function pay(call: Call, params: p.Parsed<typeof payParams>): Invoice {
   const { store, baseUrl } = call;
   const given = invoices.existing(call);
   if (given.status === 'paid') throw wrongState('Invoice is already paid');

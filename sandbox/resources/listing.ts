@@ -1,21 +1,21 @@
 import type { Collection, ListQuery } from '../state/collection.ts';
 import type { List, WireObject } from '../wire/objects.ts';
-import { integer, type Range, range, text } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams } from '../wire/wire-error.ts';
 
 /** The processor's own page size limits. */
-export const pageSize = integer(1, 100);
+export const pageSize = p.integer(1, 100);
 export const pageSizeDefault = 10;
 
 /** Every list takes these parameters. */
-export const pageParams = { limit: pageSize, starting_after: text(), ending_before: text() };
-export const createdParam = { created: range };
+export const pageParams = { limit: pageSize, starting_after: p.text(), ending_before: p.text() };
+export const createdParam = { created: p.range };
 
 export interface PageParams {
   readonly limit: number | undefined;
   readonly starting_after: string | undefined;
   readonly ending_before: string | undefined;
-  readonly created?: Range | undefined;
+  readonly created?: p.Range | undefined;
 }
 
 /** One page of a collection, in the shape of the wire API. */
@@ -52,11 +52,7 @@ export function pageOf<T extends { readonly id: string }>(
 /** An unknown cursor is an error: an empty page would look like the end of the list. */
 function checkCursors(params: PageParams, exists: (id: string) => boolean): void {
   if (params.starting_after !== undefined && params.ending_before !== undefined)
-    throw badParam(
-      'Only one of starting_after and ending_before may be given.',
-      'starting_after',
-      'parameters_exclusive',
-    );
+    throw exclusiveParams('starting_after', 'ending_before');
   for (const param of ['starting_after', 'ending_before'] as const) {
     const id = params[param];
     if (id !== undefined && !exists(id)) throw badParam(`No such object: '${id}'`, param, 'resource_missing');

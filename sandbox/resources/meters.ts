@@ -1,27 +1,26 @@
-import type { Operation } from '../wire/operation.ts';
-import { object, oneOf, required, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { Resource } from './resource.ts';
 
-const payloadKey = required(text());
+const payloadKey = p.required(p.text());
 
 /** Meters of metered prices. The sandbox counts no usage. */
 const meters = new Resource('meters', (store) => store.meters, { path: 'billing/meters' });
 
-export const meterOperations: readonly Operation[] = [
+export const meterOperations = [
   meters.operation(
     'create',
     'POST',
     {
-      customer_mapping: object({ event_payload_key: payloadKey, type: required(oneOf('by_id')) }),
-      default_aggregation: required(object({ formula: required(oneOf('count', 'last', 'sum')) })),
-      display_name: required(text()),
-      event_name: required(text()),
-      event_time_window: oneOf('day', 'hour'),
-      value_settings: object({ event_payload_key: payloadKey }),
+      customer_mapping: p.object({ event_payload_key: payloadKey, type: p.required(p.oneOf('by_id')) }),
+      default_aggregation: p.required(p.object({ formula: p.required(p.oneOf('count', 'last', 'sum')) })),
+      display_name: p.required(p.text()),
+      event_name: p.required(p.text()),
+      event_time_window: p.oneOf('day', 'hour'),
+      value_settings: p.object({ event_payload_key: payloadKey }),
     },
     ({ store }, params) => {
       const now = store.now();
-      const meter = store.put(store.meters, {
+      return store.record('billing.meter.created', store.meters, {
         id: store.meters.newId(),
         object: 'billing.meter',
         created: now,
@@ -39,10 +38,8 @@ export const meterOperations: readonly Operation[] = [
         updated: now,
         value_settings: params.value_settings ?? { event_payload_key: 'value' },
       });
-      store.emit('billing.meter.created', meter);
-      return meter;
     },
   ),
   meters.retrieve(),
-  meters.listWithoutCreated({ status: oneOf('active', 'inactive') }, { equal: ['status'] }),
+  meters.listWithoutCreated({ status: p.oneOf('active', 'inactive') }),
 ];

@@ -1,38 +1,21 @@
 import { checkNotInCheckout } from '../checkout/session.ts';
 import { shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
+import { unexpectedState } from '../payments/intent.ts';
 import { checkChargeable, checkRound, currency } from '../payments/money.ts';
 import {
   cancelPaymentIntent,
   capturePaymentIntent,
   createPaymentIntent,
 } from '../payments/payment-intent.ts';
-import { usablePaymentMethod } from '../payments/payment-method.ts';
 import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
 import { sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  bool,
-  clearable,
-  integer,
-  metadata,
-  oneOf,
-  type Parsed,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { badParam, WireError, wrongState } from '../wire/wire-error.ts';
 import { openedIntent } from './client-secret.ts';
-import {
-  confirm,
-  confirmationParams,
-  methodFrom,
-  typesChange,
-  unexpectedState,
-} from './payment-intent-confirmation.ts';
+import { confirm, confirmationParams, methodFrom, typesChange } from './payment-intent-confirmation.ts';
 import {
   chosenMethods,
   methodChoiceParams,
@@ -42,31 +25,36 @@ import {
 } from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
-const createParams = {
-  ...confirmationParams,
-  amount: required(integer(0)),
-  currency: required(currency),
-  ...methodChoiceParams,
-  capture_method: oneOf('automatic', 'automatic_async', 'manual'),
-  confirm: bool,
-  confirmation_method: oneOf('automatic', 'manual'),
-  customer: text(),
-  description: text(),
-  metadata,
+/** The payments of a checkout session have these parameters too. */
+export const intentParams = {
+  capture_method: p.oneOf('automatic', 'automatic_async', 'manual'),
+  description: p.text(),
+  metadata: p.metadata,
   statement_descriptor: cardStatementDescriptor,
   statement_descriptor_suffix: statementDescriptor,
 };
 
-const confirmParams = { ...confirmationParams, client_secret: text() };
+const createParams = {
+  ...confirmationParams,
+  ...intentParams,
+  amount: p.required(p.integer(0)),
+  currency: p.required(currency),
+  ...methodChoiceParams,
+  confirm: p.bool,
+  confirmation_method: p.oneOf('automatic', 'manual'),
+  customer: p.text(),
+};
+
+const confirmParams = { ...confirmationParams, client_secret: p.text() };
 
 const paymentIntents = new Resource('payment_intents', (store) => store.paymentIntents);
 
-export const paymentIntentOperations: readonly Operation[] = [
+export const paymentIntentOperations = [
   paymentIntents.operation('create', 'POST', createParams, create),
   paymentIntents.operation(
     'retrieve',
     'GET *',
-    { client_secret: text() },
+    { client_secret: p.text() },
     (call, params) => shownTo(call, opened(call, params.client_secret)),
     { forBrowsers: true },
   ),
@@ -75,15 +63,15 @@ export const paymentIntentOperations: readonly Operation[] = [
     'POST *',
     {
       ...typesParam,
-      amount: integer(0),
-      customer: text(),
-      description: clearable(text()),
-      metadata,
-      payment_method: text(),
+      amount: p.integer(0),
+      customer: p.text(),
+      description: p.clearable(p.text()),
+      metadata: p.metadata,
+      payment_method: p.text(),
       payment_method_options: methodOptions,
-      receipt_email: clearable(text()),
-      shipping: clearable(shipping),
-      setup_future_usage: clearable(oneOf('off_session', 'on_session')),
+      receipt_email: p.clearable(p.text()),
+      shipping: p.clearable(shipping),
+      setup_future_usage: p.clearable(p.oneOf('off_session', 'on_session')),
     },
     (call, params) => {
       const { store } = call;
@@ -104,15 +92,12 @@ export const paymentIntentOperations: readonly Operation[] = [
       if (params.amount !== undefined) checkChargeable(params.amount, before.currency);
       if (params.customer !== undefined) existingCustomer(store, params.customer);
       const customer = params.customer ?? before.customer;
-      const method =
-        params.payment_method === undefined
-          ? undefined
-          : usablePaymentMethod(store, params.payment_method, customer);
+      const method = methodFrom(store, params, customer);
       return store.change(store.paymentIntents, before, {
         amount: params.amount ?? before.amount,
         customer,
-        metadata: applyMetadata(before.metadata, params.metadata),
-        ...present({ description, receipt_email, shipping, setup_future_usage }),
+        metadata: p.applyMetadata(before.metadata, params.metadata),
+        ...p.present({ description, receipt_email, shipping, setup_future_usage }),
         ...typesChange(call, params),
         ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
         ...(method === undefined
@@ -137,7 +122,7 @@ export const paymentIntentOperations: readonly Operation[] = [
   paymentIntents.operation(
     'capture',
     'POST */capture',
-    { amount_to_capture: integer(1), metadata },
+    { amount_to_capture: p.integer(1), metadata: p.metadata },
     (call, params) => {
       const intent = paymentIntents.existing(call);
       const amount = params.amount_to_capture ?? intent.amount_capturable;
@@ -149,7 +134,7 @@ export const paymentIntentOperations: readonly Operation[] = [
         );
       if (amount !== intent.amount_capturable) checkRound(amount, intent.currency, 'amount_to_capture');
       const { store } = call;
-      const metadata = applyMetadata(intent.metadata, params.metadata);
+      const metadata = p.applyMetadata(intent.metadata, params.metadata);
       const captured = capturePaymentIntent(store, intent, amount, metadata);
       for (const session of store.checkoutSessions.allWithin('intent', intent.id))
         store.change(store.checkoutSessions, session, { payment_status: 'paid' });
@@ -159,7 +144,7 @@ export const paymentIntentOperations: readonly Operation[] = [
   paymentIntents.operation(
     'cancel',
     'POST */cancel',
-    { cancellation_reason: oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
+    { cancellation_reason: p.oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
     (call, params) => {
       const intent = paymentIntents.existing(call);
       checkNotInCheckout(call.store, intent);
@@ -171,11 +156,11 @@ export const paymentIntentOperations: readonly Operation[] = [
       return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
     },
   ),
-  paymentIntents.list({ customer: text() }, { within: ({ customer }) => ({ customer }) }),
+  paymentIntents.list({ customer: p.text() }),
   paymentIntents.search(),
 ];
 
-function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent {
+function create(call: Call, params: p.Parsed<typeof createParams>): PaymentIntent {
   const { store } = call;
   checkChargeable(params.amount, params.currency);
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
@@ -188,27 +173,31 @@ function create(call: Call, params: Parsed<typeof createParams>): PaymentIntent 
     amount: params.amount,
     currency: params.currency,
     customer,
-    metadata: applyMetadata({}, params.metadata),
+    ...intentFields(call, params),
     ...chosenMethods(call, params),
-    paymentMethod: method?.id ?? null,
-    captureMethod: params.capture_method ?? captureDefault(call.version),
-    confirmationMethod: params.confirmation_method ?? 'automatic',
-    description: params.description ?? null,
-    receiptEmail: params.receipt_email ?? null,
-    shipping: params.shipping ?? null,
-    options: shownOptions(params.payment_method_options),
-    setupFutureUsage: params.setup_future_usage ?? null,
-    statementDescriptorSuffix: params.statement_descriptor_suffix ?? null,
+    payment_method: method?.id ?? null,
+    confirmation_method: params.confirmation_method ?? 'automatic',
+    payment_method_options: shownOptions(params.payment_method_options),
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;
 }
 
-function captureDefault(version: string | null): 'automatic' | 'automatic_async' {
-  return sees(version, 'asynchronousCapture') ? 'automatic_async' : 'automatic';
+type IntentFields = typeof intentParams &
+  Pick<typeof confirmationParams, 'receipt_email' | 'setup_future_usage' | 'shipping'>;
+
+/** What the parameters set on a new intent. */
+export function intentFields(call: Call, params: Partial<p.Parsed<IntentFields>>): Partial<PaymentIntent> {
+  const { description, receipt_email, setup_future_usage, shipping, statement_descriptor_suffix } = params;
+  const standard = sees(call.version, 'asynchronousCapture') ? 'automatic_async' : 'automatic';
+  return {
+    ...p.present({ description, receipt_email, setup_future_usage, shipping, statement_descriptor_suffix }),
+    capture_method: params.capture_method ?? standard,
+    metadata: p.applyMetadata({}, params.metadata),
+  };
 }
 
 function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
-  return openedIntent(paymentIntents, 'PaymentIntent', call, clientSecret);
+  return openedIntent(paymentIntents, call, clientSecret);
 }
 
 /** Removes from a response to a browser what only the merchant may see. */

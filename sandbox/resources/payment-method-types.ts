@@ -1,19 +1,8 @@
 import { mayUseOld, sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import {
-  array,
-  bool,
-  clearable,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  parseFields,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams } from '../wire/wire-error.ts';
 
 /** More than the number of types at the processor. */
 const typesMax = 100;
@@ -21,23 +10,23 @@ const typesMax = 100;
 const supportedTypes: readonly string[] = ['card', 'link'];
 
 /** The older parameter: a fixed list of types. */
-export const typesParam = { payment_method_types: array(text(), typesMax) };
+export const typesParam = { payment_method_types: p.array(p.text(), typesMax) };
 
 /** The options of cards with an effect. */
 const cardOptions = {
-  capture_method: clearable(oneOf('manual')),
-  network: text(),
-  request_three_d_secure: oneOf('any', 'automatic', 'challenge'),
-  setup_future_usage: clearable(oneOf('none', 'off_session', 'on_session')),
+  capture_method: p.clearable(p.oneOf('manual')),
+  network: p.text(),
+  request_three_d_secure: p.oneOf('any', 'automatic', 'challenge'),
+  setup_future_usage: p.clearable(p.oneOf('none', 'off_session', 'on_session')),
 };
 
 /** The options of each kind of payment method. All others are accepted without an effect. */
-export const methodOptions: Parser<Parsed<typeof cardOptions> | undefined> = (node, path) => {
+export const methodOptions: p.Parser<p.Parsed<typeof cardOptions> | undefined> = (node, path) => {
   if (typeof node === 'string') throw badParam('Invalid object', path);
   const card = node.get('card');
   if (card === undefined || typeof card === 'string') return undefined;
   const known = [...card].filter(([name]) => Object.hasOwn(cardOptions, name));
-  return parseFields(cardOptions, new Map(known), `${path}[card]`);
+  return p.parseFields(cardOptions, new Map(known), `${path}[card]`);
 };
 
 /** The options with an effect, as an intent shows them. */
@@ -61,11 +50,14 @@ export function shownOptions(
 /** The parameters that decide which payment methods a new intent accepts. */
 export const methodChoiceParams = {
   ...typesParam,
-  automatic_payment_methods: object({ enabled: required(bool), allow_redirects: oneOf('always', 'never') }),
+  automatic_payment_methods: p.object({
+    enabled: p.required(p.bool),
+    allow_redirects: p.oneOf('always', 'never'),
+  }),
 };
 
 /** The types in the parameters. Undefined if there is no list. */
-export function listedTypes(call: Call, { payment_method_types: types }: Parsed<typeof typesParam>) {
+export function listedTypes(call: Call, { payment_method_types: types }: p.Parsed<typeof typesParam>) {
   if (types === undefined) return undefined;
   if (!mayUseOld(call.version, 'noPaymentMethodTypes'))
     throw badParam(
@@ -88,25 +80,18 @@ export function listedTypes(call: Call, { payment_method_types: types }: Parsed<
 /** Which payment methods a new intent accepts. The processor chooses them if the caller does not. */
 export function chosenMethods(
   call: Call,
-  params: Parsed<typeof methodChoiceParams>,
-): {
-  readonly automaticPaymentMethods: PaymentIntent['automatic_payment_methods'];
-  readonly paymentMethodTypes?: string[];
-} {
+  params: p.Parsed<typeof methodChoiceParams>,
+): Pick<PaymentIntent, 'automatic_payment_methods'> & { payment_method_types?: string[] } {
   const { automatic_payment_methods: automatic } = params;
   const types = listedTypes(call, params);
   if (types !== undefined) {
     if (automatic?.enabled === true)
-      throw badParam(
-        'You may only specify one of these parameters: automatic_payment_methods, payment_method_types.',
-        'payment_method_types',
-        'parameters_exclusive',
-      );
-    return { automaticPaymentMethods: null, paymentMethodTypes: types };
+      throw exclusiveParams('payment_method_types', 'automatic_payment_methods');
+    return { automatic_payment_methods: null, payment_method_types: types };
   }
   const isAutomatic = automatic?.enabled ?? sees(call.version, 'automaticPaymentMethods');
   return {
-    automaticPaymentMethods: isAutomatic
+    automatic_payment_methods: isAutomatic
       ? { enabled: true, allow_redirects: automatic?.allow_redirects ?? 'always' }
       : null,
   };

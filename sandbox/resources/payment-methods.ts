@@ -8,18 +8,17 @@ import {
   paymentMethodParams,
   usablePaymentMethod,
 } from '../payments/payment-method.ts';
-import type { Operation } from '../wire/operation.ts';
-import { applyMetadata, oneOf, required, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 const paymentMethods = new Resource('payment_methods', (store) => store.paymentMethods);
 
-export const paymentMethodOperations: readonly Operation[] = [
+export const paymentMethodOperations = [
   paymentMethods.operation(
     'create',
     'POST',
-    { ...paymentMethodParams, type: required(oneOf('card')) },
+    { ...paymentMethodParams, type: p.required(p.oneOf('card')) },
     ({ store }, params) => createPaymentMethod(store, params),
     { forBrowsers: true },
   ),
@@ -28,17 +27,15 @@ export const paymentMethodOperations: readonly Operation[] = [
     const before = paymentMethods.existing(call);
     if (before.customer === null)
       throw badParam('You must save this PaymentMethod to a customer before you can update it.');
-    const after = call.store.change(call.store.paymentMethods, before, {
+    return call.store.update('payment_method.updated', call.store.paymentMethods, before, {
       ...paymentMethodChanges(call.store, before, params),
-      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+      metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     });
-    call.store.emitUpdated('payment_method.updated', before, after);
-    return after;
   }),
   paymentMethods.operation(
     'attach',
     'POST */attach',
-    { customer: required(text()) },
+    { customer: p.required(p.text()) },
     ({ store, id }, params) => {
       const method = usablePaymentMethod(store, id, store.paymentMethods.get(id)?.customer ?? null, 'id');
       return attachChecked(store, method, params.customer, 'customer');
@@ -51,12 +48,11 @@ export const paymentMethodOperations: readonly Operation[] = [
     return detach(call.store, method);
   }),
   paymentMethods.listWithoutCreated(
-    { customer: text(), type: oneOf('card') },
+    { customer: p.text(), type: p.oneOf('card') },
     {
       check: (store, { customer }) => {
         if (customer !== undefined) existingCustomer(store, customer);
       },
-      within: ({ customer }) => ({ customer }),
     },
   ),
 ];

@@ -1,24 +1,16 @@
 import { planOf } from '../billing/subscription-items.ts';
-import type { Operation } from '../wire/operation.ts';
-import { bool, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { missing } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 /** The older name of recurring prices. In this form, the sandbox only reads them. */
 const plans = new Resource('plans', (store) => store.prices, { show: (_store, price) => planOf(price) });
 
-export const planOperations: readonly Operation[] = [
+export const planOperations = [
   plans.operation('retrieve', 'GET *', {}, ({ store, id }) => {
     const price = store.prices.get(id);
     if (price === undefined || price.recurring === null) throw missing('plan', id);
     return planOf(price);
   }),
-  plans.list(
-    { active: bool, product: text() },
-    {
-      within: ({ product }) => ({ product }),
-      equal: ['active'],
-      where: () => (price) => price.recurring !== null,
-    },
-  ),
+  plans.list({ active: p.bool, product: p.text() }, { where: ({ recurring }) => recurring !== null }),
 ];

@@ -1,49 +1,23 @@
 import type Stripe from 'stripe';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { PortalConfiguration } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  required,
-  text,
-  url,
-} from '../wire/params.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { Resource } from './resource.ts';
-import { prorationBehavior } from './subscription-params.ts';
+import { feedbackOptions, prorationBehavior } from './subscription-params.ts';
 
 /** The processor's own limits. */
 const headlineLengthMax = 60;
 const productsMax = 10;
 const pricesMax = 100;
 
-const feedbackOptions = [
-  'customer_service',
-  'low_quality',
-  'missing_features',
-  'other',
-  'switched_service',
-  'too_complex',
-  'too_expensive',
-  'unused',
-] as const;
-
-const productParam = object({
-  product: required(text()),
-  prices: required(array(text(), pricesMax)),
-  adjustable_quantity: object({ enabled: required(bool), minimum: integer(), maximum: integer(1) }),
+const productParam = p.object({
+  product: p.required(p.text()),
+  prices: p.required(p.array(p.text(), pricesMax)),
+  adjustable_quantity: p.object({ enabled: p.required(p.bool), minimum: p.integer(), maximum: p.integer(1) }),
 });
 type Product = Stripe.BillingPortal.Configuration.Features.SubscriptionUpdate.Product;
-const products: Parser<Product[]> = (node, path) =>
+const products: p.Parser<Product[]> = (node, path) =>
   listOf(productParam, productsMax)(node, path).map(
     ({ product, prices, adjustable_quantity: adjustable }) => ({
       adjustable_quantity: {
@@ -56,57 +30,60 @@ const products: Parser<Product[]> = (node, path) =>
     }),
   );
 
-const features = object({
-  customer_update: object({
+const features = p.object({
+  customer_update: p.object({
     allowed_updates: wordsOf('address', 'email', 'name', 'phone', 'shipping', 'tax_id'),
-    enabled: bool,
+    enabled: p.bool,
   }),
-  invoice_history: object({ enabled: required(bool) }),
-  payment_method_update: object({ enabled: required(bool), payment_method_configuration: clearable(text()) }),
-  subscription_cancel: object({
-    cancellation_reason: object({ enabled: required(bool), options: wordsOf(...feedbackOptions) }),
-    enabled: bool,
-    mode: oneOf('at_period_end', 'immediately'),
+  invoice_history: p.object({ enabled: p.required(p.bool) }),
+  payment_method_update: p.object({
+    enabled: p.required(p.bool),
+    payment_method_configuration: p.clearable(p.text()),
+  }),
+  subscription_cancel: p.object({
+    cancellation_reason: p.object({ enabled: p.required(p.bool), options: wordsOf(...feedbackOptions) }),
+    enabled: p.bool,
+    mode: p.oneOf('at_period_end', 'immediately'),
     proration_behavior: prorationBehavior,
   }),
-  subscription_pause: object({ enabled: bool }),
-  subscription_update: object({
-    billing_cycle_anchor: oneOf('now', 'unchanged'),
+  subscription_pause: p.object({ enabled: p.bool }),
+  subscription_update: p.object({
+    billing_cycle_anchor: p.oneOf('now', 'unchanged'),
     default_allowed_updates: wordsOf('price', 'promotion_code', 'quantity'),
-    enabled: bool,
+    enabled: p.bool,
     products,
     proration_behavior: prorationBehavior,
-    schedule_at_period_end: object({
+    schedule_at_period_end: p.object({
       conditions: (node, path) =>
-        listOf(object({ type: required(oneOf('decreasing_item_amount', 'shortening_interval')) }), 2)(
+        listOf(p.object({ type: p.required(p.oneOf('decreasing_item_amount', 'shortening_interval')) }), 2)(
           node,
           path,
         ),
     }),
-    trial_update_behavior: oneOf('continue_trial', 'end_trial'),
+    trial_update_behavior: p.oneOf('continue_trial', 'end_trial'),
   }),
 });
 
 const params = {
-  business_profile: object({
-    headline: clearable(text(headlineLengthMax)),
-    privacy_policy_url: clearable(url),
-    terms_of_service_url: clearable(url),
+  business_profile: p.object({
+    headline: p.clearable(p.text(headlineLengthMax)),
+    privacy_policy_url: p.clearable(p.url),
+    terms_of_service_url: p.clearable(p.url),
   }),
-  default_return_url: clearable(url),
+  default_return_url: p.clearable(p.url),
   features,
-  login_page: object({ enabled: required(bool) }),
-  metadata,
-  name: clearable(text()),
+  login_page: p.object({ enabled: p.required(p.bool) }),
+  metadata: p.metadata,
+  name: p.clearable(p.text()),
 };
-const updateParams = { ...params, active: bool };
+const updateParams = { ...params, active: p.bool };
 
 const configurations = new Resource('portal_configurations', (store) => store.portalConfigurations, {
   path: 'billing_portal/configurations',
 });
 
-export const portalConfigurationOperations: readonly Operation[] = [
-  configurations.operation('create', 'POST', { ...params, features: required(features) }, (call, given) =>
+export const portalConfigurationOperations = [
+  configurations.operation('create', 'POST', { ...params, features: p.required(features) }, (call, given) =>
     create(call, given, false),
   ),
   configurations.operation('update', 'POST *', updateParams, (call, given) => {
@@ -117,7 +94,7 @@ export const portalConfigurationOperations: readonly Operation[] = [
     return after;
   }),
   configurations.retrieve(),
-  configurations.listWithoutCreated({ active: bool, is_default: bool }, { equal: ['active', 'is_default'] }),
+  configurations.listWithoutCreated(p.each(p.bool, 'active is_default')),
 ];
 
 /**
@@ -163,7 +140,7 @@ const noFeatures: PortalConfiguration['features'] = {
   },
 };
 
-type Given = Omit<Partial<Parsed<typeof updateParams>>, 'features'> & {
+type Given = Omit<Partial<p.Parsed<typeof updateParams>>, 'features'> & {
   readonly features?: object | undefined;
 };
 
@@ -186,9 +163,11 @@ function create(call: Call, given: Given, isDefault: boolean): PortalConfigurati
     name: null,
     updated: now,
   };
-  const created = store.put(store.portalConfigurations, changed(call, blank, given));
-  store.emit('billing_portal.configuration.created', created);
-  return created;
+  return store.record(
+    'billing_portal.configuration.created',
+    store.portalConfigurations,
+    changed(call, blank, given),
+  );
 }
 
 function changed({ store, baseUrl }: Call, before: PortalConfiguration, given: Given): PortalConfiguration {
@@ -206,7 +185,7 @@ function changed({ store, baseUrl }: Call, before: PortalConfiguration, given: G
             enabled: login.enabled,
             url: login.enabled ? `${baseUrl}/sandbox/portal_logins/${before.id}` : null,
           },
-    metadata: applyMetadata(before.metadata ?? {}, given.metadata),
+    metadata: p.applyMetadata(before.metadata ?? {}, given.metadata),
     name: overlaid(before.name, given.name),
     updated: store.worldNow(),
   };
@@ -217,9 +196,8 @@ function changed({ store, baseUrl }: Call, before: PortalConfiguration, given: G
 function checkProducts(store: Store, given: readonly Product[]): void {
   for (const [index, { product, prices }] of given.entries()) {
     const param = `features[subscription_update][products][${index}]`;
-    existing(store.products, product, `${param}[product]`);
-    for (const [place, price] of prices.entries())
-      existing(store.prices, price, `${param}[prices][${place}]`);
+    store.products.existing(product, `${param}[product]`);
+    for (const [place, price] of prices.entries()) store.prices.existing(price, `${param}[prices][${place}]`);
   }
 }
 
@@ -240,10 +218,10 @@ function overlaid<T>(before: T, given: unknown): T {
 }
 
 /** An empty value is an empty list. */
-function listOf<T>(item: Parser<T>, lengthMax: number): Parser<T[]> {
-  return (node, path) => (node === '' ? [] : [...array(item, lengthMax)(node, path)]);
+function listOf<T>(item: p.Parser<T>, lengthMax: number): p.Parser<T[]> {
+  return (node, path) => (node === '' ? [] : [...p.array(item, lengthMax)(node, path)]);
 }
 
-function wordsOf<const T extends string>(...words: readonly T[]): Parser<T[]> {
-  return listOf(oneOf(...words), words.length);
+function wordsOf<const T extends string>(...words: readonly T[]): p.Parser<T[]> {
+  return listOf(p.oneOf(...words), words.length);
 }

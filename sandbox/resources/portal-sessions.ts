@@ -1,10 +1,10 @@
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { PortalConfiguration, PortalSession, Subscription } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import { array, integer, object, oneOf, type Parsed, required, text, url } from '../wire/params.ts';
-import { badParam, missing, wrongState } from '../wire/wire-error.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { missing, missingParam, wrongState } from '../wire/wire-error.ts';
 import { locale } from './locale.ts';
 import { defaultConfiguration } from './portal-configurations.ts';
 import { Resource } from './resource.ts';
@@ -20,47 +20,50 @@ const flowFeatures = {
 } as const;
 type FlowType = keyof typeof flowFeatures;
 
-const subscription = required(text());
+const subscription = p.required(p.text());
 const flowParams = {
   // The names of an object are its keys.
-  type: required(oneOf(...(Object.keys(flowFeatures) as FlowType[]))),
-  after_completion: object({
-    type: required(oneOf('hosted_confirmation', 'portal_homepage', 'redirect')),
-    hosted_confirmation: object({ custom_message: text(500) }),
-    redirect: object({ return_url: required(url) }),
+  type: p.required(p.oneOf(...(Object.keys(flowFeatures) as FlowType[]))),
+  after_completion: p.object({
+    type: p.required(p.oneOf('hosted_confirmation', 'portal_homepage', 'redirect')),
+    hosted_confirmation: p.object({ custom_message: p.text(500) }),
+    redirect: p.object({ return_url: p.required(p.url) }),
   }),
-  subscription_cancel: object({
+  subscription_cancel: p.object({
     subscription,
-    retention: object({
-      type: required(oneOf('coupon_offer')),
-      coupon_offer: required(object({ coupon: required(text()) })),
+    retention: p.object({
+      type: p.required(p.oneOf('coupon_offer')),
+      coupon_offer: p.required(p.object({ coupon: p.required(p.text()) })),
     }),
   }),
-  subscription_update: object({ subscription }),
-  subscription_update_confirm: object({
+  subscription_update: p.object({ subscription }),
+  subscription_update_confirm: p.object({
     subscription,
-    items: required(
-      array(object({ id: required(text()), price: text(), quantity: integer(0, quantityMax) }), 1),
+    items: p.required(
+      p.array(
+        p.object({ id: p.required(p.text()), price: p.text(), quantity: p.integer(0, quantityMax) }),
+        1,
+      ),
     ),
-    discounts: array(object({ coupon: text(), promotion_code: text() }), 1),
+    discounts: p.array(p.object({ coupon: p.text(), promotion_code: p.text() }), 1),
   }),
 };
-type FlowParams = Parsed<typeof flowParams>;
+type FlowParams = p.Parsed<typeof flowParams>;
 
 const sessions = new Resource('portal_sessions', (store) => store.portalSessions, {
   path: 'billing_portal/sessions',
 });
 
-export const portalSessionOperations: readonly Operation[] = [
+export const portalSessionOperations = [
   sessions.operation(
     'create',
     'POST',
     {
-      configuration: text(),
-      customer: required(text()),
-      flow_data: object(flowParams),
+      configuration: p.text(),
+      customer: p.required(p.text()),
+      flow_data: p.object(flowParams),
       locale,
-      return_url: url,
+      return_url: p.url,
     },
     (call, params) => {
       const { store, baseUrl } = call;
@@ -68,11 +71,11 @@ export const portalSessionOperations: readonly Operation[] = [
       const configuration =
         params.configuration === undefined
           ? defaultConfiguration(call)
-          : existing(store.portalConfigurations, params.configuration, 'configuration');
+          : store.portalConfigurations.existing(params.configuration, 'configuration');
       if (!configuration.active)
         throw wrongState(`The configuration ${configuration.id} is not active, so it cannot be used.`);
       const id = store.portalSessions.newId();
-      const session = store.put(store.portalSessions, {
+      return store.record('billing_portal.session.created', store.portalSessions, {
         id,
         object: 'billing_portal.session',
         configuration: configuration.id,
@@ -89,8 +92,6 @@ export const portalSessionOperations: readonly Operation[] = [
         return_url: params.return_url ?? configuration.default_return_url,
         url: `${baseUrl}/sandbox/portal/${id}`,
       });
-      store.emit('billing_portal.session.created', session);
-      return session;
     },
   ),
 ];
@@ -103,44 +104,39 @@ function flowFrom(
   customer: string,
   given: FlowParams,
 ): Flow {
-  const { type, subscription_cancel: cancel, subscription_update: update } = given;
-  const { subscription_update_confirm: confirm } = given;
+  const { type, subscription_cancel: cancel, subscription_update_confirm: confirm } = given;
   if (!configuration.features[flowFeatures[type]].enabled) throw disabled(type);
-  if (type !== 'customer_update' && type !== 'payment_method_update') {
-    const details = given[type];
-    if (details === undefined) throw missingParam(`flow_data[${type}]`);
-    const found = subscriptionOf(store, customer, details.subscription, `flow_data[${type}][subscription]`);
-    if (type === 'subscription_cancel') checkCancelable(found);
-    else checkUpdatable(found);
-    if (type === 'subscription_update_confirm') checkConfirmable(configuration, found, confirm?.items ?? []);
-  }
-  return {
+  const flow = {
+    ...nulls('customer_update subscription_cancel subscription_pause subscription_update'),
+    subscription_update_confirm: null,
     after_completion: completionFrom(given.after_completion),
-    customer_update: type === 'customer_update' ? {} : null,
-    subscription_cancel:
-      cancel === undefined || type !== 'subscription_cancel'
-        ? null
-        : { subscription: cancel.subscription, retention: retentionFrom(store, cancel.retention) },
-    subscription_pause: null,
-    subscription_update:
-      update === undefined || type !== 'subscription_update' ? null : { subscription: update.subscription },
-    subscription_update_confirm:
-      confirm === undefined || type !== 'subscription_update_confirm'
-        ? null
-        : {
-            discounts:
-              confirm.discounts?.map(({ coupon = null, promotion_code = null }) => ({
-                coupon,
-                promotion_code,
-              })) ?? null,
-            items: confirm.items.map(({ id, price = null, quantity }) => ({
-              id,
-              price,
-              ...(quantity === undefined ? {} : { quantity }),
-            })),
-            subscription: confirm.subscription,
-          },
     type,
+  };
+  if (type === 'payment_method_update') return flow;
+  if (type === 'customer_update') return { ...flow, customer_update: {} };
+  const details = given[type];
+  if (details === undefined) throw missingParam(`flow_data[${type}]`);
+  const { subscription } = details;
+  const found = subscriptionOf(store, customer, subscription, `flow_data[${type}][subscription]`);
+  if (type === 'subscription_cancel') {
+    checkCancelable(found);
+    return {
+      ...flow,
+      subscription_cancel: { subscription, retention: retentionFrom(store, cancel?.retention) },
+    };
+  }
+  checkUpdatable(found);
+  if (type === 'subscription_update') return { ...flow, subscription_update: { subscription } };
+  const { discounts, items = [] } = confirm ?? {};
+  checkConfirmable(configuration, found, items);
+  return {
+    ...flow,
+    subscription_update_confirm: {
+      discounts:
+        discounts?.map((given) => ({ ...nulls('coupon promotion_code'), ...p.present(given) })) ?? null,
+      items: items.map(({ id, ...change }) => ({ id, price: null, ...p.present(change) })),
+      subscription,
+    },
   };
 }
 
@@ -152,7 +148,7 @@ function retentionFrom(
   const param = 'flow_data[subscription_cancel][retention][coupon_offer][coupon]';
   return {
     type: given.type,
-    coupon_offer: { coupon: existing(store.coupons, given.coupon_offer.coupon, param).id },
+    coupon_offer: { coupon: store.coupons.existing(given.coupon_offer.coupon, param).id },
   };
 }
 
@@ -171,7 +167,7 @@ function completionFrom(given: FlowParams['after_completion']): Flow['after_comp
 }
 
 function subscriptionOf(store: Store, customer: string, id: string, param: string): Subscription {
-  const found = existing(store.subscriptions, id, param);
+  const found = store.subscriptions.existing(id, param);
   if (found.customer !== customer) throw missing('subscription', id, param);
   return found;
 }
@@ -216,8 +212,4 @@ function disabled(type: FlowType) {
       ? 'This subscription cannot be updated because the subscription update feature in the portal configuration is disabled.'
       : `The flow ${type} cannot be used because this feature of the portal configuration is disabled.`,
   );
-}
-
-function missingParam(param: string) {
-  return badParam(`Missing required param: ${param}.`, param, 'parameter_missing');
 }

@@ -2,26 +2,10 @@ import { addCurrencies, createPrice, currencyOption } from '../billing/price.ts'
 import { planOf } from '../billing/subscription-items.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { CurrencyOption, Price, PriceTiers } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  decimal,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
+import { interval, taxBehavior } from './inline-price.ts';
 import { createProduct, productParams } from './products.ts';
 import { Resource } from './resource.ts';
 
@@ -36,81 +20,79 @@ const trialDaysMax = 730;
 const tiersMax = 100;
 
 /** The last quantity of a tier, or null for any. */
-const upTo: Parser<number | null> = (node, path) => (node === 'inf' ? null : integer(1)(node, path));
+const upTo: p.Parser<number | null> = (node, path) => (node === 'inf' ? null : p.integer(1)(node, path));
 const tierFields = {
-  up_to: required(upTo),
-  unit_amount: integer(),
-  unit_amount_decimal: decimal,
-  flat_amount: integer(),
-  flat_amount_decimal: decimal,
+  up_to: p.required(upTo),
+  unit_amount: p.integer(),
+  unit_amount_decimal: p.decimal,
+  flat_amount: p.integer(),
+  flat_amount_decimal: p.decimal,
 };
 
 /** The amounts of the price in other currencies. */
-const currencyOptions: Parser<Readonly<Record<string, CurrencyOption>>> = (node, path) => {
+const currencyOptions: p.Parser<Readonly<Record<string, CurrencyOption>>> = (node, path) => {
   if (typeof node === 'string') throw badParam('Invalid object', path);
   return Object.fromEntries(
     [...node].map(([code, option]) => {
       const at = `${path}[${currency(code, path)}]`;
       const { unit_amount: unit, unit_amount_decimal: fraction, tax_behavior } = optionParser(option, at);
-      if (unit === undefined && fraction === undefined)
-        throw badParam(
-          `Missing required param: ${at}[unit_amount].`,
-          `${at}[unit_amount]`,
-          'parameter_missing',
-        );
+      if (unit === undefined && fraction === undefined) throw missingParam(`${at}[unit_amount]`);
       return [code.toLowerCase(), currencyOption(unit ?? fraction ?? null, tax_behavior)];
     }),
   );
 };
 
-const optionParser = object({
-  unit_amount: integer(),
-  unit_amount_decimal: decimal,
-  tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
+const optionParser = p.object({
+  unit_amount: p.integer(),
+  unit_amount_decimal: p.decimal,
+  tax_behavior: taxBehavior,
 });
 
-export const priceParams = {
-  currency: required(currency),
-  unit_amount: integer(),
-  unit_amount_decimal: decimal,
-  active: bool,
+const priceParams = {
+  currency: p.required(currency),
+  unit_amount: p.integer(),
+  unit_amount_decimal: p.decimal,
+  active: p.bool,
   currency_options: currencyOptions,
-  billing_scheme: oneOf('per_unit', 'tiered'),
-  lookup_key: text(lookupKeyLengthMax),
-  metadata,
-  nickname: text(),
-  product: text(),
-  product_data: object(productParams),
-  recurring: object({
-    interval: required(oneOf('day', 'week', 'month', 'year')),
-    interval_count: integer(1, intervalCountMax.day),
-    meter: text(),
-    trial_period_days: integer(1, trialDaysMax),
-    usage_type: oneOf('licensed', 'metered'),
+  billing_scheme: p.oneOf('per_unit', 'tiered'),
+  lookup_key: p.text(lookupKeyLengthMax),
+  metadata: p.metadata,
+  nickname: p.text(),
+  product: p.text(),
+  product_data: p.object(productParams),
+  recurring: p.object({
+    interval,
+    interval_count: p.integer(1, intervalCountMax.day),
+    meter: p.text(),
+    trial_period_days: p.integer(1, trialDaysMax),
+    usage_type: p.oneOf('licensed', 'metered'),
   }),
-  tax_behavior: oneOf('exclusive', 'inclusive', 'unspecified'),
-  tiers: array(object(tierFields), tiersMax),
-  tiers_mode: oneOf('graduated', 'volume'),
-  transform_quantity: object({ divide_by: required(integer(1)), round: required(oneOf('up', 'down')) }),
-  transfer_lookup_key: bool,
+  tax_behavior: taxBehavior,
+  tiers: p.array(p.object(tierFields), tiersMax),
+  tiers_mode: p.oneOf('graduated', 'volume'),
+  transform_quantity: p.object({
+    divide_by: p.required(p.integer(1)),
+    round: p.required(p.oneOf('up', 'down')),
+  }),
+  transfer_lookup_key: p.bool,
 };
 
 const prices = new Resource('prices', (store) => store.prices);
 
-export const priceOperations: readonly Operation[] = [
+export const priceOperations = [
   prices.operation('create', 'POST', priceParams, ({ store }, params) => priceFrom(store, params)),
   prices.retrieve(),
   prices.operation(
     'update',
     'POST *',
     {
-      active: bool,
-      currency_options: clearable(currencyOptions),
-      metadata,
-      nickname: clearable(text()),
-      lookup_key: text(lookupKeyLengthMax),
-      tax_behavior: priceParams.tax_behavior,
-      transfer_lookup_key: bool,
+      active: p.bool,
+      currency_options: p.clearable(currencyOptions),
+      metadata: p.metadata,
+      nickname: p.clearable(p.text()),
+      lookup_key: p.text(lookupKeyLengthMax),
+      tax_behavior: taxBehavior,
+      transfer_lookup_key: p.bool,
     },
     (call, { transfer_lookup_key, currency_options: options, ...params }) => {
       const { store } = call;
@@ -118,8 +100,8 @@ export const priceOperations: readonly Operation[] = [
       claimLookupKey(store, { ...params, transfer_lookup_key }, before.id);
       if (options !== undefined) addCurrencies(store, before.id, options ?? {});
       const after = store.change(store.prices, before, {
-        ...present(params),
-        metadata: applyMetadata(before.metadata, params.metadata),
+        ...p.present(params),
+        metadata: p.applyMetadata(before.metadata, params.metadata),
       });
       if (after.recurring !== null) store.emitUpdated('plan.updated', planOf(before), planOf(after));
       store.emitUpdated('price.updated', before, after);
@@ -128,28 +110,23 @@ export const priceOperations: readonly Operation[] = [
   ),
   prices.list(
     {
-      active: bool,
-      product: text(),
+      active: p.bool,
+      product: p.text(),
       currency,
-      lookup_keys: array(text(lookupKeyLengthMax), lookupKeysMax),
-      type: oneOf('one_time', 'recurring'),
+      lookup_keys: p.array(p.text(lookupKeyLengthMax), lookupKeysMax),
+      type: p.oneOf('one_time', 'recurring'),
     },
     {
-      within: ({ lookup_keys: keys, product }) => ({
-        lookup_key: keys?.length === 1 ? keys[0] : undefined,
-        product,
-      }),
-      where:
-        (_store, { lookup_keys: keys }) =>
-        ({ lookup_key: key }) =>
-          keys === undefined || keys.length === 0 || (key !== null && keys.includes(key)),
-      equal: ['active', 'currency', 'type'],
+      handled: ['lookup_keys'],
+      within: ({ lookup_keys: keys }) => ({ lookup_key: keys?.length === 1 ? keys[0] : undefined }),
+      where: ({ lookup_key: key }, { lookup_keys: keys = [] }) =>
+        keys.length === 0 || (key !== null && keys.includes(key)),
     },
   ),
   prices.search(),
 ];
 
-type NewPrice = Partial<Omit<Parsed<typeof priceParams>, 'product_data' | 'recurring'>> & {
+type NewPrice = Partial<Omit<p.Parsed<typeof priceParams>, 'product_data' | 'recurring'>> & {
   readonly currency: string;
   readonly product_data?: Parameters<typeof createProduct>[1] | undefined;
   readonly recurring?: Parameters<typeof createPrice>[1]['recurring'];
@@ -161,8 +138,7 @@ export function priceFrom(store: Store, params: NewPrice): Price {
   if (isTiered && recurring === undefined)
     throw badParam('Prices with `type=one_time` are not supported with tiered billing.', 'interval');
   const unitAmount = params.unit_amount ?? params.unit_amount_decimal ?? null;
-  if (!isTiered && unitAmount === null)
-    throw badParam('Missing required param: unit_amount.', 'unit_amount', 'parameter_missing');
+  if (!isTiered && unitAmount === null) throw missingParam('unit_amount');
   if (unitAmount !== null && unitAmount < 0)
     throw badParam('This value must be greater than or equal to 0.', 'unit_amount_decimal');
   checkAmount(params.unit_amount ?? 0, params.currency, 'unit_amount');
@@ -180,7 +156,7 @@ export function priceFrom(store: Store, params: NewPrice): Price {
     );
   const product =
     params.product_data === undefined
-      ? existing(store.products, params.product ?? '', 'product')
+      ? store.products.existing(params.product ?? '', 'product')
       : createProduct(store, params.product_data);
   claimLookupKey(store, params, null);
   return createPrice(store, {
@@ -200,7 +176,7 @@ function checkMeter(store: Store, recurring: NewPrice['recurring']): void {
     );
   if (usage !== 'metered' && meter !== undefined)
     throw badParam('Only a price with `usage_type=metered` can have a meter.', 'recurring[meter]');
-  if (meter !== undefined) existing(store.meters, meter, 'recurring[meter]');
+  if (meter !== undefined) store.meters.existing(meter, 'recurring[meter]');
 }
 
 /** The tiers of a tiered price. Undefined if the price has one amount for each unit. */
@@ -212,7 +188,7 @@ function tiersFrom(params: NewPrice): PriceTiers['tiers'] | undefined {
     return undefined;
   }
   if (tiers === undefined || mode === undefined)
-    throw badParam('A tiered price needs `tiers` and `tiers_mode`.', 'tiers', 'parameter_missing');
+    throw missingParam('tiers', 'A tiered price needs `tiers` and `tiers_mode`.');
   if ((params.unit_amount ?? params.unit_amount_decimal ?? transform) !== undefined)
     throw badParam('`unit_amount` and `transform_quantity` cannot be combined with `tiers`.', 'tiers');
   for (const [index, { up_to: last }] of tiers.entries()) {
@@ -247,6 +223,5 @@ function claimLookupKey(
   if (holder === undefined || holder.id === ownId) return;
   if (transfers !== true)
     throw badParam(`A price (\`${holder.id}\`) already uses that lookup key.`, 'lookup_key');
-  const released = store.change(store.prices, holder, { lookup_key: null });
-  store.emitUpdated('price.updated', holder, released);
+  store.update('price.updated', store.prices, holder, { lookup_key: null });
 }

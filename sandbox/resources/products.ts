@@ -1,19 +1,8 @@
 import { statementDescriptor } from '../payments/statement-descriptor.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Product } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  metadata,
-  object,
-  type Parsed,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { missing, wrongState } from '../wire/wire-error.ts';
 import { inlinePrice, inlinePriceParams } from './inline-price.ts';
 import { Resource } from './resource.ts';
@@ -24,27 +13,27 @@ const featuresMax = 15;
 const idsMax = 100;
 
 const changeable = {
-  name: text(),
-  active: bool,
-  description: clearable(text()),
-  images: clearable(array(text(), imagesMax)),
-  marketing_features: clearable(array(object({ name: required(text()) }), featuresMax)),
-  metadata,
-  shippable: bool,
+  name: p.text(),
+  active: p.bool,
+  description: p.clearable(p.text()),
+  images: p.clearable(p.array(p.text(), imagesMax)),
+  marketing_features: p.clearable(p.array(p.object({ name: p.required(p.text()) }), featuresMax)),
+  metadata: p.metadata,
+  shippable: p.bool,
   statement_descriptor: statementDescriptor,
-  tax_code: clearable(text()),
-  unit_label: clearable(text()),
-  url: clearable(text()),
+  tax_code: p.clearable(p.text()),
+  unit_label: p.clearable(p.text()),
+  url: p.clearable(p.text()),
 };
-export const productParams = { ...changeable, name: required(text()), id: text() };
+export const productParams = { ...changeable, name: p.required(p.text()), id: p.text() };
 
 const products = new Resource('products', (store) => store.products);
 
-export const productOperations: readonly Operation[] = [
+export const productOperations = [
   products.operation(
     'create',
     'POST',
-    { ...productParams, default_price_data: object(inlinePriceParams), type: text() },
+    { ...productParams, default_price_data: p.object(inlinePriceParams), type: p.text() },
     ({ store }, { default_price_data: price, type: _, ...params }) => {
       const product = createProduct(store, params);
       if (price === undefined) return product;
@@ -53,18 +42,16 @@ export const productOperations: readonly Operation[] = [
     },
   ),
   products.retrieve(),
-  products.operation('update', 'POST *', { ...changeable, default_price: text() }, (call, params) => {
+  products.operation('update', 'POST *', { ...changeable, default_price: p.text() }, (call, params) => {
     const { store, id } = call;
     const before = products.existing(call);
     if (params.default_price !== undefined && store.prices.get(params.default_price)?.product !== id)
       throw missing('price', params.default_price, 'default_price');
-    const after = store.change(store.products, before, {
+    return store.update('product.updated', store.products, before, {
       ...fieldsFrom(before, params),
-      ...present({ default_price: params.default_price }),
+      ...p.present({ default_price: params.default_price }),
       updated: store.now(),
     });
-    store.emitUpdated('product.updated', before, after);
-    return after;
   }),
   products.delete((store, product) => {
     if (store.prices.allWithin('product', product.id).length > 0)
@@ -73,59 +60,46 @@ export const productOperations: readonly Operation[] = [
     store.emit('product.deleted', product);
   }),
   products.list(
-    { active: bool, ids: array(text(), idsMax), shippable: bool, url: text() },
-    {
-      equal: ['active', 'shippable', 'url'],
-      where:
-        (_store, { ids }) =>
-        ({ id }) =>
-          ids === undefined || ids.includes(id),
-    },
+    { active: p.bool, ids: p.array(p.text(), idsMax), shippable: p.bool, url: p.text() },
+    { handled: ['ids'], where: ({ id }, { ids }) => ids === undefined || ids.includes(id) },
   ),
   products.search(),
 ];
 
 function fieldsFrom(
   before: Pick<Product, 'metadata'>,
-  { images, marketing_features: features, metadata: change, ...params }: Partial<Parsed<typeof changeable>>,
+  { images, marketing_features: features, metadata: change, ...params }: Partial<p.Parsed<typeof changeable>>,
 ) {
   return {
-    ...present(params),
+    ...p.present(params),
     ...(images === undefined ? {} : { images: [...(images ?? [])] }),
     ...(features === undefined ? {} : { marketing_features: [...(features ?? [])] }),
-    metadata: applyMetadata(before.metadata, change),
+    metadata: p.applyMetadata(before.metadata, change),
   };
 }
 
 export function createProduct(
   store: Store,
-  { id, name, ...params }: Partial<Parsed<typeof productParams>> & { readonly name: string },
+  { id, name, ...params }: Partial<p.Parsed<typeof productParams>> & { readonly name: string },
 ): Product {
   if (id !== undefined && store.products.get(id) !== undefined)
     throw wrongState('Product already exists.', 'resource_already_exists', { param: 'id' });
   const now = store.now();
-  const product = store.put(store.products, {
+  return store.record('product.created', store.products, {
     id: id ?? store.products.newId(),
     object: 'product',
     active: true,
     created: now,
-    default_price: null,
-    description: null,
+    ...nulls(
+      'default_price description package_dimensions shippable statement_descriptor tax_code tax_details',
+      'unit_label url',
+    ),
     images: [],
     livemode: false,
     marketing_features: [],
     name,
-    package_dimensions: null,
-    shippable: null,
-    statement_descriptor: null,
-    tax_code: null,
-    tax_details: null,
     type: 'service',
-    unit_label: null,
     updated: now,
-    url: null,
     ...fieldsFrom({ metadata: {} }, params),
   });
-  store.emit('product.created', product);
-  return product;
 }

@@ -5,21 +5,10 @@ import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
 import type { Coupon, PromotionCode } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  bool,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam, wrongState } from '../wire/wire-error.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 /** The processor's own limits. */
@@ -27,54 +16,50 @@ const codeLengthMax = 500;
 const generatedCodeLength = 8;
 
 const createParams = {
-  promotion: object({ type: required(oneOf('coupon')), coupon: required(text()) }),
-  coupon: text(),
-  active: bool,
-  code: text(codeLengthMax),
-  customer: text(),
-  expires_at: integer(),
-  max_redemptions: integer(1),
-  metadata,
-  restrictions: object({
-    first_time_transaction: bool,
-    minimum_amount: integer(1),
+  promotion: p.object({ type: p.required(p.oneOf('coupon')), coupon: p.required(p.text()) }),
+  coupon: p.text(),
+  active: p.bool,
+  code: p.text(codeLengthMax),
+  customer: p.text(),
+  expires_at: p.integer(),
+  max_redemptions: p.integer(1),
+  metadata: p.metadata,
+  restrictions: p.object({
+    first_time_transaction: p.bool,
+    minimum_amount: p.integer(1),
     minimum_amount_currency: currency,
   }),
 };
-const updateParams = { active: bool, metadata };
+const updateParams = { active: p.bool, metadata: p.metadata };
 
 const promotionCodes = new Resource('promotion_codes', (store) => store.promotionCodes, {
   show: shownPromotionCode,
 });
 
-export const promotionCodeOperations: readonly Operation[] = [
+export const promotionCodeOperations = [
   promotionCodes.operation('create', 'POST', createParams, (call, params) => {
     const { store } = call;
     refuseRemoved(call.version, 'promotionObject', params, 'coupon');
-    const code = store.put(store.promotionCodes, promotionCodeFrom(store, params));
-    store.emit('promotion_code.created', code);
-    return code;
+    return store.record('promotion_code.created', store.promotionCodes, promotionCodeFrom(store, params));
   }),
   promotionCodes.retrieve(),
   promotionCodes.operation('update', 'POST *', updateParams, update),
   promotionCodes.list(
-    { active: bool, code: text(codeLengthMax), coupon: text(), customer: text() },
+    { active: p.bool, code: p.text(codeLengthMax), coupon: p.text(), customer: p.text() },
     {
-      within: ({ code, coupon, customer }) => ({ code: code?.toLowerCase(), coupon, customer }),
-      where:
-        (store, { active }) =>
-        (code) =>
-          active === undefined || shownPromotionCode(store, code).active === active,
+      handled: ['active', 'code'],
+      within: ({ code }) => ({ code: code?.toLowerCase() }),
+      where: (code, { active }, store) =>
+        active === undefined || shownPromotionCode(store, code).active === active,
     },
   ),
 ];
 
-function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): PromotionCode {
+function promotionCodeFrom(store: Store, params: p.Parsed<typeof createParams>): PromotionCode {
   const param = params.coupon === undefined ? 'promotion[coupon]' : 'coupon';
   const couponId = params.promotion?.coupon ?? params.coupon;
-  if (couponId === undefined)
-    throw badParam('Missing required param: promotion.', 'promotion', 'parameter_missing');
-  const coupon = existing(store.coupons, couponId, param);
+  if (couponId === undefined) throw missingParam('promotion');
+  const coupon = store.coupons.existing(couponId, param);
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer).id;
   const code = params.code ?? newId('', generatedCodeLength).toUpperCase();
   if (!/^[A-Za-z0-9-]+$/.test(code))
@@ -91,7 +76,7 @@ function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): P
     expires_at: params.expires_at ?? null,
     livemode: false,
     max_redemptions: params.max_redemptions ?? null,
-    metadata: applyMetadata({}, params.metadata),
+    metadata: p.applyMetadata({}, params.metadata),
     promotion: { type: 'coupon', coupon: coupon.id },
     restrictions: {
       first_time_transaction: params.restrictions?.first_time_transaction ?? false,
@@ -105,7 +90,7 @@ function promotionCodeFrom(store: Store, params: Parsed<typeof createParams>): P
 }
 
 /** A code cannot allow more than its coupon. */
-function checkLimits(store: Store, coupon: Coupon, params: Parsed<typeof createParams>): void {
+function checkLimits(store: Store, coupon: Coupon, params: p.Parsed<typeof createParams>): void {
   const { expires_at: expiresAt, max_redemptions: max, restrictions } = params;
   const refusal = couponRefusal(coupon, store.now());
   if (refusal !== null && params.active !== false)
@@ -117,10 +102,9 @@ function checkLimits(store: Store, coupon: Coupon, params: Parsed<typeof createP
   if (max !== undefined && coupon.max_redemptions !== null && max > coupon.max_redemptions)
     throw badParam("max_redemptions cannot exceed the coupon's max_redemptions.", 'max_redemptions');
   if ((restrictions?.minimum_amount === undefined) !== (restrictions?.minimum_amount_currency === undefined))
-    throw badParam(
-      'minimum_amount and minimum_amount_currency must be passed together.',
+    throw missingParam(
       'restrictions[minimum_amount_currency]',
-      'parameter_missing',
+      'minimum_amount and minimum_amount_currency must be passed together.',
     );
 }
 
@@ -140,13 +124,13 @@ function checkUnique(store: Store, created: PromotionCode): void {
     });
 }
 
-function update(call: Call, params: Parsed<typeof updateParams>): PromotionCode {
+function update(call: Call, params: p.Parsed<typeof updateParams>): PromotionCode {
   const { store } = call;
   const before = promotionCodes.existing(call);
   const changed: PromotionCode = {
     ...before,
     active: params.active ?? before.active,
-    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
   };
   if (params.active === true) {
     const coupon = store.coupons.get(before.promotion.coupon);

@@ -1,6 +1,5 @@
 import type { Collection } from '../state/collection.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
 import type { WireObject } from '../wire/objects.ts';
 import { type Call, type Operation, operation } from '../wire/operation.ts';
 import type { Fields, Parsed } from '../wire/params.ts';
@@ -16,15 +15,16 @@ interface ResourceOptions<T> {
   readonly path?: string;
 }
 
-interface ListFilters<T, F extends Fields> {
+/** What a list needs beyond parameters that are index keys or fields of its objects. */
+interface ListOptions<T, F extends Fields> {
+  /** Parameters that only the functions below handle. */
+  readonly handled?: readonly (keyof F)[];
   /** Rejects parameters that must not be combined. Runs before anything else. */
   readonly check?: (store: Store, params: Parsed<F>) => void;
-  /** The index keys to look up. The first one that is defined decides which index is read. */
+  /** Further index keys. */
   readonly within?: (params: Parsed<F>) => Readonly<Record<string, string | undefined>>;
-  /** Parameters whose value must equal the object's field of the same name. */
-  readonly equal?: readonly (keyof F & keyof T)[];
   /** Any other condition. */
-  readonly where?: (store: Store, params: Parsed<F>) => (value: T) => boolean;
+  readonly where?: (value: T, params: Parsed<F>, store: Store) => boolean;
 }
 
 /**
@@ -52,7 +52,7 @@ export class Resource<T extends WireObject> {
 
   /** The object with the id in the path. Throws the processor's 404 if there is none. */
   existing({ store, id }: Call): T {
-    return existing(this.#collectionOf(store), id, 'id', this.#shownSince(store));
+    return this.#collectionOf(store).existing(id, 'id', this.#shownSince(store));
   }
 
   /** One of the resource's own operations. Its route is a method and the path after the resource's name. */
@@ -81,32 +81,45 @@ export class Resource<T extends WireObject> {
     });
   }
 
-  /** Lists the newest objects first. */
-  list<F extends Fields>(params: F, filters: ListFilters<T, F> = {}): Operation {
-    return this.#list({ ...pageParams, ...createdParam, ...params }, filters);
+  /**
+   * Lists the newest objects first. A parameter with the name of an index is read from that index. Any other must equal
+   * the object's field of the same name.
+   */
+  list<F extends Fields>(fields: F, options: ListOptions<T, F> = {}): Operation {
+    return this.#list(fields, createdParam, options);
   }
 
   /** The same for the few lists that cannot be filtered by creation time. */
-  listWithoutCreated<F extends Fields>(params: F, filters: ListFilters<T, F> = {}): Operation {
-    return this.#list({ ...pageParams, ...params }, filters);
+  listWithoutCreated<F extends Fields>(fields: F, options: ListOptions<T, F> = {}): Operation {
+    return this.#list(fields, {}, options);
   }
 
   search(): Operation {
     return searchOperation(this.#name, this.#collectionOf);
   }
 
-  #list<F extends Fields>(fields: Fields, filters: ListFilters<T, F>): Operation {
+  #list<F extends Fields>(filters: F, created: Fields, options: ListOptions<T, F>): Operation {
+    const { handled = [], check, within, where } = options;
+    const fields = { ...pageParams, ...created, ...filters };
     return this.operation('list', 'GET', fields, ({ store }, parsed) => {
       // `fields` contains the page parameters and the list's own parameters, so parsing has produced both.
       const params = parsed as PageParams & Parsed<F>;
-      filters.check?.(store, params);
-      const where = filters.where?.(store, params);
-      const list = listPage(`/v1/${this.#path}`, this.#collectionOf(store), params, {
+      check?.(store, params);
+      const collection = this.#collectionOf(store);
+      const given = Object.entries(parsed).filter(
+        ([name]) => Object.hasOwn(filters, name) && !handled.includes(name),
+      );
+      const keys = given.filter(([name]) => collection.hasIndex(name));
+      const equal = given.filter(([name]) => !collection.hasIndex(name));
+      const list = listPage(`/v1/${this.#path}`, collection, params, {
         createdSince: this.#shownSince(store),
-        within: filters.within?.(params),
+        within: {
+          ...within?.(params),
+          ...Object.fromEntries(keys.map(([name, key]) => [name, String(key)])),
+        },
         where: (value) =>
-          (filters.equal ?? []).every((name) => params[name] === undefined || params[name] === value[name]) &&
-          (where?.(value) ?? true),
+          equal.every(([name, wanted]) => Reflect.get(value, name) === wanted) &&
+          (where?.(value, params, store) ?? true),
       });
       return { ...list, data: list.data.map((value) => this.#show(store, value)) };
     });

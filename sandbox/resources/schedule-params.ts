@@ -4,21 +4,10 @@ import { isMetered } from '../billing/price-amount.ts';
 import { unusedPhaseParts } from '../billing/subscription-schedule.ts';
 import type { Store } from '../state/store.ts';
 import type { Price, SchedulePhase, Subscription } from '../wire/objects.ts';
-import {
-  applyMetadata,
-  array,
-  clearable,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
+import { interval } from './inline-price.ts';
 import {
   billablePrice,
   billingMode,
@@ -28,55 +17,53 @@ import {
   itemsMax,
   prorationBehavior,
   quantityMax,
+  timeOrNow,
 } from './subscription-params.ts';
 import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limit for the running phase and future phases. */
 const phasesMax = 10;
 
-/** A time, or the word `now`. */
-const timeOrNow: Parser<number | 'now'> = (node, path) => (node === 'now' ? node : integer()(node, path));
-
 const phaseFields = {
-  items: required(
-    array(
-      object({
-        price: required(text()),
-        quantity: integer(0, quantityMax),
-        metadata,
+  items: p.required(
+    p.array(
+      p.object({
+        price: p.required(p.text()),
+        quantity: p.integer(0, quantityMax),
+        metadata: p.metadata,
         tax_rates: taxRatesParam,
       }),
       itemsMax,
     ),
   ),
-  billing_cycle_anchor: oneOf('automatic', 'phase_start'),
-  currency: text(),
-  default_payment_method: text(),
+  billing_cycle_anchor: p.oneOf('automatic', 'phase_start'),
+  currency: p.text(),
+  default_payment_method: p.text(),
   discounts: discountsParam,
-  duration: object({
-    interval: required(oneOf('day', 'week', 'month', 'year')),
-    interval_count: integer(1),
+  duration: p.object({
+    interval,
+    interval_count: p.integer(1),
   }),
   end_date: timeOrNow,
-  iterations: integer(1),
-  metadata,
+  iterations: p.integer(1),
+  metadata: p.metadata,
   proration_behavior: prorationBehavior,
   start_date: timeOrNow,
   trial_end: timeOrNow,
 };
 
 const commonParams = {
-  default_settings: object({ default_payment_method: clearable(text()) }),
-  end_behavior: oneOf('cancel', 'release'),
-  metadata,
-  phases: array(object(phaseFields), phasesMax),
+  default_settings: p.object({ default_payment_method: p.clearable(p.text()) }),
+  end_behavior: p.oneOf('cancel', 'release'),
+  metadata: p.metadata,
+  phases: p.array(p.object(phaseFields), phasesMax),
 };
 export const updateParams = { ...commonParams, proration_behavior: prorationBehavior };
 export const createParams = {
   ...commonParams,
   billing_mode: billingMode,
-  customer: text(),
-  from_subscription: text(),
+  customer: p.text(),
+  from_subscription: p.text(),
   start_date: timeOrNow,
 };
 
@@ -86,7 +73,7 @@ export type Scheduled = Pick<
   'billing_mode' | 'currency' | 'customer' | 'discounts' | 'items' | 'status'
 >;
 
-type GivenPhase = Parsed<typeof phaseFields>;
+type GivenPhase = p.Parsed<typeof phaseFields>;
 
 /** The phases in the parameters. Past phases are kept, even if they are left out. */
 export function phasesFrom(
@@ -120,13 +107,13 @@ export function phasesFrom(
       items: phase.items.map(({ price, quantity = 1, metadata: given, tax_rates: rates }, item) => ({
         billing_thresholds: null,
         discounts: [],
-        metadata: applyMetadata({}, given),
+        metadata: p.applyMetadata({}, given),
         plan: price,
         price,
         ...(isMetered(prices[index]?.[item] ?? { recurring: null }) ? {} : { quantity }),
         tax_rates: taxRatesFrom(store, rates, `phases[${index}][items][${item}][tax_rates]`),
       })),
-      metadata: applyMetadata({}, phase.metadata),
+      metadata: p.applyMetadata({}, phase.metadata),
       proration_behavior: phase.proration_behavior ?? 'create_prorations',
       start_date: start,
       trial_end: trialEndOf(phase, subscription, now, index),
@@ -138,7 +125,7 @@ export function phasesFrom(
 
 function pricesOf(store: Store, phase: GivenPhase, subscription: Scheduled, index: number): Price[] {
   const at = `phases[${index}][items]`;
-  if (phase.items.length === 0) throw badParam('A phase needs at least one item.', at, 'parameter_missing');
+  if (phase.items.length === 0) throw missingParam(at, 'A phase needs at least one item.');
   // A price that has been archived can stay in use, as in the subscription itself.
   const current = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
   const prices = phase.items.map(({ price: id, quantity }, item) => {

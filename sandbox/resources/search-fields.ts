@@ -5,58 +5,27 @@ import { type Clause, type SearchQuery, unsupportedField } from './search-query.
  * How a field is compared. A token must be equal, ignoring case. A string can also contain the value. A number can also
  * be greater or less.
  */
-type FieldType = 'token' | 'string' | 'number';
+const fieldTypes = ['token', 'string', 'number'] as const;
+type FieldType = (typeof fieldTypes)[number];
 
 /** The processor's searchable fields that the sandbox has. Every resource also has `metadata`. */
-const fieldsOf: Readonly<Record<string, Readonly<Record<string, FieldType>>>> = {
+const fieldsOf: Readonly<Record<string, Readonly<Partial<Record<FieldType, string>>>>> = {
   charges: {
-    amount: 'number',
-    'billing_details.address.postal_code': 'token',
-    created: 'number',
-    currency: 'token',
-    customer: 'token',
-    disputed: 'token',
-    'payment_method_details.card.brand': 'token',
-    'payment_method_details.card.exp_month': 'token',
-    'payment_method_details.card.exp_year': 'token',
-    'payment_method_details.card.fingerprint': 'token',
-    'payment_method_details.card.last4': 'token',
-    refunded: 'token',
-    status: 'token',
+    number: 'amount created',
+    token: `billing_details.address.postal_code currency customer disputed payment_method_details.card.brand
+      payment_method_details.card.exp_month payment_method_details.card.exp_year
+      payment_method_details.card.fingerprint payment_method_details.card.last4 refunded status`,
   },
-  customers: { created: 'number', email: 'string', name: 'string', phone: 'string' },
+  customers: { number: 'created', string: 'email name phone' },
   invoices: {
-    created: 'number',
-    currency: 'token',
-    customer: 'token',
-    number: 'string',
-    receipt_number: 'string',
-    status: 'string',
-    subscription: 'token',
-    total: 'number',
+    number: 'created total',
+    string: 'number receipt_number status',
+    token: 'currency customer subscription',
   },
-  payment_intents: {
-    amount: 'number',
-    created: 'number',
-    currency: 'token',
-    customer: 'token',
-    status: 'token',
-  },
-  prices: {
-    active: 'token',
-    currency: 'token',
-    lookup_key: 'string',
-    product: 'string',
-    type: 'token',
-  },
-  products: {
-    active: 'token',
-    description: 'string',
-    name: 'string',
-    shippable: 'token',
-    url: 'string',
-  },
-  subscriptions: { canceled_at: 'number', created: 'number', status: 'string' },
+  payment_intents: { number: 'amount created', token: 'currency customer status' },
+  prices: { string: 'lookup_key product', token: 'active currency type' },
+  products: { string: 'description name url', token: 'active shippable' },
+  subscriptions: { number: 'canceled_at created', string: 'status' },
 };
 
 /** The path of a field, if it differs from the name. */
@@ -78,8 +47,7 @@ export function matcherOf(resource: string, query: SearchQuery): (value: object)
 }
 
 function conditionOf(resource: string, clause: Clause): (value: object) => boolean {
-  const type: FieldType | undefined =
-    clause.metadataKey === null ? ownField(fieldsOf[resource] ?? {}, clause.field) : 'token';
+  const type: FieldType | undefined = clause.metadataKey === null ? typeOf(resource, clause.field) : 'token';
   if (type === undefined) throw unsupportedField(clause.field, resource);
   const path =
     clause.metadataKey === null
@@ -89,8 +57,9 @@ function conditionOf(resource: string, clause: Clause): (value: object) => boole
   return (value) => holds(valueAt(value, path)) !== clause.isNegated;
 }
 
-function ownField(fields: Readonly<Record<string, FieldType>>, name: string): FieldType | undefined {
-  return Object.hasOwn(fields, name) ? fields[name] : undefined;
+function typeOf(resource: string, field: string): FieldType | undefined {
+  const fields = fieldsOf[resource] ?? {};
+  return fieldTypes.find((type) => fields[type]?.split(/\s+/).includes(field));
 }
 
 function comparison(type: FieldType, { field, operator, value, isQuoted }: Clause) {
@@ -114,22 +83,17 @@ function numericComparison(field: string, operator: Clause['operator'], value: s
   const wanted = Number(value);
   if (value.trim() === '' || !Number.isFinite(wanted) || operator === '~')
     throw badParam(`Invalid search query: \`${field}\` is a number.`, 'query');
-  return (found: unknown): boolean => {
-    if (typeof found !== 'number') return false;
-    switch (operator) {
-      case '<':
-        return found < wanted;
-      case '<=':
-        return found <= wanted;
-      case '>':
-        return found > wanted;
-      case '>=':
-        return found >= wanted;
-      default:
-        return found === wanted;
-    }
-  };
+  const holds = comparisons[operator];
+  return (found: unknown): boolean => typeof found === 'number' && holds(found, wanted);
 }
+
+const comparisons = {
+  ':': (found: number, wanted: number) => found === wanted,
+  '<': (found: number, wanted: number) => found < wanted,
+  '<=': (found: number, wanted: number) => found <= wanted,
+  '>': (found: number, wanted: number) => found > wanted,
+  '>=': (found: number, wanted: number) => found >= wanted,
+};
 
 function textOf(found: unknown): string | undefined {
   return found === undefined || found === null || typeof found === 'object'

@@ -3,7 +3,7 @@ import { metadataKey } from '../state/collections.ts';
 import type { Store } from '../state/store.ts';
 import type { WireObject } from '../wire/objects.ts';
 import { type Operation, operation } from '../wire/operation.ts';
-import { required, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { pageSize, pageSizeDefault } from './listing.ts';
 import { matcherOf } from './search-fields.ts';
@@ -19,7 +19,7 @@ export function searchOperation<T extends WireObject>(
 ): Operation {
   return operation(
     { name: `${resource}.search`, method: 'GET', path: `${resource}/search` },
-    { query: required(text()), limit: pageSize, page: text() },
+    { query: p.required(p.text()), limit: pageSize, page: p.text() },
     ({ store }, params) => {
       const query = parseSearchQuery(params.query);
       const matches = matcherOf(resource, query);

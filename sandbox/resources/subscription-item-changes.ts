@@ -2,7 +2,7 @@ import { type PlannedChange, planChange } from '../billing/planned-change.ts';
 import { changedItems } from '../billing/update-subscription.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import { array, bool, integer, metadata, object, type Parsed, type Parser, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import {
   type anchorParam,
@@ -16,16 +16,16 @@ import {
 } from './subscription-params.ts';
 import { taxRatesFrom } from './tax-rates.ts';
 
-export const itemFields = { ...itemPriceFields, quantity: integer(0, quantityMax), metadata };
-const changeFields = { ...itemFields, id: text(), deleted: bool, clear_usage: bool };
-export const itemsParam = array(object(changeFields), itemsMax);
+export const itemFields = { ...itemPriceFields, quantity: p.integer(0, quantityMax), metadata: p.metadata };
+const changeFields = { ...itemFields, id: p.text(), deleted: p.bool, clear_usage: p.bool };
+export const itemsParam = p.array(p.object(changeFields), itemsMax);
 
 type ChangeParams = Partial<
-  Parsed<{
-    items: Parser<readonly Partial<Parsed<typeof changeFields>>[]>;
+  p.Parsed<{
+    items: p.Parser<readonly Partial<p.Parsed<typeof changeFields>>[]>;
     billing_cycle_anchor: typeof anchorParam;
     proration_behavior: typeof prorationBehavior;
-    proration_date: ReturnType<typeof integer>;
+    proration_date: ReturnType<typeof p.integer>;
   }>
 >;
 

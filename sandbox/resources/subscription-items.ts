@@ -1,9 +1,9 @@
-import { existing } from '../wire/existing.ts';
 import type { Subscription, SubscriptionItem } from '../wire/objects.ts';
-import { type Call, type Operation, operation } from '../wire/operation.ts';
-import { bool, integer, required, text } from '../wire/params.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
 import { missing, WireError } from '../wire/wire-error.ts';
 import { pageOf, pageParams } from './listing.ts';
+import { Resource } from './resource.ts';
 import { itemFields } from './subscription-item-changes.ts';
 import { prorationBehavior } from './subscription-params.ts';
 import { updateBehavior, updateFrom } from './subscription-update.ts';
@@ -11,42 +11,43 @@ import { updateBehavior, updateFrom } from './subscription-update.ts';
 const changeParams = {
   payment_behavior: updateBehavior,
   proration_behavior: prorationBehavior,
-  proration_date: integer(),
+  proration_date: p.integer(),
 };
 
+const items = new Resource('subscription_items', (store) => store.subscriptions);
+
 /** Items are part of their subscription: to change an item is to change its subscription. */
-export const subscriptionItemOperations: readonly Operation[] = [
-  operation(
-    { name: 'subscription_items.create', method: 'POST', path: 'subscription_items' },
-    { ...itemFields, ...changeParams, subscription: required(text()) },
+export const subscriptionItemOperations = [
+  items.operation(
+    'create',
+    'POST',
+    { ...itemFields, ...changeParams, subscription: p.required(p.text()) },
     (call, { subscription: id, plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
-      const before = existing(call.store.subscriptions, id, 'subscription');
+      const before = call.store.subscriptions.existing(id, 'subscription');
       if (before.ended_at !== null) throw missing('subscription', id, 'subscription');
       const added = { plan, price, price_data, tax_rates, quantity, metadata };
       const after = updateFrom(call, before, { ...change, items: [added] }, null);
-      const items = [...after.items.data, ...(after.pending_update?.subscription_items ?? [])];
-      const item = items.find((one) => itemOf(before, one.id) === undefined);
+      const all = [...after.items.data, ...(after.pending_update?.subscription_items ?? [])];
+      const item = all.find((one) => itemOf(before, one.id) === undefined);
       if (item === undefined) throw new Error(`${id} has no new item`);
       return item;
     },
   ),
-  operation(
-    { name: 'subscription_items.retrieve', method: 'GET', path: 'subscription_items/*' },
-    {},
-    (call) => found(call).item,
-  ),
-  operation(
-    { name: 'subscription_items.update', method: 'POST', path: 'subscription_items/*' },
-    { ...itemFields, ...changeParams, off_session: bool },
+  items.operation('retrieve', 'GET *', {}, (call) => found(call).item),
+  items.operation(
+    'update',
+    'POST *',
+    { ...itemFields, ...changeParams, off_session: p.bool },
     (call, { plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
       const changed = { id: call.id, plan, price, price_data, tax_rates, quantity, metadata };
       updateFrom(call, found(call).subscription, { ...change, items: [changed] }, null);
       return found(call).item;
     },
   ),
-  operation(
-    { name: 'subscription_items.delete', method: 'DELETE', path: 'subscription_items/*' },
-    { ...changeParams, clear_usage: bool },
+  items.operation(
+    'delete',
+    'DELETE *',
+    { ...changeParams, clear_usage: p.bool },
     (call, { clear_usage, ...change }) => {
       const { id } = call;
       updateFrom(
@@ -58,12 +59,13 @@ export const subscriptionItemOperations: readonly Operation[] = [
       return { id, object: 'subscription_item', deleted: true };
     },
   ),
-  operation(
-    { name: 'subscription_items.list', method: 'GET', path: 'subscription_items' },
-    { ...pageParams, subscription: required(text()) },
+  items.operation(
+    'list',
+    'GET',
+    { ...pageParams, subscription: p.required(p.text()) },
     ({ store }, params) => {
-      const { items } = existing(store.subscriptions, params.subscription, 'subscription');
-      return { ...items, ...pageOf(items.data, params) };
+      const { items: list } = store.subscriptions.existing(params.subscription, 'subscription');
+      return { ...list, ...pageOf(list.data, params) };
     },
   ),
 ];

@@ -3,21 +3,14 @@ import { isMetered } from '../billing/price-amount.ts';
 import { intervalOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { mayUseOld, sees } from '../wire/api-version.ts';
-import { existing } from '../wire/existing.ts';
+import { words } from '../wire/nulls.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import {
-  clearable,
-  integer,
-  object,
-  oneOf,
-  type Parsed,
-  type Parser,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missing, missingParam } from '../wire/wire-error.ts';
+import { discountsParam, oldDiscountParams } from './discount-params.ts';
 import { inlinePrice, recurringPriceParams } from './inline-price.ts';
+import { addedItemsParam } from './invoice-item-amount.ts';
 import { checkEmail, invoicePaymentSettings } from './invoice-params.ts';
 import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
@@ -30,52 +23,53 @@ export function listOrNull(types: readonly string[] | null | undefined): string[
   return types == null ? null : [...types];
 }
 
-export const cancellationDetails = object({
-  comment: clearable(text()),
-  feedback: clearable(
-    oneOf(
-      'customer_service',
-      'low_quality',
-      'missing_features',
-      'other',
-      'switched_service',
-      'too_complex',
-      'too_expensive',
-      'unused',
-    ),
-  ),
+export const feedbackOptions = words(
+  'customer_service low_quality missing_features other switched_service too_complex too_expensive unused',
+);
+export const cancellationDetails = p.object({
+  comment: p.clearable(p.text()),
+  feedback: p.clearable(p.oneOf(...feedbackOptions)),
 });
-export const paymentSettings = object({
+const paymentSettings = p.object({
   ...invoicePaymentSettings,
-  save_default_payment_method: oneOf('off', 'on_subscription'),
+  save_default_payment_method: p.oneOf('off', 'on_subscription'),
 });
-export const trialSettings = object({
-  end_behavior: required(
-    object({ missing_payment_method: required(oneOf('cancel', 'create_invoice', 'pause')) }),
+export const trialSettings = p.object({
+  end_behavior: p.required(
+    p.object({ missing_payment_method: p.required(p.oneOf('cancel', 'create_invoice', 'pause')) }),
   ),
 });
+
+/** The trial settings in the parameters, if there are any. */
+export function trialSettingsFrom(
+  params: { readonly trial_settings?: ReturnType<typeof trialSettings> | undefined } | undefined,
+): Partial<Subscription> {
+  const end = params?.trial_settings?.end_behavior;
+  if (end === undefined) return {};
+  return { trial_settings: { end_behavior: { billing_cycle_anchor: null, ...end } } };
+}
 
 /** A time, or the word `now`. */
-export const trialEnd: Parser<number | 'now'> = (node, path) =>
-  node === 'now' ? node : integer()(node, path);
+export const timeOrNow: p.Parser<number | 'now'> = (node, path) =>
+  node === 'now' ? node : p.integer()(node, path);
 
 /** Null resumes the collection. */
-export const pauseCollection = clearable(
-  object({
-    behavior: required(oneOf('keep_as_draft', 'mark_uncollectible', 'void')),
-    resumes_at: integer(),
+export const pauseCollection = p.clearable(
+  p.object({
+    behavior: p.required(p.oneOf('keep_as_draft', 'mark_uncollectible', 'void')),
+    resumes_at: p.integer(),
   }),
 );
 
 const billingModeFields = {
-  type: required(oneOf('classic', 'flexible')),
-  flexible: object({ proration_discounts: oneOf('included', 'itemized') }),
+  type: p.required(p.oneOf('classic', 'flexible')),
+  flexible: p.object({ proration_discounts: p.oneOf('included', 'itemized') }),
 };
-export const billingMode = object(billingModeFields);
+export const billingMode = p.object(billingModeFields);
 
 /** Subscriptions are flexible by default since 2025-09-30. Only those can pause after a failed payment. */
 export function billingModeOf(
-  given: Parsed<typeof billingModeFields> | undefined,
+  given: p.Parsed<typeof billingModeFields> | undefined,
   version: string | null,
 ): Subscription['billing_mode'] {
   const type = given?.type ?? (sees(version, 'flexibleBilling') ? 'flexible' : 'classic');
@@ -88,14 +82,14 @@ export function billingModeOf(
   };
 }
 
-export const paymentBehavior = oneOf('allow_incomplete', 'default_incomplete', 'error_if_incomplete');
-export const prorationBehavior = oneOf('always_invoice', 'create_prorations', 'none');
+export const paymentBehaviors = words('allow_incomplete default_incomplete error_if_incomplete');
+export const prorationBehavior = p.oneOf('always_invoice', 'create_prorations', 'none');
 
-const anchorType = oneOf('now', 'unchanged');
-const anchorObject = object({ type: required(anchorType) });
+const anchorType = p.oneOf('now', 'unchanged');
+const anchorObject = p.object({ type: p.required(anchorType) });
 
 /** An object, or in older versions its type as a string. */
-export const anchorParam: Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
+export const anchorParam: p.Parser<{ type: 'now' | 'unchanged'; isWord: boolean }> = (node, path) =>
   typeof node === 'string'
     ? { type: anchorType(node, path), isWord: true }
     : { type: anchorObject(node, path).type, isWord: false };
@@ -109,26 +103,39 @@ export function checkAnchor(
 }
 
 /** Parameters that decide how a subscription is billed, without an effect on its current period. */
-export const billingParams = {
+const billingParams = {
   automatic_tax: automaticTaxParam,
-  collection_method: oneOf('charge_automatically', 'send_invoice'),
-  days_until_due: integer(),
+  collection_method: p.oneOf('charge_automatically', 'send_invoice'),
+  days_until_due: p.integer(),
   default_tax_rates: taxRatesParam,
+};
+
+/** The parameters that a creation and an update have in common. */
+export const commonParams = {
+  ...billingParams,
+  ...oldDiscountParams,
+  ...p.each(p.bool, 'cancel_at_period_end off_session trial_from_plan'),
+  add_invoice_items: addedItemsParam,
+  discounts: discountsParam,
+  metadata: p.metadata,
+  payment_settings: paymentSettings,
+  proration_behavior: prorationBehavior,
+  trial_end: timeOrNow,
+  trial_settings: trialSettings,
 };
 
 export function billingFrom(
   store: Store,
-  params: Partial<Parsed<typeof billingParams>>,
+  params: Partial<p.Parsed<typeof billingParams>>,
   before: Pick<Subscription, 'collection_method' | 'customer' | 'days_until_due'>,
 ): Partial<Subscription> {
   const { automatic_tax: tax, default_tax_rates: rates } = params;
   const method = params.collection_method ?? before.collection_method;
   const days = params.days_until_due ?? before.days_until_due;
   if (method === 'send_invoice' && days === null)
-    throw badParam(
-      'If collection_method is send_invoice, you must set days_until_due.',
+    throw missingParam(
       'days_until_due',
-      'parameter_missing',
+      'If collection_method is send_invoice, you must set days_until_due.',
     );
   if (method !== 'send_invoice' && params.days_until_due !== undefined)
     throw badParam('You can only set days_until_due if collection_method is send_invoice.', 'days_until_due');
@@ -154,7 +161,7 @@ export function billingFrom(
 /** The price that an item names or creates. Undefined if it does neither. */
 export function itemPrice(
   store: Store,
-  item: Partial<Parsed<typeof itemPriceFields>>,
+  item: Partial<p.Parsed<typeof itemPriceFields>>,
   path: (field: string) => string,
   currency?: string,
 ): Price | undefined {
@@ -171,14 +178,14 @@ export function itemPrice(
 /** How an item names its price and its tax rates. */
 export const itemPriceFields = {
   /** The older name of the price. */
-  plan: text(),
-  price: text(),
-  price_data: object(recurringPriceParams),
+  plan: p.text(),
+  price: p.text(),
+  price_data: p.object(recurringPriceParams),
   tax_rates: taxRatesParam,
 };
 
 export function billablePrice(store: Store, id: string, param: string): Price {
-  const price = existing(store.prices, id, param);
+  const price = store.prices.existing(id, param);
   if (!price.active)
     throw badParam('This price is archived. Only active prices can be used in a subscription.', param);
   if (price.recurring === null) throw badParam('This price is not recurring.', param);

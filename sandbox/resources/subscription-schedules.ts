@@ -7,44 +7,41 @@ import { cancellationOf, newSchedule, scheduleFrom } from '../billing/subscripti
 import { endSchedule, releaseSchedule } from '../billing/subscription-schedule-end.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import { existingCustomer } from '../payments/customer.ts';
-import { existing } from '../wire/existing.ts';
 import type { Subscription, SubscriptionSchedule } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import { applyMetadata, bool, type Parsed, type Range, range, text } from '../wire/params.ts';
-import { badParam, wrongState } from '../wire/wire-error.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 import { createParams, phasesFrom, type Scheduled, updateParams } from './schedule-params.ts';
 import { billingModeOf, checkMethod } from './subscription-params.ts';
 
 const schedules = new Resource('subscription_schedules', (store) => store.subscriptionSchedules);
 
-export const subscriptionScheduleOperations: readonly Operation[] = [
+export const subscriptionScheduleOperations = [
   schedules.operation('create', 'POST', createParams, create),
   schedules.retrieve(),
   schedules.operation('update', 'POST *', updateParams, update),
-  schedules.operation('release', 'POST */release', { preserve_cancel_date: bool }, (call, params) =>
+  schedules.operation('release', 'POST */release', { preserve_cancel_date: p.bool }, (call, params) =>
     releaseSchedule(call.store, running(call, 'release', 'released'), params.preserve_cancel_date ?? false),
   ),
-  schedules.operation('cancel', 'POST */cancel', { invoice_now: bool, prorate: bool }, (call, params) => {
+  schedules.operation('cancel', 'POST */cancel', { invoice_now: p.bool, prorate: p.bool }, (call, params) => {
     const { id, subscription } = running(call, 'cancel', 'canceled');
     const { store, baseUrl } = call;
     const options = { prorates: params.prorate ?? true, invoicesNow: params.invoice_now ?? true };
     if (subscription === null) endSchedule(store, id, 'cancellation_requested');
-    else cancelNow(store, existing(store.subscriptions, subscription), options, baseUrl);
+    else cancelNow(store, store.subscriptions.existing(subscription), options, baseUrl);
     return schedules.existing(call);
   }),
   schedules.list(
     {
-      canceled_at: range,
-      completed_at: range,
-      customer: text(),
-      released_at: range,
-      scheduled: bool,
+      ...p.each(p.range, 'canceled_at completed_at released_at'),
+      customer: p.text(),
+      scheduled: p.bool,
     },
     {
-      within: ({ customer }) => ({ customer }),
+      handled: ['canceled_at', 'completed_at', 'released_at', 'scheduled'],
       // Schedules of a test clock are listed only by their customer.
-      where: (_store, params) => (schedule) =>
+      where: (schedule, params) =>
         (schedule.test_clock === null || params.customer !== undefined) &&
         isWithin(schedule.canceled_at, params.canceled_at) &&
         isWithin(schedule.completed_at, params.completed_at) &&
@@ -54,7 +51,7 @@ export const subscriptionScheduleOperations: readonly Operation[] = [
   ),
 ];
 
-function isWithin(at: number | null, wanted: Range | undefined): boolean {
+function isWithin(at: number | null, wanted: p.Range | undefined): boolean {
   if (wanted === undefined) return true;
   const { gt = -1, gte = 0, lt = Number.POSITIVE_INFINITY, lte = Number.POSITIVE_INFINITY } = wanted;
   return at !== null && at > gt && at >= gte && at < lt && at <= lte;
@@ -70,17 +67,16 @@ function running(call: Call, verb: string, done: string): SubscriptionSchedule {
   return schedule;
 }
 
-function create(call: Call, params: Parsed<typeof createParams>): SubscriptionSchedule {
+function create(call: Call, params: p.Parsed<typeof createParams>): SubscriptionSchedule {
   const { store, baseUrl } = call;
   const { from_subscription: from, start_date: given = 'now', phases: [first, ...others] = [] } = params;
   if (from !== undefined) {
     const [other] = Object.keys(params).filter((name) => name !== 'from_subscription');
     if (other !== undefined) throw badParam(`You cannot set ${other} if from_subscription is set.`, other);
-    return scheduleFrom(store, existing(store.subscriptions, from, 'from_subscription'));
+    return scheduleFrom(store, store.subscriptions.existing(from, 'from_subscription'));
   }
-  if (params.customer === undefined)
-    throw badParam('Missing required param: customer.', 'customer', 'parameter_missing');
-  if (first === undefined) throw badParam('Missing required param: phases.', 'phases', 'parameter_missing');
+  if (params.customer === undefined) throw missingParam('customer');
+  if (first === undefined) throw missingParam('phases');
   const start = given === 'now' ? store.now() : given;
   if (start < store.now()) throw badParam('The sandbox cannot start a schedule in the past.', 'start_date');
   const scheduled = beforeStart({
@@ -96,7 +92,7 @@ function create(call: Call, params: Parsed<typeof createParams>): SubscriptionSc
     customer: scheduled.customer,
     defaultMethod: method,
     end_behavior: params.end_behavior ?? 'release',
-    metadata: applyMetadata({}, params.metadata),
+    metadata: p.applyMetadata({}, params.metadata),
     phases: phasesFrom(store, dated, { phases: [], startDate: start }, scheduled),
   });
   if (start === store.now()) return startSchedule(store, schedule, 'subscription_schedule.created', baseUrl);
@@ -112,11 +108,11 @@ function beforeStart(known: Pick<Scheduled, 'billing_mode' | 'currency' | 'custo
   return { ...known, discounts: [], items, status: 'active' };
 }
 
-function update(call: Call, params: Parsed<typeof updateParams>): SubscriptionSchedule {
+function update(call: Call, params: p.Parsed<typeof updateParams>): SubscriptionSchedule {
   const { store } = call;
   const before = running(call, 'update', 'updated');
   const subscription =
-    before.subscription === null ? null : existing(store.subscriptions, before.subscription, 'subscription');
+    before.subscription === null ? null : store.subscriptions.existing(before.subscription, 'subscription');
   const scheduled =
     subscription ??
     beforeStart({ ...before, customer: before.customer ?? '', currency: before.phases[0]?.currency ?? '' });
@@ -128,20 +124,19 @@ function update(call: Call, params: Parsed<typeof updateParams>): SubscriptionSc
       ? before.phases
       : phasesFrom(store, params.phases, { phases: before.phases, startDate }, scheduled);
   const current = phaseAt(phases, store.now());
-  const after = store.change(store.subscriptionSchedules, before, {
+  const after = store.update('subscription_schedule.updated', store.subscriptionSchedules, before, {
     phases,
     current_phase:
       current === undefined
         ? before.current_phase
         : { start_date: current.start_date, end_date: current.end_date },
     end_behavior: params.end_behavior ?? before.end_behavior,
-    metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     default_settings: {
       ...before.default_settings,
       ...(method === undefined ? {} : { default_payment_method: method }),
     },
   });
-  store.emitUpdated('subscription_schedule.updated', before, after);
   if (subscription !== null) follow(call, subscription, after, params);
   return schedules.existing(call);
 }
@@ -151,7 +146,7 @@ function follow(
   { store, baseUrl }: Call,
   before: Subscription,
   schedule: SubscriptionSchedule,
-  params: Parsed<typeof updateParams>,
+  params: p.Parsed<typeof updateParams>,
 ): void {
   const phase = phaseAt(schedule.phases, store.now());
   const ending = updateSubscription(store, before, {

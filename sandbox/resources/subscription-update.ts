@@ -7,71 +7,44 @@ import { periodOf } from '../billing/subscription-items.ts';
 import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import type { Store } from '../state/store.ts';
+import { words } from '../wire/nulls.ts';
 import type { Subscription } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  bool,
-  clearable,
-  integer,
-  metadata,
-  oneOf,
-  type Parsed,
-  present,
-  text,
-} from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
-import { discountsParam, oldDiscountParams, oldDiscounts, wantedDiscounts } from './discount-params.ts';
-import { addedItemsFrom, addedItemsParam } from './invoice-item-amount.ts';
+import { oldDiscounts, wantedDiscounts } from './discount-params.ts';
+import { addedItemsFrom } from './invoice-item-amount.ts';
 import { itemsParam, planFrom } from './subscription-item-changes.ts';
 import {
   anchorParam,
   billingFrom,
-  billingParams,
   cancellationDetails,
   checkAnchor,
   checkMethod,
   checkTrialEnd,
+  commonParams,
   pauseCollection,
-  paymentSettings,
-  prorationBehavior,
-  trialEnd,
-  trialSettings,
+  paymentBehaviors,
+  trialSettingsFrom,
 } from './subscription-params.ts';
 
 /** A subscription can be changed while it waits for a payment, so updates allow one more behavior. */
-export const updateBehavior = oneOf(
-  'allow_incomplete',
-  'default_incomplete',
-  'error_if_incomplete',
-  'pending_if_incomplete',
-);
+export const updateBehavior = p.oneOf(...paymentBehaviors, 'pending_if_incomplete');
 
 export const updateParams = {
-  ...billingParams,
-  ...oldDiscountParams,
-  add_invoice_items: addedItemsParam,
+  ...commonParams,
   items: itemsParam,
   billing_cycle_anchor: anchorParam,
-  cancel_at: clearable(integer()),
-  cancel_at_period_end: bool,
+  cancel_at: p.clearable(p.integer()),
   cancellation_details: cancellationDetails,
-  default_payment_method: clearable(text()),
-  description: clearable(text(500)),
-  discounts: discountsParam,
-  metadata,
-  off_session: bool,
+  default_payment_method: p.clearable(p.text()),
+  description: p.clearable(p.text(500)),
   pause_collection: pauseCollection,
   payment_behavior: updateBehavior,
-  payment_settings: paymentSettings,
-  proration_behavior: prorationBehavior,
-  proration_date: integer(),
-  trial_end: trialEnd,
-  trial_from_plan: bool,
-  trial_settings: trialSettings,
+  proration_date: p.integer(),
 };
 
-type UpdateParams = Omit<Partial<Parsed<typeof updateParams>>, 'items'> & {
+type UpdateParams = Omit<Partial<p.Parsed<typeof updateParams>>, 'items'> & {
   readonly items?: Parameters<typeof planFrom>[2]['items'] | undefined;
 };
 
@@ -105,7 +78,7 @@ export function updateFrom(
       : applyChange(store, before, plan, changes, {
           behavior: params.payment_behavior ?? 'allow_incomplete',
           offSession: params.off_session ?? false,
-          metadata: params.metadata == null ? null : applyMetadata({}, params.metadata),
+          metadata: params.metadata == null ? null : p.applyMetadata({}, params.metadata),
           baseUrl,
         });
   if (params.items !== undefined) followItems(store, updated);
@@ -133,18 +106,12 @@ function checkUpdatable(call: Call, before: Subscription, params: UpdateParams):
 }
 
 /** The changes that the processor can keep in a pending update. */
-const holdable: ReadonlySet<string> = new Set([
-  'billing_cycle_anchor',
-  'cancel_at_period_end',
-  'items',
-  'metadata',
-  'payment_behavior',
-  'proration_behavior',
-  'proration_date',
-]);
+const holdable: readonly string[] = words(
+  'billing_cycle_anchor cancel_at_period_end items metadata payment_behavior proration_behavior proration_date',
+);
 
 function checkHoldable(params: UpdateParams): void {
-  const names = Object.keys(params).filter((name) => !holdable.has(name));
+  const names = Object.keys(params).filter((name) => !holdable.includes(name));
   const items = (params.items ?? []).flatMap(({ metadata: given }, index) =>
     given === undefined ? [] : [`items[${index}][metadata]`],
   );
@@ -172,9 +139,9 @@ function withoutConflict(store: Store, before: Subscription, params: UpdateParam
 /** The changes without an effect on any invoice. */
 function settingsFrom(store: Store, before: Subscription, params: UpdateParams): Partial<Subscription> {
   return {
-    ...present({ default_payment_method: params.default_payment_method, description: params.description }),
+    ...p.present({ default_payment_method: params.default_payment_method, description: params.description }),
     ...billingFrom(store, params, before),
-    metadata: applyMetadata(before.metadata, params.metadata),
+    metadata: p.applyMetadata(before.metadata, params.metadata),
     ...(params.payment_settings?.save_default_payment_method === undefined || before.payment_settings === null
       ? {}
       : {
@@ -183,13 +150,7 @@ function settingsFrom(store: Store, before: Subscription, params: UpdateParams):
             save_default_payment_method: params.payment_settings.save_default_payment_method,
           },
         }),
-    ...(params.trial_settings === undefined
-      ? {}
-      : {
-          trial_settings: {
-            end_behavior: { billing_cycle_anchor: null, ...params.trial_settings.end_behavior },
-          },
-        }),
+    ...trialSettingsFrom(params),
     ...pauseFrom(store, params),
   };
 }

@@ -6,101 +6,65 @@ import { cancelNow } from '../billing/subscription-life.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
+import { words } from '../wire/nulls.ts';
 import type { Price, Subscription } from '../wire/objects.ts';
-import type { Call, Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  integer,
-  metadata,
-  object,
-  oneOf,
-  type Parsed,
-  required,
-  text,
-} from '../wire/params.ts';
-import { badParam, missing } from '../wire/wire-error.ts';
-import { discountsParam, oldDiscountParams, oldDiscounts, wantedDiscounts } from './discount-params.ts';
-import { addedItemsFrom, addedItemsParam } from './invoice-item-amount.ts';
+import type { Call } from '../wire/operation.ts';
+import * as p from '../wire/params.ts';
+import { badParam, exclusiveParams, missing, missingParam } from '../wire/wire-error.ts';
+import { oldDiscounts, wantedDiscounts } from './discount-params.ts';
+import { addedItemsFrom } from './invoice-item-amount.ts';
 import { Resource } from './resource.ts';
+import { itemFields } from './subscription-item-changes.ts';
 import {
   anchorParam,
   billingFrom,
   billingMode,
   billingModeOf,
-  billingParams,
   cancellationDetails,
   checkAnchor,
   checkMethod,
   checkPrices,
   checkQuantity,
   checkTrialEnd,
+  commonParams,
   itemPrice,
-  itemPriceFields,
   itemsMax,
   listOrNull,
-  paymentBehavior,
-  paymentSettings,
+  paymentBehaviors,
   prorationBehavior,
-  quantityMax,
   trialDaysMax,
-  trialEnd,
-  trialSettings,
+  trialSettingsFrom,
 } from './subscription-params.ts';
 import { updateFrom, updateParams } from './subscription-update.ts';
 import { taxRatesFrom } from './tax-rates.ts';
 
 const createParams = {
-  customer: required(text()),
-  items: required(
-    array(object({ ...itemPriceFields, quantity: integer(0, quantityMax), metadata }), itemsMax),
-  ),
-  ...billingParams,
-  ...oldDiscountParams,
-  add_invoice_items: addedItemsParam,
-  backdate_start_date: integer(),
-  billing_cycle_anchor: integer(),
+  ...commonParams,
+  ...p.each(p.integer(), 'backdate_start_date billing_cycle_anchor cancel_at'),
+  customer: p.required(p.text()),
+  items: p.required(p.array(p.object(itemFields), itemsMax)),
   billing_mode: billingMode,
-  cancel_at: integer(),
-  cancel_at_period_end: bool,
   currency,
-  default_payment_method: text(),
-  description: text(500),
-  discounts: discountsParam,
-  metadata,
-  off_session: bool,
-  payment_behavior: paymentBehavior,
-  payment_settings: paymentSettings,
-  proration_behavior: prorationBehavior,
-  trial_end: trialEnd,
-  trial_from_plan: bool,
-  trial_period_days: integer(0, trialDaysMax),
-  trial_settings: trialSettings,
+  default_payment_method: p.text(),
+  description: p.text(500),
+  payment_behavior: p.oneOf(...paymentBehaviors),
+  trial_period_days: p.integer(0, trialDaysMax),
 };
 
 const resumeParams = {
   billing_cycle_anchor: anchorParam,
-  payment_behavior: oneOf('resume_on_payment_attempt', 'resume_on_payment_success'),
+  payment_behavior: p.oneOf('resume_on_payment_attempt', 'resume_on_payment_success'),
   proration_behavior: prorationBehavior,
-  proration_date: integer(),
+  proration_date: p.integer(),
 };
 
-const statuses = [
-  'active',
-  'canceled',
-  'incomplete',
-  'incomplete_expired',
-  'past_due',
-  'paused',
-  'trialing',
-  'unpaid',
-] as const;
+const statuses = words(
+  'active canceled incomplete incomplete_expired past_due paused trialing unpaid all ended',
+);
 
 const subscriptions = new Resource('subscriptions', (store) => store.subscriptions);
 
-export const subscriptionOperations: readonly Operation[] = [
+export const subscriptionOperations = [
   subscriptions.operation('create', 'POST', createParams, create),
   subscriptions.retrieve(),
   subscriptions.operation('update', 'POST *', updateParams, (call, params) =>
@@ -109,7 +73,7 @@ export const subscriptionOperations: readonly Operation[] = [
   subscriptions.operation(
     'cancel',
     'DELETE *',
-    { invoice_now: bool, prorate: bool, cancellation_details: cancellationDetails },
+    { invoice_now: p.bool, prorate: p.bool, cancellation_details: cancellationDetails },
     (call, params) => {
       const subscription = subscriptions.existing(call);
       // The processor responds with 404 if a subscription has already ended.
@@ -137,36 +101,33 @@ export const subscriptionOperations: readonly Operation[] = [
   }),
   subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
   subscriptions.list(
-    { customer: text(), price: text(), status: oneOf(...statuses, 'all', 'ended'), test_clock: text() },
+    { ...p.each(p.text(), 'customer price test_clock'), status: p.oneOf(...statuses) },
     {
+      handled: ['price', 'status'],
       check: (store, { test_clock: id }) => {
-        if (id !== undefined) existing(store.testClocks, id, 'test_clock');
+        if (id !== undefined) store.testClocks.existing(id, 'test_clock');
       },
-      within: ({ customer, test_clock }) => ({ customer, test_clock }),
       // Subscriptions of a test clock are listed only by their clock or their customer.
-      where: (_store, params) => (subscription) =>
-        (subscription.test_clock === null || (params.customer ?? params.test_clock) !== undefined) &&
-        hasStatus(subscription.status, params.status) &&
-        (params.price === undefined ||
-          subscription.items.data.some(({ price }) => price.id === params.price)),
+      where: ({ items, status, test_clock: clock }, params) =>
+        (clock === null || (params.customer ?? params.test_clock) !== undefined) &&
+        hasStatus(status, params.status) &&
+        (params.price === undefined || items.data.some(({ price }) => price.id === params.price)),
     },
   ),
   subscriptions.search(),
 ];
 
-function create(call: Call, params: Parsed<typeof createParams>): Subscription {
+function create(call: Call, params: p.Parsed<typeof createParams>): Subscription {
   const { store, baseUrl, version } = call;
   const customer = existingCustomer(store, params.customer);
-  if (params.items.length === 0)
-    throw badParam('A subscription needs at least one item.', 'items', 'parameter_missing');
+  if (params.items.length === 0) throw missingParam('items', 'A subscription needs at least one item.');
   const items = params.items.map(({ quantity, ...item }, index) => {
     const path = (field: string) => `items[${index}][${field}]`;
     const price = itemPrice(store, item, path, params.currency);
-    if (price === undefined)
-      throw badParam(`Missing required param: ${path('price')}.`, path('price'), 'parameter_missing');
+    if (price === undefined) throw missingParam(path('price'));
     checkQuantity(price, quantity, path('quantity'));
     const taxRates = taxRatesFrom(store, item.tax_rates, path('tax_rates'));
-    return { price, quantity, metadata: applyMetadata({}, item.metadata), taxRates };
+    return { price, quantity, metadata: p.applyMetadata({}, item.metadata), taxRates };
   });
   const mode = billingModeOf(params.billing_mode, version);
   checkPrices(
@@ -177,6 +138,7 @@ function create(call: Call, params: Parsed<typeof createParams>): Subscription {
   const trialEnds = trialEndOf(store, params, items);
   checkDates(store, params, items, trialEnds);
   const code = items[0]?.price.currency ?? '';
+  const { payment_settings: settings } = params;
   return createSubscription(
     store,
     {
@@ -188,32 +150,39 @@ function create(call: Call, params: Parsed<typeof createParams>): Subscription {
       startDate: params.backdate_start_date ?? null,
       prorates: params.proration_behavior !== 'none',
       cancelAt: params.cancel_at ?? null,
-      details: billingFrom(store, params, {
-        collection_method: 'charge_automatically',
-        customer: customer.id,
-        days_until_due: null,
-      }),
-      billingMode: mode,
+      details: {
+        ...billingFrom(store, params, {
+          collection_method: 'charge_automatically',
+          customer: customer.id,
+          days_until_due: null,
+        }),
+        ...p.present({
+          default_payment_method: params.default_payment_method,
+          description: params.description,
+        }),
+        ...trialSettingsFrom(params),
+        billing_mode: mode,
+        metadata: p.applyMetadata({}, params.metadata),
+        payment_settings: {
+          payment_method_options: null,
+          payment_method_types: listOrNull(settings?.payment_method_types),
+          save_default_payment_method: settings?.save_default_payment_method ?? 'off',
+        },
+      },
       behavior: params.payment_behavior ?? 'allow_incomplete',
-      defaultPaymentMethod: params.default_payment_method ?? null,
-      savesPaymentMethod: params.payment_settings?.save_default_payment_method === 'on_subscription',
-      paymentMethodTypes: listOrNull(params.payment_settings?.payment_method_types),
-      missingPaymentMethod: params.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice',
-      cancelAtPeriodEnd: params.cancel_at_period_end ?? false,
-      description: params.description ?? null,
+      cancelsAtPeriodEnd: params.cancel_at_period_end ?? false,
       discounts: wantedDiscounts(store, params.discounts ?? oldDiscounts(call, params) ?? [], {
         customer: customer.id,
         items,
         discounts: [],
       }),
-      metadata: applyMetadata({}, params.metadata),
       offSession: params.off_session ?? false,
     },
     baseUrl,
   );
 }
 
-function resume(call: Call, params: Parsed<typeof resumeParams>): Subscription {
+function resume(call: Call, params: p.Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
   checkAnchor(call, anchor);
   return resumeSubscription(
@@ -234,7 +203,7 @@ function hasStatus(status: string, wanted: string | undefined): boolean {
 /** The dates of a new subscription that are not now. */
 function checkDates(
   store: Store,
-  params: Parsed<typeof createParams>,
+  params: p.Parsed<typeof createParams>,
   items: readonly { readonly price: Price }[],
   trialEnds: number | null,
 ): void {
@@ -259,18 +228,13 @@ function checkDates(
 
 function trialEndOf(
   store: Store,
-  params: Pick<Parsed<typeof createParams>, 'trial_end' | 'trial_from_plan' | 'trial_period_days'>,
+  params: Pick<p.Parsed<typeof createParams>, 'trial_end' | 'trial_from_plan' | 'trial_period_days'>,
   items: readonly { readonly price: Price }[],
 ): number | null {
   const { trial_end: end, trial_from_plan: fromPlan = false } = params;
   const ofPlan = items.find(({ price }) => price.recurring?.trial_period_days != null)?.price.recurring;
   const days = params.trial_period_days ?? (fromPlan ? (ofPlan?.trial_period_days ?? undefined) : undefined);
-  if (end !== undefined && days !== undefined)
-    throw badParam(
-      'Only one of trial_end and trial_period_days may be given.',
-      'trial_end',
-      'parameters_exclusive',
-    );
+  if (end !== undefined && days !== undefined) throw exclusiveParams('trial_end', 'trial_period_days');
   if (days === 0 || end === 'now') return null;
   if (days !== undefined) return store.now() + days * 86_400;
   return end === undefined ? null : checkTrialEnd(store, end);

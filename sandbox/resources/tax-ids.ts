@@ -1,61 +1,54 @@
 import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { TaxId } from '../wire/objects.ts';
-import { type Operation, operation } from '../wire/operation.ts';
-import { object, oneOf, type Parsed, type Parser, required, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
-const type: Parser<string> = (node, path) => {
+const type: p.Parser<string> = (node, path) => {
   if (typeof node !== 'string' || !/^[a-z]{2}_[a-z_]{2,10}$/.test(node))
     throw badParam(`Invalid ${path}: must be a type such as eu_vat`, path);
   return node;
 };
 
-export const taxIdParams = { type: required(type), value: required(text()) };
-const owner = object({ type: required(oneOf('customer', 'self')), customer: text() });
+export const taxIdParams = { type: p.required(type), value: p.required(p.text()) };
+const owner = p.object({ type: p.required(p.oneOf('customer', 'self')), customer: p.text() });
 
+const customers = new Resource('customers', (store) => store.customers);
 const taxIds = new Resource('tax_ids', (store) => store.taxIds);
 
 /** Tax ids belong to customers. The account has none. */
-export const taxIdOperations: readonly Operation[] = [
+export const taxIdOperations = [
   taxIds.retrieve(),
-  taxIds.listWithoutCreated({ owner }, { within: (params) => ({ customer: params.owner?.customer ?? '' }) }),
-  operation(
-    { name: 'customers.create_tax_id', method: 'POST', path: 'customers/*/tax_ids' },
-    taxIdParams,
-    ({ store, id }, params) => createTaxId(store, existingCustomer(store, id, 'id').id, params),
+  taxIds.listWithoutCreated(
+    { owner },
+    { handled: ['owner'], within: (params) => ({ customer: params.owner?.customer ?? '' }) },
   ),
-  operation(
-    { name: 'customers.list_tax_ids', method: 'GET', path: 'customers/*/tax_ids' },
-    pageParams,
-    ({ store, id }, params) => {
-      existingCustomer(store, id, 'id');
-      return listPage(`/v1/customers/${id}/tax_ids`, store.taxIds, params, { within: { customer: id } });
-    },
+  customers.operation('create_tax_id', 'POST */tax_ids', taxIdParams, ({ store, id }, params) =>
+    createTaxId(store, existingCustomer(store, id, 'id').id, params),
   ),
-  operation({ name: 'customers.retrieve_tax_id', method: 'GET', path: 'customers/*/tax_ids/*' }, {}, (call) =>
+  customers.operation('list_tax_ids', 'GET */tax_ids', pageParams, ({ store, id }, params) => {
+    existingCustomer(store, id, 'id');
+    return listPage(`/v1/customers/${id}/tax_ids`, store.taxIds, params, { within: { customer: id } });
+  }),
+  customers.operation('retrieve_tax_id', 'GET */tax_ids/*', {}, (call) =>
     ofCustomer(call, call.store.taxIds),
   ),
-  operation(
-    { name: 'customers.delete_tax_id', method: 'DELETE', path: 'customers/*/tax_ids/*' },
-    {},
-    (call) => {
-      const taxId = ofCustomer(call, call.store.taxIds);
-      call.store.remove(call.store.taxIds, taxId.id);
-      call.store.emit('customer.tax_id.deleted', taxId);
-      return { id: taxId.id, object: 'tax_id', deleted: true };
-    },
-  ),
+  customers.operation('delete_tax_id', 'DELETE */tax_ids/*', {}, (call) => {
+    const taxId = ofCustomer(call, call.store.taxIds);
+    call.store.remove(call.store.taxIds, taxId.id);
+    call.store.emit('customer.tax_id.deleted', taxId);
+    return { id: taxId.id, object: 'tax_id', deleted: true };
+  }),
 ];
 
 /** The processor asks the authorities of these countries. */
 const verifiedTypes = new Set(['au_abn', 'eu_vat', 'gb_vat']);
 
-export function createTaxId(store: Store, customer: string, params: Parsed<typeof taxIdParams>): TaxId {
+export function createTaxId(store: Store, customer: string, params: p.Parsed<typeof taxIdParams>): TaxId {
   const country = params.type.slice(0, 2).toUpperCase();
-  const taxId = store.put(store.taxIds, {
+  return store.record('customer.tax_id.created', store.taxIds, {
     id: store.taxIds.newId(),
     object: 'tax_id',
     // The two letters of a European number name its country.
@@ -72,6 +65,4 @@ export function createTaxId(store: Store, customer: string, params: Parsed<typeo
       verified_name: null,
     },
   });
-  store.emit('customer.tax_id.created', taxId);
-  return taxId;
 }

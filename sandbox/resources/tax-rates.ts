@@ -1,95 +1,69 @@
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { TaxRate } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  metadata,
-  object,
-  oneOf,
-  type Parser,
-  present,
-  required,
-  text,
-} from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
 /** From 0 to 100, with at most four decimals. */
-const percentage: Parser<number> = (node, path) => {
+const percentage: p.Parser<number> = (node, path) => {
   const value = typeof node === 'string' && /^\d{1,3}(\.\d{1,4})?$/.test(node) ? Number(node) : -1;
   if (value < 0 || value > 100) throw badParam('Invalid percentage: must be a number from 0 to 100.', path);
   return value;
 };
 
 const changeable = {
-  active: bool,
-  country: text(),
-  description: text(),
-  display_name: text(),
-  jurisdiction: text(),
-  metadata,
-  state: text(),
-  tax_type: text(),
+  ...p.each(p.text(), 'country description display_name jurisdiction state tax_type'),
+  active: p.bool,
+  metadata: p.metadata,
 };
 
 const taxRates = new Resource('tax_rates', (store) => store.taxRates);
 
-export const taxRateOperations: readonly Operation[] = [
+export const taxRateOperations = [
   taxRates.operation(
     'create',
     'POST',
     {
       ...changeable,
-      display_name: required(text()),
-      inclusive: required(bool),
-      percentage: required(percentage),
+      display_name: p.required(p.text()),
+      inclusive: p.required(p.bool),
+      percentage: p.required(percentage),
     },
     ({ store }, params) => {
-      const rate = store.put(store.taxRates, {
+      return store.record('tax_rate.created', store.taxRates, {
         id: store.taxRates.newId(),
         object: 'tax_rate',
         active: true,
-        country: null,
+        ...nulls(
+          'country description effective_percentage flat_amount jurisdiction jurisdiction_level state',
+          'tax_type',
+        ),
         created: store.now(),
-        description: null,
-        effective_percentage: null,
-        flat_amount: null,
-        jurisdiction: null,
-        jurisdiction_level: null,
         livemode: false,
         rate_type: 'percentage',
-        state: null,
-        tax_type: null,
-        ...present(params),
+        ...p.present(params),
         display_name: params.display_name,
         inclusive: params.inclusive,
         percentage: params.percentage,
-        metadata: applyMetadata({}, params.metadata),
+        metadata: p.applyMetadata({}, params.metadata),
       });
-      store.emit('tax_rate.created', rate);
-      return rate;
     },
   ),
   taxRates.retrieve(),
   taxRates.operation('update', 'POST *', changeable, (call, params) => {
     const before = taxRates.existing(call);
-    const after = call.store.change(call.store.taxRates, before, {
-      ...present(params),
-      metadata: applyMetadata(before.metadata ?? {}, params.metadata),
+    return call.store.update('tax_rate.updated', call.store.taxRates, before, {
+      ...p.present(params),
+      metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     });
-    call.store.emitUpdated('tax_rate.updated', before, after);
-    return after;
   }),
-  taxRates.list({ active: bool, inclusive: bool }, { equal: ['active', 'inclusive'] }),
+  taxRates.list(p.each(p.bool, 'active inclusive')),
 ];
 
 /** The processor's own limit for one object. */
 const ratesMax = 5;
-export const taxRatesParam = clearable(array(text(), ratesMax));
+export const taxRatesParam = p.clearable(p.array(p.text(), ratesMax));
 
 /** The tax rates with these ids, as other objects contain them. */
 export function taxRatesFrom(
@@ -97,12 +71,12 @@ export function taxRatesFrom(
   ids: readonly string[] | null | undefined,
   path: string,
 ): TaxRate[] {
-  return (ids ?? []).map((id, index) => existing(store.taxRates, id, `${path}[${index}]`));
+  return (ids ?? []).map((id, index) => store.taxRates.existing(id, `${path}[${index}]`));
 }
 
-export const automaticTaxParam = object({
-  enabled: required(bool),
-  liability: object({ type: required(oneOf('self')) }),
+export const automaticTaxParam = p.object({
+  enabled: p.required(p.bool),
+  liability: p.object({ type: p.required(p.oneOf('self')) }),
 });
 
 /** Automatic taxes depend on where the customer is. */

@@ -1,9 +1,7 @@
 import { advanceLimit, checkReady, deleteTestClock } from '../billing/test-clock.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import { existing } from '../wire/existing.ts';
-import type { Operation } from '../wire/operation.ts';
-import { integer, required, text } from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
@@ -13,17 +11,17 @@ const lifetimeSeconds = 30 * 86_400;
 const customersMax = 3;
 /** The year 2100. A later time is probably in milliseconds, and its renewals would have no date. */
 const frozenTimeMax = 4_102_444_800;
-const frozenTime = integer(1, frozenTimeMax);
+const frozenTime = p.integer(1, frozenTimeMax);
 
 const testClocks = new Resource('test_clocks', (store) => store.testClocks, {
   path: 'test_helpers/test_clocks',
 });
 
-export const testClockOperations: readonly Operation[] = [
+export const testClockOperations = [
   testClocks.operation(
     'create',
     'POST',
-    { frozen_time: required(frozenTime), name: text(nameLengthMax), customer: text() },
+    { frozen_time: p.required(frozenTime), name: p.text(nameLengthMax), customer: p.text() },
     ({ store }, params) => {
       const now = store.now();
       const clock = store.put(store.testClocks, {
@@ -46,7 +44,7 @@ export const testClockOperations: readonly Operation[] = [
   testClocks.operation(
     'advance',
     'POST */advance',
-    { frozen_time: required(frozenTime) },
+    { frozen_time: p.required(frozenTime) },
     (call, { frozen_time: target }) => {
       const { store } = call;
       const before = testClocks.existing(call);
@@ -59,12 +57,10 @@ export const testClockOperations: readonly Operation[] = [
           `A test clock can advance by at most two intervals of its shortest subscription, or two years without subscriptions. The limit is now ${limit}.`,
           'frozen_time',
         );
-      const clock = store.change(store.testClocks, before, {
+      return store.update('test_helpers.test_clock.advancing', store.testClocks, before, {
         status: 'advancing',
         status_details: { advancing: { target_frozen_time: target } },
       });
-      store.emit('test_helpers.test_clock.advancing', clock);
-      return clock;
     },
   ),
   testClocks.delete((store, clock) => {
@@ -91,7 +87,7 @@ function attach(store: Store, customerId: string, clockId: string): void {
 /** Checks that a new customer can be attached to the test clock. */
 export function checkAttachable(store: Store, clockId: string | undefined): void {
   if (clockId === undefined) return;
-  existing(store.testClocks, clockId, 'test_clock');
+  store.testClocks.existing(clockId, 'test_clock');
   if (store.customers.allWithin('test_clock', clockId).length >= customersMax)
     throw wrongState(`A test clock can have at most ${customersMax} customers.`, undefined, {
       param: 'test_clock',

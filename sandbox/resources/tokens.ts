@@ -3,37 +3,34 @@ import { checkCvc, checkExpiry } from '../payments/card-checks.ts';
 import { currency } from '../payments/money.ts';
 import { testCardOf } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Token } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import { clearable, integer, object, type Parsed, required, text } from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import * as p from '../wire/params.ts';
+import { missingParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
+const addressFields = 'address_city address_country address_line1 address_line2 address_state address_zip';
+
 const cardParams = {
-  number: required(text()),
-  exp_month: required(integer(0, 99)),
-  exp_year: required(integer(0, 2_100)),
-  cvc: text(),
+  number: p.required(p.text()),
+  exp_month: p.required(p.integer(0, 99)),
+  exp_year: p.required(p.integer(0, 2_100)),
+  cvc: p.text(),
   currency,
-  name: clearable(text()),
-  address_city: clearable(text()),
-  address_country: clearable(text()),
-  address_line1: clearable(text()),
-  address_line2: clearable(text()),
-  address_state: clearable(text()),
-  address_zip: clearable(text()),
+  name: p.clearable(p.text()),
+  ...p.each(p.clearable(p.text()), addressFields),
 };
 
 const tokens = new Resource('tokens', (store) => store.tokens);
 
-export const tokenOperations: readonly Operation[] = [
+export const tokenOperations = [
   tokens.operation(
     'create',
     'POST',
-    { card: object(cardParams), cvc_update: object({ cvc: required(text()) }) },
+    { card: p.object(cardParams), cvc_update: p.object({ cvc: p.required(p.text()) }) },
     ({ store }, { card, cvc_update: update }) => {
       if (card !== undefined) return createToken(store, 'card', tokenizedCard(store, card));
-      if (update === undefined) throw badParam('Missing required param: card.', 'card', 'parameter_missing');
+      if (update === undefined) throw missingParam('card');
       // The brand of the saved card is unknown here, so three and four digits are valid.
       checkCvc(update.cvc, 'amex');
       return createToken(store, 'cvc_update');
@@ -56,34 +53,31 @@ function createToken(store: Store, type: 'card' | 'cvc_update', card?: Token['ca
   });
 }
 
-function tokenizedCard(store: Store, params: Parsed<typeof cardParams>): NonNullable<Token['card']> {
-  const testCard = testCardOf(params.number);
-  const expYear = params.exp_year < 100 ? 2_000 + params.exp_year : params.exp_year;
-  checkExpiry(params.exp_month, expYear, store.worldNow());
-  if (params.cvc !== undefined) checkCvc(params.cvc, testCard.brand);
+function tokenizedCard(store: Store, params: p.Parsed<typeof cardParams>): NonNullable<Token['card']> {
+  const { number, exp_month, exp_year, cvc, currency: code, name, ...address } = params;
+  const testCard = testCardOf(number);
+  const expYear = exp_year < 100 ? 2_000 + exp_year : exp_year;
+  checkExpiry(exp_month, expYear, store.worldNow());
+  if (cvc !== undefined) checkCvc(cvc, testCard.brand);
   return {
     id: newId('card_'),
     object: 'card',
-    address_city: params.address_city ?? null,
-    address_country: params.address_country ?? null,
-    address_line1: params.address_line1 ?? null,
-    address_line1_check: params.address_line1 == null ? null : 'unchecked',
-    address_line2: params.address_line2 ?? null,
-    address_state: params.address_state ?? null,
-    address_zip: params.address_zip ?? null,
-    address_zip_check: params.address_zip == null ? null : 'unchecked',
+    ...nulls(addressFields),
+    ...p.present(address),
+    address_line1_check: address.address_line1 == null ? null : 'unchecked',
+    address_zip_check: address.address_zip == null ? null : 'unchecked',
     brand: brandNames[testCard.brand],
     country: 'US',
-    ...(params.currency === undefined ? {} : { currency: params.currency }),
-    cvc_check: params.cvc === undefined ? null : 'unchecked',
+    ...p.present({ currency: code }),
+    cvc_check: cvc === undefined ? null : 'unchecked',
     dynamic_last4: null,
-    exp_month: params.exp_month,
+    exp_month,
     exp_year: expYear,
     fingerprint: `fp${testCard.number.slice(-10)}`,
     funding: testCard.funding ?? 'credit',
     last4: testCard.number.slice(-4),
     metadata: {},
-    name: params.name ?? null,
+    name: name ?? null,
     networks: { preferred: null },
     regulated_status: 'unregulated',
     tokenization_method: null,

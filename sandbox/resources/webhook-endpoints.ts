@@ -3,19 +3,7 @@ import { eventTypes } from '../webhooks/event-types.ts';
 import { checkVersion } from '../wire/api-version.ts';
 import { shorten } from '../wire/form.ts';
 import type { WebhookEndpoint } from '../wire/objects.ts';
-import type { Operation } from '../wire/operation.ts';
-import {
-  applyMetadata,
-  array,
-  bool,
-  clearable,
-  metadata,
-  type Parser,
-  present,
-  required,
-  text,
-  url,
-} from '../wire/params.ts';
+import * as p from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
 
@@ -24,25 +12,25 @@ const enabledEventsMax = 500;
 /** The processor's own limit in test mode. */
 const endpointsMax = 16;
 
-const eventName: Parser<string> = (node, path) => {
-  const name = text()(node, path);
+const eventName: p.Parser<string> = (node, path) => {
+  const name = p.text()(node, path);
   if (name !== '*' && !eventTypes.has(name))
     throw badParam(`Invalid ${path}: must be an event type or *, not ${shorten(name)}`, path);
   return name;
 };
 
-const address: Parser<string> = (node, path) => {
-  const value = url(node, path);
+const address: p.Parser<string> = (node, path) => {
+  const value = p.url(node, path);
   if (!/^https?:/.test(value)) throw badParam('Not a valid URL', path, 'url_invalid');
   return value;
 };
 
-const version: Parser<string> = (node, path) => checkVersion(text()(node, path), path);
+const version: p.Parser<string> = (node, path) => checkVersion(p.text()(node, path), path);
 
 const changeable = {
-  description: clearable(text()),
-  enabled_events: array(eventName, enabledEventsMax),
-  metadata,
+  description: p.clearable(p.text()),
+  enabled_events: p.array(eventName, enabledEventsMax),
+  metadata: p.metadata,
   url: address,
 };
 
@@ -50,15 +38,15 @@ const webhookEndpoints = new Resource('webhook_endpoints', (store) => store.webh
   show: (_store, endpoint) => withoutSecret(endpoint),
 });
 
-export const webhookEndpointOperations: readonly Operation[] = [
+export const webhookEndpointOperations = [
   webhookEndpoints.operation(
     'create',
     'POST',
     {
       ...changeable,
       api_version: version,
-      enabled_events: required(changeable.enabled_events),
-      url: required(address),
+      enabled_events: p.required(changeable.enabled_events),
+      url: p.required(address),
     },
     ({ store }, params) => {
       if (store.webhookEndpoints.size >= endpointsMax)
@@ -72,7 +60,7 @@ export const webhookEndpointOperations: readonly Operation[] = [
         description: params.description ?? null,
         enabled_events: [...params.enabled_events],
         livemode: false,
-        metadata: applyMetadata({}, params.metadata),
+        metadata: p.applyMetadata({}, params.metadata),
         secret: newId('whsec_', 32),
         status: 'enabled',
         url: params.url,
@@ -80,14 +68,14 @@ export const webhookEndpointOperations: readonly Operation[] = [
     },
   ),
   webhookEndpoints.retrieve(),
-  webhookEndpoints.operation('update', 'POST *', { ...changeable, disabled: bool }, (call, params) => {
+  webhookEndpoints.operation('update', 'POST *', { ...changeable, disabled: p.bool }, (call, params) => {
     const before = webhookEndpoints.existing(call);
     const { description, disabled, url: to } = params;
     return withoutSecret(
       call.store.change(call.store.webhookEndpoints, before, {
-        ...present({ description, url: to }),
+        ...p.present({ description, url: to }),
         enabled_events: [...(params.enabled_events ?? before.enabled_events)],
-        metadata: applyMetadata(before.metadata, params.metadata),
+        metadata: p.applyMetadata(before.metadata, params.metadata),
         status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
       }),
     );

@@ -1,6 +1,7 @@
 import { newId } from '../ids.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Range } from '../wire/params.ts';
+import { missing } from '../wire/wire-error.ts';
 import {
   addTo,
   bounds,
@@ -107,6 +108,13 @@ export class Collection<T extends WireObject> {
   get(id: string, createdSince = 0): T | undefined {
     const entry = this.#byId.get(id);
     return entry === undefined || entry.created < createdSince ? undefined : entry.value;
+  }
+
+  /** The same. If there is none, throws the processor's error for the parameter that named it. */
+  existing(id: string, param = 'id', createdSince = 0): T {
+    const found = this.get(id, createdSince);
+    if (found === undefined) throw missing(this.noun, id, param);
+    return found;
   }
 
   *values(): Generator<T> {

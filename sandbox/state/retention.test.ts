@@ -64,7 +64,6 @@ test('a payment method stays as long as a payment or a customer has it', () => {
       currency: 'eur',
       customer: null,
       metadata: {},
-      automaticPaymentMethods: null,
     };
     const intent = createPaymentIntent(store, input);
     store.change(store.paymentIntents, intent, { payment_method: paid.id });

@@ -13,7 +13,6 @@ const intent = {
   currency: 'usd',
   customer: null,
   metadata: { k: 'v' },
-  automaticPaymentMethods: null,
 };
 
 function contents(store: Store) {

@@ -83,6 +83,25 @@ export class Store extends Collections {
     return this.put(collection, { ...before, ...changes });
   }
 
+  /** Stores the object, and emits the event. */
+  record<T extends Wire.WireObject>(type: Wire.EventType, collection: Collection<T>, value: T): T {
+    this.emit(type, this.put(collection, value));
+    return value;
+  }
+
+  /** The same for a changed copy. An `updated` event is emitted only if any attribute differs. */
+  update<T extends Wire.WireObject>(
+    type: Wire.EventType,
+    collection: Collection<T>,
+    before: T,
+    changes: Partial<T>,
+  ): T {
+    const after = this.change(collection, before, changes);
+    if (type.endsWith('.updated')) this.emitUpdated(type, before, after);
+    else this.emit(type, after);
+    return after;
+  }
+
   remove<T extends Wire.WireObject>(collection: Collection<T>, id: string): void {
     const open = this.#transaction();
     const previous = collection.get(id);

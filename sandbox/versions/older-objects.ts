@@ -4,20 +4,7 @@ import { intentOf } from '../billing/invoice-payment.ts';
 import { periodOf, planOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { sees } from '../wire/api-version.ts';
-import type {
-  Charge,
-  CheckoutSession,
-  Discount,
-  Invoice,
-  InvoiceItem,
-  InvoiceLine,
-  PaymentIntent,
-  Price,
-  PromotionCode,
-  Subscription,
-  SubscriptionItem,
-  WireObject,
-} from '../wire/objects.ts';
+import type * as Wire from '../wire/objects.ts';
 
 /** Converts objects of the store, anywhere in a value, to the shape of a version. */
 export type Shape = (value: unknown) => unknown;
@@ -42,34 +29,34 @@ function older(store: Store, version: string | null, value: unknown): unknown {
   );
 }
 
-function isWireObject(value: object): value is WireObject {
+function isWireObject(value: object): value is Wire.WireObject {
   return 'id' in value && 'object' in value && !('deleted' in value);
 }
 
 /** The object as it was in this version. Its parts are still in the current shape. */
-function olderObject(store: Store, version: string | null, value: WireObject): object {
-  if (value.object === 'checkout.session') return olderSession(value as Omit<CheckoutSession, 'terms'>);
+function olderObject(store: Store, version: string | null, value: Wire.WireObject): object {
+  if (value.object === 'checkout.session') return olderSession(value as Omit<Wire.CheckoutSession, 'terms'>);
   if (sees(version, 'invoicePayments')) return value;
   // The `object` field determines the type.
   switch (value.object) {
     case 'subscription':
-      return olderSubscription(store, value as Subscription);
+      return olderSubscription(store, value as Wire.Subscription);
     case 'subscription_item':
-      return olderSubscriptionItem(value as SubscriptionItem);
+      return olderSubscriptionItem(value as Wire.SubscriptionItem);
     case 'invoice':
-      return olderInvoice(store, value as Invoice);
+      return olderInvoice(store, value as Wire.Invoice);
     case 'line_item':
-      return olderLine(store, value as InvoiceLine);
+      return olderLine(store, value as Wire.InvoiceLine);
     case 'invoiceitem':
-      return olderInvoiceItem(store, value as InvoiceItem);
+      return olderInvoiceItem(store, value as Wire.InvoiceItem);
     case 'discount':
-      return olderDiscount(store, value as Discount);
+      return olderDiscount(store, value as Wire.Discount);
     case 'promotion_code':
-      return olderPromotionCode(store, value as PromotionCode);
+      return olderPromotionCode(store, value as Wire.PromotionCode);
     case 'payment_intent':
-      return { ...value, invoice: invoiceIdOf(store, (value as PaymentIntent).id) };
+      return { ...value, invoice: invoiceIdOf(store, (value as Wire.PaymentIntent).id) };
     case 'charge':
-      return { ...value, invoice: invoiceIdOf(store, (value as Charge).payment_intent) };
+      return { ...value, invoice: invoiceIdOf(store, (value as Wire.Charge).payment_intent) };
     default:
       return value;
   }
@@ -78,12 +65,12 @@ function olderObject(store: Store, version: string | null, value: WireObject): o
 /** The UI modes before 2026-03-25. */
 export const olderUiModes = { elements: 'custom', embedded_page: 'embedded', hosted_page: 'hosted' } as const;
 
-function olderSession(session: Omit<CheckoutSession, 'terms'>): object {
+function olderSession(session: Omit<Wire.CheckoutSession, 'terms'>): object {
   const modes: Readonly<Record<string, string>> = olderUiModes;
   return { ...session, ui_mode: modes[session.ui_mode ?? ''] ?? session.ui_mode };
 }
 
-function olderSubscription(store: Store, subscription: Subscription): object {
+function olderSubscription(store: Store, subscription: Wire.Subscription): object {
   const { status_details: _, ...rest } = subscription;
   const { start, end } = periodOf(subscription);
   const discount = firstDiscount(store, subscription.discounts);
@@ -101,15 +88,15 @@ function olderSubscription(store: Store, subscription: Subscription): object {
 }
 
 /** The only discount that the oldest clients support. It still has the current shape. */
-function firstDiscount(store: Store, [first]: readonly string[]): Discount | null {
+function firstDiscount(store: Store, [first]: readonly string[]): Wire.Discount | null {
   return first === undefined ? null : (store.discounts.get(first) ?? null);
 }
 
-function olderDiscount(store: Store, { source, ...rest }: Discount): object {
+function olderDiscount(store: Store, { source, ...rest }: Wire.Discount): object {
   return { ...rest, coupon: olderCoupon(store, source.coupon) };
 }
 
-function olderPromotionCode(store: Store, { promotion, ...rest }: PromotionCode): object {
+function olderPromotionCode(store: Store, { promotion, ...rest }: Wire.PromotionCode): object {
   return { ...rest, coupon: olderCoupon(store, promotion.coupon) };
 }
 
@@ -118,12 +105,12 @@ function olderCoupon(store: Store, id: string): object | null {
   return coupon === undefined ? null : shownCoupon(store, coupon);
 }
 
-function olderSubscriptionItem(item: SubscriptionItem): object {
+function olderSubscriptionItem(item: Wire.SubscriptionItem): object {
   const { current_period_start: _, current_period_end: __, ...rest } = item;
   return rest;
 }
 
-function olderInvoice(store: Store, invoice: Invoice): object {
+function olderInvoice(store: Store, invoice: Wire.Invoice): object {
   const { parent, total_taxes, ...rest } = invoice;
   const intent = intentOf(store, invoice);
   const isPaid = invoice.status === 'paid';
@@ -149,7 +136,7 @@ function olderInvoice(store: Store, invoice: Invoice): object {
   };
 }
 
-function olderLine(store: Store, line: InvoiceLine): object {
+function olderLine(store: Store, line: Wire.InvoiceLine): object {
   const { parent, pricing, pretax_credit_amounts: _, subtotal: __, taxes, ...rest } = line;
   const invoiceItem = itemIdOf(line);
   const { price, plan } = olderPricing(store, pricing);
@@ -170,7 +157,7 @@ function olderLine(store: Store, line: InvoiceLine): object {
   };
 }
 
-function olderTaxes(taxes: Invoice['total_taxes']): object[] {
+function olderTaxes(taxes: Wire.Invoice['total_taxes']): object[] {
   return (taxes ?? []).map(({ tax_behavior: behavior, tax_rate_details: details, type: _, ...tax }) => ({
     ...tax,
     inclusive: behavior === 'inclusive',
@@ -178,7 +165,7 @@ function olderTaxes(taxes: Invoice['total_taxes']): object[] {
   }));
 }
 
-function olderInvoiceItem(store: Store, item: InvoiceItem): object {
+function olderInvoiceItem(store: Store, item: Wire.InvoiceItem): object {
   const { parent, pricing, net_amount: _, proration_details: __, ...rest } = item;
   const unit = Number(pricing.unit_amount_decimal);
   return {
@@ -193,7 +180,10 @@ function olderInvoiceItem(store: Store, item: InvoiceItem): object {
   };
 }
 
-function olderPricing(store: Store, pricing: InvoiceLine['pricing']): { price: Price | null; plan: unknown } {
+function olderPricing(
+  store: Store,
+  pricing: Wire.InvoiceLine['pricing'],
+): { price: Wire.Price | null; plan: unknown } {
   const id = pricing.price_details?.price;
   const price = id === undefined ? undefined : store.prices.get(id);
   return {

@@ -1,7 +1,7 @@
 import { type FormMap, shorten } from './form.ts';
 import { WireError } from './wire-error.ts';
 
-export interface Identity {
+interface Identity {
   readonly fromBrowser: boolean;
   /** The world name in the API key. Null for the default world. */
   readonly worldName: string | null;

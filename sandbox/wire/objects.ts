@@ -66,7 +66,7 @@ export type Subscription = Omit<
   >,
   'discounts' | 'items' | 'pending_update'
 > & { discounts: string[]; items: List<SubscriptionItem>; pending_update: PendingUpdate | null };
-export type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscription_items'> & {
+type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscription_items'> & {
   subscription_items: SubscriptionItem[] | null;
 };
 type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
@@ -171,20 +171,9 @@ export interface CheckoutTerms {
   readonly discounts: readonly Discount[];
   /** Whether the buyer's name and address replace those of an existing customer. */
   readonly updates: { readonly address: boolean; readonly name: boolean };
-  readonly payment: {
-    readonly captureMethod: 'automatic' | 'automatic_async' | 'manual';
-    readonly description: string | null;
-    readonly metadata: Record<string, string>;
-    readonly receiptEmail: string | null;
-    readonly setupFutureUsage: 'off_session' | 'on_session' | null;
-    readonly shipping: Shipping | null;
-    readonly statementDescriptorSuffix: string | null;
-  };
+  readonly payment: Partial<PaymentIntent>;
   readonly subscription: {
-    readonly billingMode: Subscription['billing_mode'];
-    readonly description: string | null;
-    readonly metadata: Record<string, string>;
-    readonly missingPaymentMethod: 'create_invoice' | 'cancel' | 'pause';
+    readonly details: Pick<Subscription, 'billing_mode'> & Partial<Subscription>;
     readonly trialDays: number | null;
     readonly trialEnd: number | null;
   };

@@ -1,5 +1,6 @@
 import { type FormMap, type FormNode, shorten } from './form.ts';
-import { badParam } from './wire-error.ts';
+import { type Words, words } from './nulls.ts';
+import { badParam, missingParam } from './wire-error.ts';
 
 /** Parses one decoded parameter into a typed value, or throws the processor's error. */
 export type Parser<T> = (node: FormNode, path: string) => T;
@@ -39,7 +40,7 @@ export function parseFields<F extends Fields>(fields: F, form: FormMap, path = '
     const at = join(path, name);
     if (node === '' && !('clears' in parser)) throw empty(at);
     if (node !== undefined) parsed[name] = parser(node, at);
-    else if ('required' in parser) throw badParam(`Missing required param: ${at}.`, at, 'parameter_missing');
+    else if ('required' in parser) throw missingParam(at);
   }
   // The loop above has parsed each given field with its own parser, and every required field was given.
   return parsed as Parsed<F>;
@@ -108,6 +109,15 @@ export const bool: Parser<boolean> = (node, path) => {
 
 /** A parameter without an effect. */
 export const ignored: Parser<undefined> = () => undefined;
+
+/** The same parser for each of these names, which are in lines. */
+export function each<T, const L extends string>(
+  parser: Parser<T>,
+  ...lines: readonly L[]
+): Record<Words<L>, Parser<T>> {
+  // One entry for each name.
+  return Object.fromEntries(words(...lines).map((name) => [name, parser])) as Record<Words<L>, Parser<T>>;
+}
 
 export function oneOf<const T extends string>(...values: readonly T[]): Parser<T> {
   return (node, path) => {

@@ -58,6 +58,20 @@ export function badParam(message: string, param?: string, code?: string): WireEr
   });
 }
 
+export function missingParam(param: string, message = `Missing required param: ${param}.`): WireError {
+  return badParam(message, param, 'parameter_missing');
+}
+
+/** Parameters that exclude each other. The error is about the first one. */
+export function exclusiveParams(...params: readonly string[]): WireError {
+  const names = params.toSorted().join(', ');
+  return badParam(
+    `You may only specify one of these parameters: ${names}.`,
+    params[0],
+    'parameters_exclusive',
+  );
+}
+
 /** An unknown id. `param` is `id` for the object in the path, or the name of the parameter. */
 export function missing(noun: string, id: string, param = 'id'): WireError {
   return new WireError(param === 'id' ? 404 : 400, {

@@ -20,7 +20,6 @@ test('a removed world sends nothing, even for a request that was still running',
       currency: 'usd',
       customer: null,
       metadata: {},
-      automaticPaymentMethods: null,
     }),
   );
   assert.equal([...store.deliveries.waiting()].length, 1);

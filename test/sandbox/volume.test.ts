@@ -41,7 +41,7 @@ function filledStore(): { store: Store; intentIds: string[] } {
         currency: 'usd',
         customer: `cus_${index % customerCount}`,
         metadata: { till_id: `till-${index}` },
-        automaticPaymentMethods: null,
+        automatic_payment_methods: null,
       });
       const method = usablePaymentMethod(store, 'pm_card_visa', null);
       attemptPayment(store, intent, method, { offSession: true, baseUrl: '' });
