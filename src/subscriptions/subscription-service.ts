@@ -174,8 +174,8 @@ export class SubscriptionService {
   }
 
   /**
-   * Cancels the incomplete subscriptions of the customer to plans of the group that this plan is in. Fails if one of them
-   * was paid meanwhile.
+   * Ends the incomplete subscriptions of the customer to plans of the group that this plan is in. Fails if one of them
+   * was paid meanwhile. The processor would cancel a paid subscription too, but it does not void a paid invoice.
    */
   async endIncomplete(joining: {
     readonly customerId: string;
@@ -185,13 +185,17 @@ export class SubscriptionService {
     const { database, mirror, processor } = this.#parts;
     const incomplete = await database.transaction((tx) => listIncomplete(tx, this.#parts, joining));
     for (const { id, processorSubscriptionId } of incomplete) {
-      await correct(mirror, processorSubscriptionId);
+      const { invoices } = await this.#readToPay(id);
       const { status } = await this.read(id);
       if (status !== 'incomplete' && !hasEnded(status)) throw alreadySubscribed(id);
-      await this.cancel(id);
-      const ended = await processor.subscriptions.readToPay(processorSubscriptionId);
-      if (ended === null || ended.invoices.some((invoice) => invoice.status === 'paid'))
+      for (const { processorInvoiceId, ...invoice } of invoices) {
+        if (invoice.isOneOff || invoice.status === 'void') continue;
+        const idempotencyKey = randomUUID();
+        if ((await processor.invoices.void({ processorInvoiceId, idempotencyKey })) === 'void') continue;
+        await correct(mirror, processorSubscriptionId);
         throw alreadySubscribed(id);
+      }
+      await this.cancel(id);
     }
   }
 

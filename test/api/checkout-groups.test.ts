@@ -8,8 +8,15 @@ import {
   readCheckout,
 } from '../support/checkouts.ts';
 import { readJson } from '../support/client.ts';
-import { confirmSecret, createCustomer, createPlan, createSubscription } from '../support/objects.ts';
+import {
+  confirmSecret,
+  createCustomer,
+  createPlan,
+  createSubscription,
+  readSubscription,
+} from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
 import { triesPerCall } from '../support/till-in-process.ts';
 
@@ -153,6 +160,27 @@ test('201 and 409: an incomplete subscription is canceled first, unless it was p
   const body = { ...pages, customerId: other.customerId, planId: other.two.id };
   await assertSubscribed(await call('POST', '/checkouts', body), paid.id);
   assert.equal(Object(await till.get(`/subscriptions/${paid.id}`)).status, 'active');
+});
+
+test('409: an incomplete subscription that is paid just before it would be ended stays', async () => {
+  const proxy = await startProcessorProxy(till);
+  const slow = await startTill({ in: 'process', on: till, processorUrl: proxy.url });
+  const { customerId, one, two } = await createScene();
+  const { subscription, clientSecret } = await createSubscription(till, { customerId, planId: one.id });
+  const { data } = await stripe.invoices.list({ subscription: subscription.processorSubscriptionId });
+  proxy.holdOne(`/v1/invoices/${data[0]?.id}/void`);
+  const body = { ...pages, customerId, planId: two.id };
+  const refusal = slow.call('POST', '/checkouts', body);
+  const held = await proxy.nextHeld();
+  await confirmSecret(till, clientSecret);
+  held.release();
+  await assertSubscribed(await refusal, subscription.id);
+  assert.equal((await readSubscription(till, subscription)).status, 'active');
+  assert.deepEqual(
+    await till.sql('select * from till.group_reservations where customer_id = $1', [customerId]),
+    [],
+  );
+  await slow.stop();
 });
 
 test('409: a plan of an open checkout does not become an add-on', async () => {

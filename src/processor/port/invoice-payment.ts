@@ -31,6 +31,11 @@ export interface InvoicePaymentCalls {
    * by itself, neither now nor later.
    */
   finalize(order: { readonly processorInvoiceId: string; readonly idempotencyKey: string }): Promise<void>;
+  /** Voids an unpaid invoice, so that the customer can no longer pay it. The processor decides if it is paid meanwhile. */
+  void(order: {
+    readonly processorInvoiceId: string;
+    readonly idempotencyKey: string;
+  }): Promise<'void' | 'paid'>;
   /**
    * Charges the payment method at once, without the customer. A draft is finalized first, and stays open if the charge
    * is declined. `processing`: some payment methods take days.

@@ -1,8 +1,6 @@
-import { notReached } from '../../port/attempt.ts';
 import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
-import { readCharge } from '../objects/invoice-charge.ts';
+import { voidInvoice } from '../objects/void-invoice.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, refused } from '../wire/attempt.ts';
 import { releaseSchedule } from './planned-changes.ts';
 import { restoreWaitingItems } from './waiting-items.ts';
 
@@ -33,26 +31,7 @@ export async function voidChangeInvoice(
   processorInvoiceId: string,
   idempotencyKey: string,
 ): Promise<'void' | 'paid'> {
-  const ended = await endInvoice(context, processorInvoiceId, idempotencyKey);
+  const ended = await voidInvoice(context, processorInvoiceId, idempotencyKey);
   if (ended === 'void') await restoreWaitingItems(context, processorInvoiceId);
   return ended;
-}
-
-async function endInvoice(
-  context: AdapterContext,
-  processorInvoiceId: string,
-  idempotencyKey: string,
-): Promise<'void' | 'paid'> {
-  const { stripe, call } = context;
-  const attempt = await call('invoices.void', {
-    kind: 'write',
-    send: (options) => stripe.invoices.voidInvoice(processorInvoiceId, {}, { ...options, idempotencyKey }),
-    take: () => done(null),
-    // The call carries none of the caller's values, so any other refusal is about the invoice's state.
-    refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
-  });
-  if (attempt.outcome === 'done') return 'void';
-  const charge = await readCharge(context, processorInvoiceId);
-  if (charge?.status === 'void' || charge?.status === 'paid') return charge.status;
-  throw notReached(attempt, 'invoice', charge?.status ?? 'missing');
 }

@@ -11,6 +11,7 @@ import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { readCharge } from './invoice-charge.ts';
 import { mapInvoice } from './map-invoice.ts';
 import { failureOf } from './map-payment.ts';
+import { voidInvoice } from './void-invoice.ts';
 
 /** An invoice is paid with one payment intent, unless it is split by hand. */
 const paymentsMax = 10;
@@ -28,6 +29,9 @@ export function createInvoicePaymentCalls(
   const findLastAttempt = (processorInvoiceId: string) => readLastAttempt(context, processorInvoiceId);
   return {
     finalize,
+
+    void: ({ processorInvoiceId, idempotencyKey }) =>
+      voidInvoice(context, processorInvoiceId, idempotencyKey),
 
     pay: async ({ isDraft, ...order }) => {
       const { processorInvoiceId } = order;
