@@ -110,6 +110,7 @@ async function live(world: World, backend: ModelBackend): Promise<void> {
     await run.endRound(round);
     await run.assertNotOlder(backend.sql);
   }
+  await run.endCheckouts();
   await run.delivery.deliver('all');
   await till.stopWorkers();
   await backend.clearFaults();
@@ -206,6 +207,7 @@ async function liveWithKills(world: World, backend: ModelBackend): Promise<void>
     await run.delivery.deliver('due');
     await till.isUp();
   }
+  await run.endCheckouts();
   await run.delivery.deliver('all');
   await till.stop('SIGKILL');
   await backend.clearFaults();

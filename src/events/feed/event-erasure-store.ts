@@ -26,7 +26,7 @@ export class EventErasureStore {
     const [batch] = await db.query<{ count: number; last: number | null }>(
       `with batch as (
          select position, created_at from till.events
-         where customer_id = $1 and position > $2 and object_type in ('customer', 'payment', 'subscription')
+         where customer_id = $1 and position > $2 and object_type in ('customer', 'payment', 'subscription', 'checkout')
          order by position limit $3 for update
        ), erased as (
          update till.events set data = shown.data, previous = (previous::jsonb - $6::text[])::json

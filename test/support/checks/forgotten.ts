@@ -8,6 +8,8 @@ const traces = `with deleted as (
     join deleted on customer_id = deleted.id where metadata <> '{}'
   union all select 'subscription', subscriptions.id::text from till.subscriptions
     join deleted on customer_id = deleted.id where metadata <> '{}'
+  union all select 'checkout', checkouts.id::text from till.checkouts
+    join deleted on customer_id = deleted.id where metadata <> '{}'
   union all select 'webhook event', webhook_events.id from till.webhook_events
     join deleted on coalesce(customer_key, object_id) = key
     where personal_data = 'customer' or (personal_data = 'unchecked' and state <> 'pending')

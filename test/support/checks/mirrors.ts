@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
+import { checkoutExpansions, checkoutRows, checkoutTruth } from './checkout-truth.ts';
 import { coversUntilTruth, idOf, subscriptionRows, subscriptionTruth } from './subscription-truth.ts';
 
 /** Rows of a mirror by the processor's ids, as plain values that can be compared. */
@@ -14,6 +15,7 @@ interface Mirrors {
   readonly refunds: Mirror;
   readonly subscriptions: Mirror;
   readonly invoices: Mirror;
+  readonly checkouts: Mirror;
 }
 
 /** The processor's ids of what Till must have rows of. */
@@ -75,10 +77,10 @@ function ownTruth(metadata: Stripe.Metadata): object {
 
 /** The metadata of what belongs to a customer. It is erased with the customer. */
 function ownedTruth(
-  object: Pick<Stripe.PaymentIntent | Stripe.Subscription, 'customer' | 'metadata'>,
+  object: Pick<Stripe.PaymentIntent | Stripe.Subscription | Stripe.Checkout.Session, 'customer' | 'metadata'>,
   live: ReadonlyMap<string, unknown>,
 ): object {
-  return live.has(idOf(object.customer) ?? '') ? Object(ownTruth(object.metadata)).metadata : {};
+  return live.has(idOf(object.customer) ?? '') ? Object(ownTruth(object.metadata ?? {})).metadata : {};
 }
 
 /** What subscriptions charge: the payment intents that pay their invoices, by their ids. */
@@ -135,11 +137,12 @@ async function readTruth(
   );
   const terms = [...discounts, 'data.schedule'];
   const subscriptions = await listAll(stripe.subscriptions.list({ limit, status: 'all', expand: terms }));
+  const sessions = await listAll(stripe.checkout.sessions.list({ limit, expand: checkoutExpansions }));
   return {
     customers: byId([...ids.customers], (id) => [id, customerTruth(live.get(id))]),
-    // A price that bills usage cannot be a Till plan.
+    // A price that bills usage or is paid once cannot be a Till plan.
     plans: byId(
-      prices.filter(({ recurring }) => recurring?.usage_type !== 'metered'),
+      prices.filter(({ recurring }) => recurring?.usage_type === 'licensed'),
       planTruth,
     ),
     payments: byId(intents, (intent) => [
@@ -159,6 +162,10 @@ async function readTruth(
       return [id, { ...truth, metadata: ownedTruth(one, live) }];
     }),
     invoices: byId(invoices, invoiceTruth),
+    checkouts: byId(sessions.filter(isOfTill), (session) => [
+      session.id,
+      { ...checkoutTruth(session), metadata: ownedTruth(session, live) },
+    ]),
   };
 }
 
@@ -307,6 +314,7 @@ async function readMirrors(sql: Sql): Promise<Mirrors> {
        from till.refunds join till.payments on payments.id = payment_id`,
     ),
     subscriptions: await read(subscriptionRows),
+    checkouts: await read(checkoutRows),
     invoices: await read(
       `select processor_invoice_id as key, json_build_object('customer', customers.processor_customer_id,
          'processorCustomer', invoices.processor_customer_id, 'subscription', processor_subscription_id,

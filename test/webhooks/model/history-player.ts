@@ -8,6 +8,7 @@ import type { Method } from '../../support/client.ts';
 import { confirmIntent, createMeteredPrice, intentOf } from '../../support/objects.ts';
 import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { ApiClient } from './api-client.ts';
+import { type CheckoutCommand, CheckoutPlayer } from './checkout-player.ts';
 import { changeTerms, type TermCommand } from './term-changes.ts';
 import { addOnsCount, type Card, type Command, type DisputeResponse } from './world.ts';
 
@@ -71,11 +72,13 @@ export class HistoryPlayer {
   readonly #addOns = new Map<string, readonly PlanResponse[]>();
   #meter: string | undefined;
   readonly #readings: Reading[] = [];
+  readonly #checkouts: CheckoutPlayer;
   #customer = { id: '', processorCustomerId: '' };
 
   constructor(till: ApiClient, processor: TestProcessor) {
     this.#till = till;
     this.#processor = processor;
+    this.#checkouts = new CheckoutPlayer(till, processor);
   }
 
   get customerId(): string {
@@ -87,7 +90,7 @@ export class HistoryPlayer {
   }
 
   get paymentIntentIds(): readonly string[] {
-    return this.#payments.map(({ intentId }) => intentId);
+    return [...this.#payments.map(({ intentId }) => intentId), ...this.#checkouts.paymentIntentIds];
   }
 
   /** What Till's own calls have shown it so far. */
@@ -162,6 +165,14 @@ export class HistoryPlayer {
       case 'archive plan':
       case 'revive plan':
         return this.#playPlan(command);
+      case 'open checkout':
+        return this.#openCheckout(command);
+      case 'repeat checkout':
+      case 'complete checkout':
+      case 'read checkout':
+      case 'expire checkout':
+      case 'capture checkout':
+        return this.#checkouts.play(command, this.#customer);
       default:
         return this.#playSubscription(command);
     }
@@ -360,17 +371,42 @@ export class HistoryPlayer {
     });
   }
 
-  async #subscribe(command: Extract<Command, { what: 'subscribe' }>): Promise<void> {
-    const { interval, amount, trialDays, card, savesCard, quantity, percent, atTrialEnd } = command;
-    const plan = await this.#till.call<PlanResponse>('POST', 'plans', {
-      name: 'Plan',
-      amount,
-      currency: 'eur',
-      interval,
-    });
+  async #openCheckout(command: Extract<CheckoutCommand, { what: 'open checkout' }>): Promise<void> {
+    const { sells, amount, quantity, trialDays } = command;
+    const payment = { amount, currency: 'eur', description: 'Order' };
+    if (sells === 'card') return this.#checkouts.open(command, this.#customer, { saveCard: true });
+    if (sells === 'payment') return this.#checkouts.open(command, this.#customer, { payment });
+    if (sells === 'authorisation')
+      return this.#checkouts.open(command, this.#customer, {
+        payment: { ...payment, captureMethod: 'manual' },
+      });
+    const group = sells === 'plan of group' ? { group: this.#customer.id } : {};
+    const plan = await this.#createPlan({ amount, interval: 'week', ...group });
     if (plan === undefined) return;
+    const addOns = this.#listed('week', command.addOns);
+    return this.#checkouts.open(command, this.#customer, {
+      ...{ planId: plan.id, quantity, trialPeriodDays: trialDays, trialOnce: true },
+      ...(addOns.length === 0 ? {} : { addOns }),
+    });
+  }
+
+  /** A plan, with add-ons of its interval beside it. */
+  async #createPlan(values: { readonly amount: number; readonly interval: string; readonly group?: string }) {
+    const { interval } = values;
+    const body = { name: 'Plan', currency: 'eur', ...values };
+    const plan = await this.#till.call<PlanResponse>('POST', 'plans', body);
+    if (plan === undefined) return undefined;
     this.#plans.push(plan);
     if (!this.#addOns.has(interval)) this.#addOns.set(interval, await this.#createAddOns(interval));
+    return plan;
+  }
+
+  async #subscribe(command: Extract<Command, { what: 'subscribe' }>): Promise<void> {
+    const { interval, amount, trialDays, card, savesCard, quantity, percent, atTrialEnd } = command;
+    // Some join the group in which the customer may have an open checkout.
+    const group = amount % 4 === 0 ? { group: this.#customer.id } : {};
+    const plan = await this.#createPlan({ amount, interval, ...group });
+    if (plan === undefined) return;
     const addOns = this.#listed(interval, command.addOns);
     const customer = this.#customer.processorCustomerId;
     const { paymentMethods } = this.#processor.stripe;

@@ -28,6 +28,8 @@ const playersAtOnce = 24;
 const lateShare = 0.1;
 const lateMsMax = 50;
 const faultLatencyMs = 5;
+/** The processor ends an open checkout after a day. */
+const checkoutSecondsMax = 86_400 + 60;
 /** Of the Till of a model. */
 const modelGraceDays = 3;
 
@@ -115,6 +117,12 @@ export class ModelRun {
   async endRound(round: number): Promise<void> {
     const advanceSeconds = this.#world.clockMovesSeconds[round] ?? 0;
     if (advanceSeconds > 0) await this.#backend.control('clock', { advanceSeconds });
+    await this.delivery.collect();
+  }
+
+  /** Every page that is still open expires. */
+  async endCheckouts(): Promise<void> {
+    await this.#backend.control('clock', { advanceSeconds: checkoutSecondsMax });
     await this.delivery.collect();
   }
 

@@ -111,7 +111,32 @@ export type Command =
       readonly by: Actor;
     }
   | { readonly what: 'pay subscription'; readonly which: number; readonly card: Card }
-  | { readonly what: 'pay elsewhere'; readonly amount: number };
+  | { readonly what: 'pay elsewhere'; readonly amount: number }
+  | {
+      readonly what: 'open checkout';
+      readonly sells: 'plan' | 'plan of group' | 'payment' | 'authorisation' | 'card';
+      readonly amount: number;
+      readonly trialDays: number;
+      readonly quantity: number;
+      readonly addOns: readonly number[];
+      /** The percentage of a promotion code that the buyer may enter. */
+      readonly percent: number | null;
+    }
+  | { readonly what: 'repeat checkout'; readonly which: number }
+  | {
+      readonly what: 'complete checkout';
+      readonly which: number;
+      readonly card: Card;
+      readonly authenticate: boolean;
+      readonly entersCode: boolean;
+      /** In how many tabs the buyer pays at once. */
+      readonly tabs: number;
+      /** The buyer comes back before any webhook. */
+      readonly returns: boolean;
+    }
+  | { readonly what: 'read checkout'; readonly which: number }
+  | { readonly what: 'expire checkout'; readonly which: number; readonly by: Actor }
+  | { readonly what: 'capture checkout'; readonly which: number };
 
 /** What happens to one customer and all that is its own, round after round. */
 export type History = readonly (readonly Command[])[];
@@ -285,6 +310,34 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({ what: fc.constant('capture' as const), which, whole: fc.boolean(), by }),
   },
   {
+    weight: 5,
+    arbitrary: fc.record({
+      what: fc.constant('open checkout' as const),
+      sells: fc.constantFrom('plan', 'plan of group', 'plan of group', 'payment', 'authorisation', 'card'),
+      amount,
+      trialDays: fc.constantFrom(0, 0, 7),
+      quantity,
+      addOns,
+      percent: fc.option(fc.constantFrom(10, 100), { nil: null, freq: 1 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('repeat checkout' as const), which }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      what: fc.constant('complete checkout' as const),
+      which,
+      card,
+      authenticate: fc.boolean(),
+      entersCode: fc.boolean(),
+      tabs: fc.constantFrom(1, 1, 2),
+      returns: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ what: fc.constant('read checkout' as const), which }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('expire checkout' as const), which, by }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('capture checkout' as const), which }) },
+  {
     weight: 2,
     arbitrary: fc.record({ what: fc.constant('annotate payment' as const), which, note: personName }),
   },
@@ -309,6 +362,8 @@ const fault: fc.Arbitrary<Fault> = fc.record({
     'invoices.retrieve',
     'customers.retrieve',
     'prices.retrieve',
+    'checkout_sessions.retrieve',
+    'checkout_sessions.expire',
     'refunds.list',
     'invoice_payments.list',
     'disputes.list',
