@@ -246,7 +246,8 @@ export class GroupedCheckoutCreation
   ): Promise<undefined> {
     // Before another checkout is expired for this one.
     if (admission === 'new') requireExpiry(page.expiresAt, this.parts.clock.now());
-    await this.#reserve(tx, id, customerId, admission);
+    // A claim that shared an open checkout held nothing, so a resumed claim is checked unless it has the reservation.
+    await this.#reserve(tx, id, customerId, admission === 'new' ? 'new' : 'given up');
   }
 
   override async prepare(
@@ -257,7 +258,6 @@ export class GroupedCheckoutCreation
     const { database, subscriptions } = this.parts;
     const { customerId } = request;
     const prepared = await super.prepare(request, id, admission);
-    // A claim that shares an open checkout holds nothing, so it is checked again if it is resumed.
     const holderId = await database.transaction((tx) => this.#reserve(tx, id, customerId, 'given up'));
     if (holderId !== null && holderId !== id) return this.#share(holderId);
     await subscriptions.endIncomplete({ customerId, planId: this.#planId, subscriptionId: resultIdOf(id) });
