@@ -18,6 +18,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/model/charge.ts';
+import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '../../src/model/checkout.ts';
 import { type Customer, takeCustomerFacts } from '../../src/model/customer.ts';
 import { type DisputeFacts, takeDispute } from '../../src/model/dispute.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
@@ -101,6 +102,17 @@ test("every order of a refund's events ends equal to the processor's refund", ()
       assertOrderProof(refundLife(statuses.map((status, index) => refundFacts(status, seconds[index]))));
     }
   }
+});
+
+test("every order of a checkout's states ends equal to the processor's session", () => {
+  for (const states of [
+    // The buyer enters a code, and pays. A payment that was authorised is captured later.
+    ['open 900', 'open 800', 'completed 800 unpaid', 'completed 800 paid'],
+    ['open 900', 'open 0', 'completed 0 notRequired'],
+    ['open 900', 'open 800', 'expired 800'],
+  ])
+    for (const seconds of timings(states.length, false))
+      assertOrderProof(checkoutLife(states.map((state, index) => checkoutFacts(state, seconds[index]))));
 });
 
 test("every order of a subscription's events ends equal to the processor's subscription", () => {
@@ -237,6 +249,26 @@ test('a sample of the orders ends the same through the inbox, the workers and th
 const samplesOfEach = effort({ short: 1, long: 100 });
 const card = 'pm_card_visa';
 
+const openCheckout = {
+  what: 'open checkout',
+  amount: 900,
+  trialDays: 0,
+  quantity: 1,
+  addOns: [],
+  percent: null,
+} as const;
+
+/** The buyer does not come back: only events tell Till of it. */
+const completeCheckout = {
+  what: 'complete checkout',
+  which: 0,
+  card,
+  authenticate: true,
+  entersCode: false,
+  tabs: 1,
+  returns: false,
+} as const;
+
 const sampleLives: readonly (readonly (readonly Command[])[])[] = [
   [
     [
@@ -286,6 +318,23 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
       { what: 'spoil card', which: 0 },
     ],
     [{ what: 'cancel subscription', which: 0, by: 'processor' }],
+  ],
+  [
+    [
+      { ...openCheckout, sells: 'plan of group', addOns: [1], percent: 10 },
+      { ...completeCheckout, card: 'pm_card_visa_chargeDeclined' },
+      { ...completeCheckout, card: 'pm_card_threeDSecure2Required', entersCode: true },
+    ],
+    [
+      { ...openCheckout, sells: 'payment' },
+      { ...completeCheckout, which: 1, card: 'pm_card_visa_chargeDeclined' },
+      { ...completeCheckout, which: 1 },
+    ],
+    [
+      { ...openCheckout, sells: 'card' },
+      { ...completeCheckout, which: 2 },
+    ],
+    [{ ...openCheckout, sells: 'plan', trialDays: 7 }],
   ],
 ];
 
@@ -630,6 +679,37 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
     }),
     take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),
     view: ({ status }) => status,
+  };
+}
+
+/** A state is a status, the total, and whether it is paid. */
+function checkoutFacts(state: string, at = 0): CheckoutFacts {
+  const [status = '', amount = '', paymentStatus = 'unpaid'] = state.split(' ');
+  return {
+    ...{ ...created, processorCheckoutSessionId: key, processorCustomerId: 'c', mode: 'payment', items: [] },
+    ...{ processorSubscriptionId: null, processorInvoiceId: null, processorPaymentIntentId: 'p' },
+    ...{ trialPeriodDays: null, paymentMethodId: null, terms: '', currency: 'eur', metadata: {} },
+    // The tables above name nothing but statuses.
+    status: status as CheckoutFacts['status'],
+    paymentStatus: paymentStatus as CheckoutFacts['paymentStatus'],
+    amount: Number(amount),
+    completedAt: status === 'completed' ? second(0) : null,
+    expiresAt: second(1_000),
+    asOf: asOfEvent(second(at)),
+  };
+}
+
+function checkoutLife(events: readonly CheckoutFacts[]): Life<Checkout, CheckoutFacts> {
+  return {
+    events,
+    born: ({ asOf, items: _, ...facts }) => ({
+      ...{ ...facts, ...born, customerId: 'c', planId: null, quantity: null, addOns: [], ...rowTime(asOf) },
+      ...resultsOf({ ...facts, asOf, items: [] }, 'p', now),
+    }),
+    take: (row, facts, origin) => takeCheckoutFacts(row, facts, 'p', origin, now),
+    view: ({ status, paymentStatus, amount, paymentId, completedAt }) => ({
+      ...{ status, paymentStatus, amount, paymentId, completedAt },
+    }),
   };
 }
 
