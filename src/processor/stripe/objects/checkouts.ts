@@ -18,7 +18,7 @@ import { type KnownLinks, withKnownLinks } from '../wire/wire-object.ts';
 import { checkoutUrlOf, mapCheckout, mapListedCheckout } from './map-checkout.ts';
 
 /** The items, and the results, which show when the checkout was completed and which card was saved. */
-const expand = ['line_items', 'subscription', 'payment_intent.latest_charge', 'setup_intent'];
+const expand = ['line_items', 'subscription', 'payment_intent.latest_charge', 'setup_intent.latest_attempt'];
 
 type Params = Stripe.Checkout.SessionCreateParams;
 

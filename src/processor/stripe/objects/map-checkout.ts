@@ -66,9 +66,10 @@ function itemOf(line: WireObject): CheckoutFacts['items'][number] {
   };
 }
 
-/** A session does not show when it was completed. Its subscription and its charge are created at that moment. */
+/** A session does not show when it was completed. Its subscription, charge or set-up attempt is created at that moment. */
 function completionOf(session: WireObject): Date | null {
   const charge = session.optional('object', 'payment_intent')?.optional('object', 'latest_charge');
-  const result = session.optional('object', 'subscription') ?? charge;
+  const setup = session.optional('object', 'setup_intent')?.optional('object', 'latest_attempt');
+  const result = session.optional('object', 'subscription') ?? charge ?? setup;
   return result?.optional('moment', 'created') ?? null;
 }
