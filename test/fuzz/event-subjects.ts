@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventFixture } from '../fixtures/event-fixture.ts';
+import { createCheckout } from '../support/checkouts.ts';
 import { readRefunds } from '../support/objects.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { createOneOfEach } from './one-of-each.ts';
@@ -14,6 +15,7 @@ const localId = (digit: string) => `"0199d3a2-0000-7000-8000-00000000000${digit}
 export async function createSubjects(till: TillInProcess): Promise<Subjects> {
   const { customer, plan, open, paid, subscription } = await createOneOfEach(till);
   await till.post(`/payments/${paid.id}/refund`, { amount: 500 });
+  const { checkout } = await createCheckout(till, { customerId: customer.id, saveCard: true });
   await till.settle();
   const [refund] = await readRefunds(till, paid);
   const [invoice] = await till.sql<{ id: string }>(
@@ -28,11 +30,13 @@ export async function createSubjects(till: TillInProcess): Promise<Subjects> {
     ['"in_1"', invoice?.id ?? 'in_1'],
     ['"re_1"', refund?.processorRefundId ?? 're_1'],
     ['"pi_1"', open.processorPaymentIntentId],
+    ['"cs_1"', checkout.processorCheckoutSessionId],
     [localId('a'), customer.id],
     [localId('b'), plan.id],
     [localId('c'), open.id],
     [localId('d'), subscription.id],
     [localId('e'), refund?.id ?? randomUUID()],
+    [localId('f'), checkout.id],
     // What was refunded or disputed is what was paid.
     ['refund "pi_1"', paid.processorPaymentIntentId],
   ]);

@@ -12,6 +12,8 @@ const expanded: Readonly<Record<string, string>> = {
   latest_charge: 'charges',
   latest_invoice: 'invoices',
   setup_intent: 'setup_intents',
+  // An attempt has no permission of its own.
+  latest_attempt: 'setup_intents',
   subscription: 'subscriptions',
   payment_intent: 'payment_intents',
   pending_setup_intent: 'setup_intents',
