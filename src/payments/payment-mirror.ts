@@ -105,9 +105,13 @@ export class PaymentMirror implements Mirror<PaymentFacts> {
     const isLate = ({ createdAt, processorInvoiceId }: Payment) =>
       processorInvoiceId === null && now.getTime() - createdAt.getTime() > lateAfterMs;
     const late = created.filter(isLate).map(keyOf);
+    // The row of a payment of a checkout comes from an event, and every such payment has a description.
+    const isUndescribed = ({ checkoutId, description }: Payment) =>
+      checkoutId !== null && description === null;
+    const undescribed = [...rows.known, ...created].filter(isUndescribed).map(keyOf);
     // Events do not contain everything that a row stores, and events about earlier charges found no row.
     const incomplete = [
-      ...(source === 'events' ? late : []),
+      ...(source === 'events' ? [...late, ...undescribed] : []),
       ...createdWithoutMetadata(source, rows, inserted, keyOf),
     ];
     return { ...applied, unsettled: [...new Set([...applied.unsettled, ...incomplete])], late };

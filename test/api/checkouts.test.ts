@@ -92,6 +92,8 @@ test('201: a payment checkout; a decline records the payment early, and cancel e
     [declined.checkout.id],
   );
   const early = { id: String(data[0]?.id) };
+  // Events do not contain it.
+  assert.equal((await readPayment(till, early)).description, 'A book');
   assert.equal((await readCheckout(till, declined.checkout)).checkout.paymentId, null);
   const secret = await readJson<{ clientSecret: string | null }>(
     await call('POST', `/payments/${early.id}/client-secret`),
