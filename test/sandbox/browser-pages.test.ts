@@ -96,7 +96,7 @@ for (const viewport of [desk, phone])
       await expectGood(page);
       await page.getByLabel('Country').selectOption('France');
       await page.getByRole('button', { name: 'Save' }).click();
-      await page.getByText('FR').waitFor();
+      await page.getByText(/example\.comFR$/).waitFor();
 
       await page.getByRole('link', { name: 'Cancel plan' }).click();
       await expectGood(page);

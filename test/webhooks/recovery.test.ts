@@ -388,6 +388,7 @@ describe('a resync', () => {
       'payment 2 0',
       'refund 1 0',
       'dispute 0 0',
+      'checkout 0 0',
     ]);
   });
 

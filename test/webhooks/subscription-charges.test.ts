@@ -90,6 +90,7 @@ test('what a subscription charges is a payment with its invoice and its subscrip
       amountRefunded: 0,
       amountCapturable: 0,
       captureBefore: null,
+      checkoutId: null,
       description: null,
       metadata: {},
       failure: null,

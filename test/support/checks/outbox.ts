@@ -141,6 +141,7 @@ async function readShown(client: Pick<Client, 'get'>): Promise<ReadonlyMap<strin
   for (const path of ['/customers', '/payments?source=all', '/subscriptions', '/invoices', '/checkouts'])
     await readAll(path);
   for (const plan of await client.get<readonly Body[]>('/plans')) add(plan);
+  // The processor also refunds an authorisation that is released.
   for (const { id, amountRefunded, amountReceived } of [...shown.values()])
     if (amountRefunded !== undefined && (Number(amountReceived) > 0 || Number(amountRefunded) > 0))
       await readAll(`/payments/${id}/refunds`);
