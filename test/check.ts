@@ -117,6 +117,7 @@ async function checkSource(): Promise<void> {
   await check('types', 'tsc', ['--singleThreaded']);
   await check('types of the console', 'tsc', ['-p', 'console']);
   await check('types of the browser library', 'tsc', ['-p', 'sandbox/browser']);
+  await check('types of the reference', 'tsc', ['-p', 'src/http/docs/page']);
 }
 
 /** Runs test files with the servers that they need. */

@@ -1,3 +1,4 @@
+import { homePage } from '../pages/home-page.ts';
 import { pageHandlers } from '../pages/pages.ts';
 import { accountOf } from '../payments/account.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
@@ -47,6 +48,7 @@ export function createControl(
   const controls = handlersOf(operations);
   const names = new Set(['localhost', ...allowedHosts].map(normalName));
   return async ({ method, path, query, body, authorization, ...from }) => {
+    if (method === 'GET' && path === '/') return homePage;
     try {
       const [, linked, local = path] = /^\/worlds\/([^/]+)(\/(?:sandbox|c\/pay\/).*)$/.exec(path) ?? [];
       const parts = local.split('/').slice(2);

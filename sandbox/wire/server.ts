@@ -61,7 +61,7 @@ async function serve(
   const question = target.indexOf('?');
   const path = question < 0 ? target : target.slice(0, question);
   const query = question < 0 ? '' : target.slice(question + 1);
-  const isControl = /^\/(sandbox(\/|$)|worlds\/|c\/pay\/)/.test(path);
+  const isControl = /^\/($|sandbox(\/|$)|worlds\/|c\/pay\/)/.test(path);
   if (method === 'OPTIONS' && !isControl) return send(response, 204, '', corsHeaders(request));
 
   const library = method === 'GET' ? browserFile(path, linkUrl ?? calledAddress(request)) : undefined;

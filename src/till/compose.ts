@@ -6,6 +6,7 @@ import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.t
 import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
 import { backlogMax } from '../http/load/limits.ts';
+import { registerRoot } from '../http/operations/root-route.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
 import type { Cache } from '../platform/cache.ts';
@@ -149,6 +150,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     beforeScrape: () => services.measure(),
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
+      registerRoot(scope, config.hasConsole);
       if (config.hasConsole) registerConsoleRoutes(scope);
     },
   });

