@@ -2320,7 +2320,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail. */
+            /** @description The sum of the refunds that did not fail, without the one that releases what was authorised and not captured. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;
@@ -2638,7 +2638,7 @@ export interface components {
             readonly status: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
             /** @description The amount received so far. */
             readonly amountReceived: number;
-            /** @description The sum of the refunds that did not fail. */
+            /** @description The sum of the refunds that did not fail, without the one that releases what was authorised and not captured. */
             readonly amountRefunded: number;
             /** @description The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`. */
             readonly amountCapturable: number;

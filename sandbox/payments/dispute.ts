@@ -28,7 +28,7 @@ export function createDispute(store: Store, before: Charge): void {
   const dispute = store.record('charge.dispute.created', store.disputes, {
     id: store.disputes.newId(),
     object: 'dispute',
-    amount: charge.amount_captured - charge.amount_refunded,
+    amount: charge.amount - charge.amount_refunded,
     balance_transactions: [],
     charge: charge.id,
     created: now,

@@ -109,11 +109,12 @@ export function capturePaymentIntent(
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
     throw unexpectedState(intent, 'captured', ' Its status must be requires_capture.');
-  store.update('charge.captured', store.charges, charge, {
+  const captured = store.update('charge.captured', store.charges, charge, {
     captured: true,
     amount_captured: amount,
     balance_transaction: chargeTransaction(store, { ...charge, amount_captured: amount }),
   });
+  if (amount < charge.amount) releaseAuthorization(store, captured, charge.amount - amount);
   return store.update('payment_intent.succeeded', store.paymentIntents, intent, {
     status: 'succeeded',
     amount_capturable: 0,

@@ -23,7 +23,7 @@ export function createRefund(store: Store, charge: Charge, input: NewRefund): Re
     throw wrongState(`Charge ${charge.id} has already been refunded.`, 'charge_already_refunded');
   if (store.disputes.allWithin('charge', charge.id).some((dispute) => !dispute.is_charge_refundable))
     throw wrongState(`Charge ${charge.id} has been charged back; cannot issue a refund.`, 'charge_disputed');
-  const left = charge.amount_captured - charge.amount_refunded;
+  const left = charge.amount - charge.amount_refunded;
   const amount = input.amount ?? left;
   if (amount < 1) throw badParam('Invalid positive integer', 'amount', 'parameter_invalid_integer');
   if (amount > left)
@@ -41,10 +41,10 @@ export function createRefund(store: Store, charge: Charge, input: NewRefund): Re
   return refund;
 }
 
-/** Refunds an authorization that is canceled before its capture. No money moves. */
-export function releaseAuthorization(store: Store, charge: Charge): void {
-  putRefund(store, charge, charge.amount, { reason: null, metadata: {} });
-  const refunded = changeRefunded(store, charge, charge.amount);
+/** Refunds what was authorized and is not captured: all of it, or the rest of a partial capture. No money moves. */
+export function releaseAuthorization(store: Store, charge: Charge, amount = charge.amount): void {
+  putRefund(store, { ...charge, captured: false }, amount, { reason: null, metadata: {} });
+  const refunded = changeRefunded(store, charge, amount);
   store.emitUpdated('charge.refunded', charge, refunded);
 }
 
@@ -138,7 +138,7 @@ function changeRefunded(store: Store, charge: Charge, byAmount: number): Charge 
   const refunded = charge.amount_refunded + byAmount;
   return store.change(store.charges, charge, {
     amount_refunded: refunded,
-    refunded: refunded === (charge.captured ? charge.amount_captured : charge.amount),
+    refunded: refunded === charge.amount,
   });
 }
 

@@ -236,6 +236,11 @@ export function paymentStatusOf(
   return isRefunded ? 'refunded' : intentStatus;
 }
 
+/** Whether a part of what was authorised can no longer be captured. */
+export function isReleased({ intentStatus, amount, amountReceived }: Payment): boolean {
+  return intentStatus === 'canceled' || (intentStatus === 'succeeded' && amountReceived < amount);
+}
+
 /** The amount that can still be refunded if the refunds in progress succeed. */
 export function amountLeft(
   payment: Pick<Payment, 'amountReceived' | 'amountRefunded' | 'amountReserved'>,

@@ -36,7 +36,10 @@ export const PaymentSchema = component('Payment', {
   currency: Type.String(),
   status: Type.Enum([...paymentStatuses]),
   amountReceived: Type.Integer({ description: 'The amount received so far.' }),
-  amountRefunded: Type.Integer({ description: 'The sum of the refunds that did not fail.' }),
+  amountRefunded: Type.Integer({
+    description:
+      'The sum of the refunds that did not fail, without the one that releases what was authorised and not captured.',
+  }),
   amountCapturable: Type.Integer({
     description:
       'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',

@@ -100,6 +100,10 @@ function listOf({ source, subscriptionId }: FilterValues): List<Payment> {
   return source === 'all' ? allPaymentList : paymentList;
 }
 
+/** What was authorised and can no longer be captured. The processor releases it with one refund. */
+const uncaptured = `case payments.intent_status when 'canceled' then payments.amount
+  when 'succeeded' then payments.amount - payments.amount_received else 0 end`;
+
 /** All SQL for the payments. */
 export class PaymentStore extends MirrorStore<Payment> {
   constructor() {
@@ -112,7 +116,10 @@ export class PaymentStore extends MirrorStore<Payment> {
     return row;
   }
 
-  /** Recomputes the refunded and the reserved amount. The rows must be locked. */
+  /**
+   * Recomputes the refunded and the reserved amount. The processor also refunds what was authorised and never captured,
+   * which no one received and which is therefore not refunded here. The rows must be locked.
+   */
   async addUpRefunds(tx: Transaction, payments: readonly Payment[], now: Date): Promise<void> {
     if (payments.length === 0) return;
     const changed = await tx.query<Payment>(
@@ -120,7 +127,9 @@ export class PaymentStore extends MirrorStore<Payment> {
          updated_at = case when amount_refunded = sums.refunded then updated_at else $2 end
        from (
          select payments.id,
-           coalesce(sum(refunds.amount) filter (where processor_refund_id is not null), 0) as refunded,
+           coalesce(sum(refunds.amount) filter (where processor_refund_id is not null), 0)
+             - case when bool_or(refunds.amount = ${uncaptured} and processor_refund_id is not null)
+                 then ${uncaptured} else 0 end as refunded,
            coalesce(sum(refunds.amount) filter (where processor_refund_id is null), 0) as reserved
          from till.payments
          left join till.refunds on payment_id = payments.id and refunds.status not in ('failed', 'canceled')

@@ -71,11 +71,16 @@ describe('an authorised payment', () => {
     );
     await till.settle();
     assert.equal(await till.count('payments_succeeded_total'), before + 1);
+    assert.equal((await readPayment(till, payment)).amountRefunded, 0);
     const refused = await call('POST', `/payments/${payment.id}/refund`, { amount: 1_501 });
     await readProblem(refused, 409, 'refund_exceeds_remaining');
     const refunded = await readJson<PaymentBody>(await call('POST', `/payments/${payment.id}/refund`), 200);
     assert.deepEqual([refunded.status, refunded.amountRefunded], ['refunded', 1_500]);
-    assert.equal((await readRefunds(till, payment)).length, 1);
+    // The processor released the rest with a refund of its own.
+    assert.deepEqual(
+      (await readRefunds(till, payment)).map(({ amount }) => amount),
+      [1_500, 500],
+    );
   });
 
   test('200: is captured at the processor; a webhook says so', async () => {
@@ -84,7 +89,10 @@ describe('an authorised payment', () => {
     await stripe.paymentIntents.capture(payment.processorPaymentIntentId, { amount_to_capture: 700 });
     await till.settle();
     const captured = await readPayment(till, payment);
-    assert.deepEqual([captured.status, captured.amountReceived], ['succeeded', 700]);
+    assert.deepEqual(
+      [captured.status, captured.amountReceived, captured.amountRefunded],
+      ['succeeded', 700, 0],
+    );
   });
 
   test('200: is canceled, which gives back what was authorised', async () => {
@@ -98,6 +106,11 @@ describe('an authorised payment', () => {
     const intent = await stripe.paymentIntents.retrieve(payment.processorPaymentIntentId);
     assert.deepEqual([intent.status, intent.amount_capturable], ['canceled', 0]);
     await readProblem(await capture(payment), 409, 'payment_not_capturable');
+    await till.settle();
+    assert.deepEqual(
+      [(await readPayment(till, payment)).amountRefunded, (await readRefunds(till, payment)).length],
+      [0, 1],
+    );
   });
 
   test('is authorised after authentication too, and has no secret left to confirm', async () => {

@@ -137,7 +137,7 @@ test('a card that needs authentication is refused off session', async (t) => {
   );
 });
 
-test('a manual capture waits, and may take less', async (t) => {
+test('a manual capture waits, and may take less: the rest is refunded', async (t) => {
   const { stripe } = await useSandbox(t);
   const intent = await stripe.paymentIntents.create({
     amount: 1_000,
@@ -150,11 +150,18 @@ test('a manual capture waits, and may take less', async (t) => {
   assert.deepEqual([intent.status, intent.amount_capturable], ['requires_capture', 1_000]);
   const captured = await stripe.paymentIntents.capture(intent.id, { amount_to_capture: 700 });
   assert.deepEqual([captured.status, captured.amount_received], ['succeeded', 700]);
-  assert.deepEqual((await eventTypes(stripe)).slice(-3), [
+  assert.deepEqual((await eventTypes(stripe)).slice(-5), [
     'payment_intent.amount_capturable_updated',
     'charge.captured',
+    'refund.created',
+    'charge.refunded',
     'payment_intent.succeeded',
   ]);
+  const charge = await stripe.charges.retrieve(String(captured.latest_charge));
+  assert.deepEqual([charge.amount_captured, charge.amount_refunded, charge.refunded], [700, 300, false]);
+  await assert.rejects(stripe.refunds.create({ payment_intent: intent.id, amount: 701 }), /Only/);
+  await stripe.refunds.create({ payment_intent: intent.id, amount: 700 });
+  assert.equal((await stripe.charges.retrieve(charge.id)).refunded, true);
 });
 
 test('a payment intent behind an invoice cannot be canceled on its own', async (t) => {

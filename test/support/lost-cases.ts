@@ -38,9 +38,12 @@ export async function createBasicCases(
 ): Promise<readonly (readonly LostCase[])[]> {
   const prerequisites = await createPrerequisites(backend, till);
   const [offSession, declined, authenticated, refund, grouped] = await chargeCases(backend, till);
-  const payments = changeCases.filter(({ operation }) => operation === 'subscriptions.pay');
+  // A payment takes the turn of its subscription, and the change of a plan waits for requests that use plans.
+  const waiting = changeCases.filter(({ operation }) =>
+    ['subscriptions.pay', 'plans.update'].includes(operation),
+  );
   return [
-    ...[creationCases, changeCases.filter((one) => !payments.includes(one)), payments].map((cases) =>
+    ...[creationCases, changeCases.filter((one) => !waiting.includes(one)), waiting].map((cases) =>
       cases.map((one) => toLostCase(one, prerequisites)),
     ),
     [offSession, refund, grouped],

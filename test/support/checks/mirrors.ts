@@ -198,9 +198,12 @@ function paymentTruth(
   charge: Charge | undefined,
 ): object {
   const { id, customer, amount, amount_received: received, currency } = intent;
-  const refunded = refunds
+  const returned = refunds
     .filter(({ payment_intent, status }) => payment_intent === id && !isUndone(status))
     .reduce((sum, refund) => sum + refund.amount, 0);
+  // The processor refunds what was authorised and never captured, which no one received.
+  const isFinal = intent.status === 'succeeded' || intent.status === 'canceled';
+  const refunded = Math.max(returned - (isFinal ? amount - received : 0), 0);
   const status = intent.status === 'requires_capture' ? 'requires_action' : intent.status;
   const isRefunded = status === 'succeeded' && refunded >= received;
   return {

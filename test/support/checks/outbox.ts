@@ -142,8 +142,8 @@ async function readShown(client: Pick<Client, 'get'>): Promise<ReadonlyMap<strin
     await readAll(path);
   for (const plan of await client.get<readonly Body[]>('/plans')) add(plan);
   // The processor also refunds an authorisation that is released.
-  for (const { id, amountRefunded, amountReceived } of [...shown.values()])
-    if (amountRefunded !== undefined && (Number(amountReceived) > 0 || Number(amountRefunded) > 0))
+  for (const { id, amountReceived, status } of [...shown.values()])
+    if (amountReceived !== undefined && (Number(amountReceived) > 0 || status === 'canceled'))
       await readAll(`/payments/${id}/refunds`);
   return shown;
 }
