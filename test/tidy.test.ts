@@ -51,6 +51,7 @@ const domains = [
   'portal',
   'keys',
   'overview',
+  'attention',
   'idempotency',
   'events',
   'webhooks',
@@ -321,8 +322,8 @@ function assertNoCycle(edges: readonly Import[]): void {
  * The first file of each table owns it. Others only read it, in a statement that must see both tables in one snapshot: the
  * sum of a payment's refunds, the payment of a refund, the subscription of an invoice, the invoices of a subscription, the
  * invoice and the subscription of a payment, all that a customer is entitled to, the customer of an external id, whether
- * the customer of an event is deleted, the currency of a subscription, whether a live subscription or an open checkout has a plan, and
- * what all rows add to the overview.
+ * the customer of an event is deleted, the currency of a subscription, whether a live subscription or an open checkout has a plan,
+ * what all rows add to the overview, and what needs attention.
  */
 const storesByTable: Readonly<Record<string, readonly string[]>> = {
   customers: [
@@ -333,6 +334,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/entitlements/entitlement-store.ts',
     'webhooks/webhook-event-store.ts',
     'webhooks/erasure-store.ts',
+    'attention/attention-store.ts',
   ],
   external_ids: [
     'customers/external-id-store.ts',
@@ -344,8 +346,14 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'subscriptions/entitlements/entitlement-store.ts',
     'subscriptions/subscription-store.ts',
     'overview/overview-count-store.ts',
+    'attention/attention-store.ts',
   ],
-  payments: ['payments/payment-store.ts', 'payments/refund-store.ts', 'overview/overview-count-store.ts'],
+  payments: [
+    'payments/payment-store.ts',
+    'payments/refund-store.ts',
+    'overview/overview-count-store.ts',
+    'attention/attention-store.ts',
+  ],
   refunds: ['payments/refund-store.ts', 'payments/payment-store.ts', 'overview/overview-count-store.ts'],
   subscriptions: [
     'subscriptions/subscription-store.ts',
@@ -354,15 +362,23 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'payments/payment-store.ts',
     'overview/overview-count-store.ts',
     'plans/plan-store.ts',
+    'attention/attention-store.ts',
   ],
   subscription_add_ons: ['plans/plan-store.ts'],
   checkouts: ['checkouts/checkout-store.ts', 'plans/plan-store.ts'],
   overview_cells: ['overview/overview-store.ts'],
+  overview_subscribers: ['overview/overview-store.ts', 'overview/overview-count-store.ts'],
   overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
   subscription_turns: ['subscriptions/turns/turn-store.ts'],
   subscription_queue: ['subscriptions/turns/turn-store.ts'],
-  invoices: ['invoices/invoice-store.ts', 'subscriptions/subscription-store.ts', 'payments/payment-store.ts'],
+  invoices: [
+    'invoices/invoice-store.ts',
+    'subscriptions/subscription-store.ts',
+    'payments/payment-store.ts',
+    'overview/overview-count-store.ts',
+    'attention/attention-store.ts',
+  ],
   // Readers; erasure; the queue of deliveries; their list; demo data.
   events: [
     'events/feed/event-store.ts',
@@ -374,7 +390,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   event_seed: ['events/feed/event-store.ts'],
   grace_periods: ['events/outbox/outbox-store.ts'],
   list_counts: ['mirrors/list-statement.ts', 'mirrors/list-totals.ts'],
-  idempotency_claims: ['idempotency/claim-store.ts'],
+  idempotency_claims: ['idempotency/claim-store.ts', 'attention/attention-store.ts'],
   api_keys: ['keys/key-store.ts'],
   processor_account: ['processor/account/account-store.ts'],
   jobs: ['sync/job-store.ts'],
@@ -390,8 +406,13 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'webhooks/webhook-event-store.ts',
     'webhooks/webhook-event-list-store.ts',
     'webhooks/erasure-store.ts',
+    'attention/attention-store.ts',
   ],
-  event_endpoints: ['events/endpoints/endpoint-store.ts', 'events/deliveries/delivery-list-store.ts'],
+  event_endpoints: [
+    'events/endpoints/endpoint-store.ts',
+    'events/deliveries/delivery-list-store.ts',
+    'attention/attention-store.ts',
+  ],
   // The queue; what is kept for the list.
   event_retries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],
   event_deliveries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],

@@ -1004,9 +1004,29 @@ export interface paths {
         };
         /**
          * Get the numbers of a range of days
-         * @description Payments and refunds count on the UTC day on which they were created, as they are now, so the numbers of past days can still change. The description of each number names the list of its rows. In a list, set `createdAfter` to the start of the first day, and `createdBefore` to the start of the day after the last. Needs the scope `read`.
+         * @description Payments and refunds count on the day on which they were created, as they are now, so the numbers of past days can still change. Changes of subscriptions count on the day on which Till learned of them. Days are those of the setting `OVERVIEW_TIME_ZONE`. The description of each number names the list of its rows. In a list, set `createdAfter` to `startsAt`, and `createdBefore` to `endsAt`. Needs the scope `read`.
          */
         readonly get: operations["getOverview"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/attention": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get what needs attention
+         * @description What people should look at now, the most urgent first. If everything is empty, all is well. Needs the scope `read`.
+         */
+        readonly get: operations["getAttention"];
         readonly put?: never;
         readonly post?: never;
         readonly delete?: never;
@@ -1132,6 +1152,44 @@ export interface components {
             readonly data: readonly components["schemas"]["ApiKey"][];
             /** @description The `cursor` of the next page. Null on the last page. */
             readonly nextCursor: string | null;
+        };
+        /** Attention */
+        readonly Attention: {
+            /** @description Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all&disputed=true`. */
+            readonly disputes: {
+                /** @description Their number, counted up to 10,000. */
+                readonly total: number;
+                /** @description At most 20, the most urgent first. */
+                readonly data: readonly components["schemas"]["DisputeToRespond"][];
+            };
+            /** @description Subscriptions that are `past_due`, by the amount. Rows: `GET /api/v1/subscriptions?status=past_due`. */
+            readonly pastDue: {
+                /** @description Their number, counted up to 10,000. */
+                readonly total: number;
+                /** @description At most 20, the most urgent first. */
+                readonly data: readonly components["schemas"]["PastDueSubscription"][];
+            };
+            /** @description Event endpoints that fail, or that Till turned off because they failed, by the time since which they fail. Null without the scope `operate`. */
+            readonly endpoints: {
+                /** @description Their number, counted up to 10,000. */
+                readonly total: number;
+                /** @description At most 20, the most urgent first. */
+                readonly data: readonly components["schemas"]["FailingEndpoint"][];
+            } | null;
+            /** @description Webhook events that failed and are not retried, oldest first. Rows: `GET /api/v1/webhook-events?state=failed`. Null without the scope `operate`. */
+            readonly webhookEvents: {
+                /** @description Their number, counted up to 10,000. */
+                readonly total: number;
+                /** @description At most 20, the most urgent first. */
+                readonly data: readonly components["schemas"]["FailedWebhookEvent"][];
+            } | null;
+            /** @description Requests that were interrupted more than five minutes ago, and whose effect at the processor is not known yet, oldest first. Till looks them up again and again. Null without the scope `operate`. */
+            readonly claims: {
+                /** @description Their number, counted up to 10,000. */
+                readonly total: number;
+                /** @description At most 20, the most urgent first. */
+                readonly data: readonly components["schemas"]["UnsettledClaim"][];
+            } | null;
         };
         /** ChangedSubscription */
         readonly ChangedSubscription: {
@@ -1355,6 +1413,35 @@ export interface components {
              * @example pm_1Q0PsIJvEtkwdCNYMSaVuRz6
              */
             readonly paymentMethodId: string;
+        };
+        /** DisputeToRespond */
+        readonly DisputeToRespond: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly paymentId: string;
+            /** @description In the smallest unit of the currency of the dispute. */
+            readonly amount: number;
+            readonly currency: string;
+            readonly status: string;
+            readonly reason: string | null;
+            /**
+             * Format: date-time
+             * @description Until when the processor takes evidence. Null if it is unknown.
+             */
+            readonly evidenceDueBy: string | null;
+            /** @description Null if the customer was deleted. */
+            readonly customer: {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly id: string;
+                readonly externalId: string | null;
+                readonly email: string | null;
+                readonly name: string | null;
+            } | null;
         };
         /** Entitlement */
         readonly Entitlement: {
@@ -1583,6 +1670,38 @@ export interface components {
         readonly EventSecretRotation: {
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** FailedWebhookEvent */
+        readonly FailedWebhookEvent: {
+            /** @description The id of the event at the processor. */
+            readonly id: string;
+            readonly type: string;
+            readonly objectId: string | null;
+            readonly attempts: number;
+            readonly lastError: string | null;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly receivedAt: string;
+        };
+        /** FailingEndpoint */
+        readonly FailingEndpoint: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            readonly url: string;
+            readonly description: string | null;
+            /** @description False if Till turned it off, because it failed for three days. */
+            readonly enabled: boolean;
+            /**
+             * Format: date-time
+             * @description The first failed attempt since the last success.
+             */
+            readonly failingSince: string | null;
+            /** Format: date-time */
+            readonly disabledAt: string | null;
         };
         /** Health */
         readonly Health: {
@@ -2003,14 +2122,31 @@ export interface components {
         readonly Overview: {
             /**
              * Format: date
-             * @description The first day, in UTC.
+             * @description The first day.
              */
             readonly from: string;
             /**
              * Format: date
-             * @description The last day, in UTC.
+             * @description The last day.
              */
             readonly to: string;
+            /** @description The time zone of the days: the setting `OVERVIEW_TIME_ZONE`. */
+            readonly timeZone: string;
+            /**
+             * Format: date-time
+             * @description When the first day begins.
+             */
+            readonly startsAt: string;
+            /**
+             * Format: date-time
+             * @description When the day after the last begins.
+             */
+            readonly endsAt: string;
+            /**
+             * @description The interval of the series of `mrr`.
+             * @enum {unknown}
+             */
+            readonly interval: "day" | "week" | "month";
             /** @description The currency of the request. Null: all. */
             readonly currency: string | null;
             /**
@@ -2022,7 +2158,7 @@ export interface components {
             readonly isCurrent: boolean;
             /**
              * Format: date
-             * @description The first day for which `subscriptions` of `days` is known: the day on which the release with the overview was installed.
+             * @description The first day whose changes of subscriptions are known: the day on which the release with the overview was installed. `subscriptions` of `days`, `mrr`, `subscribers`, `trials` and `recovery` begin with it.
              */
             readonly subscriptionsSince: string;
             readonly subscriptions: components["schemas"]["OverviewSubscriptionCounts"];
@@ -2035,6 +2171,200 @@ export interface components {
             readonly currency: string;
             readonly totals: components["schemas"]["OverviewTotals"];
             readonly subscriptions: components["schemas"]["OverviewSubscriptions"];
+            /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency for itself. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
+            readonly mrr: {
+                /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+                readonly start: number;
+                /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+                readonly new: number;
+                /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                readonly expansion: number;
+                /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                readonly contraction: number;
+                /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                readonly churned: number;
+                /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+                readonly reactivated: number;
+                /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+                readonly end: number;
+                /** @description The same for every `interval` from `subscriptionsSince` up to today, in order. */
+                readonly series: readonly {
+                    /**
+                     * Format: date
+                     * @description The first day of the interval within the range.
+                     */
+                    readonly from: string;
+                    /**
+                     * Format: date
+                     * @description The last day of the interval within the range.
+                     */
+                    readonly to: string;
+                    /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+                    readonly start: number;
+                    /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+                    readonly new: number;
+                    /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                    readonly expansion: number;
+                    /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                    readonly contraction: number;
+                    /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                    readonly churned: number;
+                    /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+                    readonly reactivated: number;
+                    /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+                    readonly end: number;
+                }[];
+            } | null;
+            /** @description Customers who pay for subscriptions. Null if the range has no day from `subscriptionsSince` up to today. */
+            readonly subscribers: {
+                /** @description Subscribers at the start: customers with a monthly amount above zero, as in `mrr`. */
+                readonly start: number;
+                /** @description How often a customer became a subscriber, for the first time or again. */
+                readonly gained: number;
+                /** @description How often a subscriber stopped being one. */
+                readonly lost: number;
+                /** @description `start` + `gained` − `lost`. */
+                readonly end: number;
+                /** @description `lost` ÷ `start`. Null if `start` is 0. */
+                readonly churnRate: number | null;
+            } | null;
+            /** @description Trials, each on the day on which it started or ended. Null if the range has no day from `subscriptionsSince` up to today. */
+            readonly trials: {
+                /** @description Subscriptions that became `trialing`, or were created so. */
+                readonly started: number;
+                /** @description Trials that ended with the subscription `active` or `past_due`. */
+                readonly converted: number;
+                /** @description Trials that ended with any other status. */
+                readonly expired: number;
+                /** @description `converted` ÷ (`converted` + `expired`). Null if no trial ended. */
+                readonly conversionRate: number | null;
+            } | null;
+            /** @description Renewals that failed at first, each on the day of the change of the status. Null if the range has no day from `subscriptionsSince` up to today. */
+            readonly recovery: {
+                /** @description How often the payment of a renewal failed at first: the subscription became `past_due`. */
+                readonly failed: number;
+                /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
+                readonly recovered: number;
+                /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
+                readonly lost: number;
+                /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
+                readonly recoveryRate: number | null;
+            } | null;
+            /** @description What is left of the payments that were created in these days, before the fees of the processor. */
+            readonly netVolume: {
+                /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
+                readonly gross: number;
+                /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
+                readonly refunded: number;
+                /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: among those of `disputedPayments`. In the smallest unit of the currency. */
+                readonly disputed: number;
+                /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
+                readonly net: number;
+            };
+            /** @description With `compare=previous`: the same numbers for the range of equal length before this one. Else null. */
+            readonly previous: {
+                /**
+                 * Format: date
+                 * @description The first day.
+                 */
+                readonly from: string;
+                /**
+                 * Format: date
+                 * @description The last day: the one before the range.
+                 */
+                readonly to: string;
+                readonly totals: components["schemas"]["OverviewTotals"];
+                /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency for itself. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
+                readonly mrr: {
+                    /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+                    readonly start: number;
+                    /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+                    readonly new: number;
+                    /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                    readonly expansion: number;
+                    /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                    readonly contraction: number;
+                    /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                    readonly churned: number;
+                    /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+                    readonly reactivated: number;
+                    /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+                    readonly end: number;
+                    /** @description The same for every `interval` from `subscriptionsSince` up to today, in order. */
+                    readonly series: readonly {
+                        /**
+                         * Format: date
+                         * @description The first day of the interval within the range.
+                         */
+                        readonly from: string;
+                        /**
+                         * Format: date
+                         * @description The last day of the interval within the range.
+                         */
+                        readonly to: string;
+                        /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+                        readonly start: number;
+                        /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+                        readonly new: number;
+                        /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                        readonly expansion: number;
+                        /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                        readonly contraction: number;
+                        /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                        readonly churned: number;
+                        /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+                        readonly reactivated: number;
+                        /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+                        readonly end: number;
+                    }[];
+                } | null;
+                /** @description Customers who pay for subscriptions. Null if the range has no day from `subscriptionsSince` up to today. */
+                readonly subscribers: {
+                    /** @description Subscribers at the start: customers with a monthly amount above zero, as in `mrr`. */
+                    readonly start: number;
+                    /** @description How often a customer became a subscriber, for the first time or again. */
+                    readonly gained: number;
+                    /** @description How often a subscriber stopped being one. */
+                    readonly lost: number;
+                    /** @description `start` + `gained` − `lost`. */
+                    readonly end: number;
+                    /** @description `lost` ÷ `start`. Null if `start` is 0. */
+                    readonly churnRate: number | null;
+                } | null;
+                /** @description Trials, each on the day on which it started or ended. Null if the range has no day from `subscriptionsSince` up to today. */
+                readonly trials: {
+                    /** @description Subscriptions that became `trialing`, or were created so. */
+                    readonly started: number;
+                    /** @description Trials that ended with the subscription `active` or `past_due`. */
+                    readonly converted: number;
+                    /** @description Trials that ended with any other status. */
+                    readonly expired: number;
+                    /** @description `converted` ÷ (`converted` + `expired`). Null if no trial ended. */
+                    readonly conversionRate: number | null;
+                } | null;
+                /** @description Renewals that failed at first, each on the day of the change of the status. Null if the range has no day from `subscriptionsSince` up to today. */
+                readonly recovery: {
+                    /** @description How often the payment of a renewal failed at first: the subscription became `past_due`. */
+                    readonly failed: number;
+                    /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
+                    readonly recovered: number;
+                    /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
+                    readonly lost: number;
+                    /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
+                    readonly recoveryRate: number | null;
+                } | null;
+                /** @description What is left of the payments that were created in these days, before the fees of the processor. */
+                readonly netVolume: {
+                    /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
+                    readonly gross: number;
+                    /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
+                    readonly refunded: number;
+                    /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: among those of `disputedPayments`. In the smallest unit of the currency. */
+                    readonly disputed: number;
+                    /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
+                    readonly net: number;
+                };
+            } | null;
             /** @description Every day of the range, in order. */
             readonly days: readonly components["schemas"]["OverviewDay"][];
         };
@@ -2042,7 +2372,7 @@ export interface components {
         readonly OverviewDay: {
             /**
              * Format: date
-             * @description The day, in UTC.
+             * @description The day.
              */
             readonly date: string;
             /** @description The amount received by the payments that were created in these days: the sum of `amountReceived`, before refunds. Rows: `GET /api/v1/payments?source=all` with `currency`, `createdAfter` and `createdBefore`. */
@@ -2299,6 +2629,39 @@ export interface components {
             readonly updatedAt: string;
             /** @description Open and draft invoices that are older than the newest invoice. Newest first. Pay each with `invoiceId`. */
             readonly olderUnpaidInvoiceIds: readonly string[];
+        };
+        /** PastDueSubscription */
+        readonly PastDueSubscription: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly subscriptionId: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly planId: string;
+            readonly planName: string;
+            /** @description What is left to pay of its open invoices. */
+            readonly amountDue: number;
+            readonly currency: string;
+            /**
+             * Format: date-time
+             * @description When the processor tries again. Null if it does not by itself.
+             */
+            readonly nextPaymentAttemptAt: string | null;
+            /** @description Null if the customer was deleted. */
+            readonly customer: {
+                /**
+                 * Format: uuid
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly id: string;
+                readonly externalId: string | null;
+                readonly email: string | null;
+                readonly name: string | null;
+            } | null;
         };
         /** Payment */
         readonly Payment: {
@@ -3007,6 +3370,19 @@ export interface components {
             readonly invoiceId?: string;
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** UnsettledClaim */
+        readonly UnsettledClaim: {
+            /** @description What the request wanted, such as `payments.create`. */
+            readonly operation: string;
+            /** @description The id that the object has if it was created. Of a change: its id. */
+            readonly objectId: string;
+            /** @description What the object belongs to, or what is changed: a customer or a payment. */
+            readonly parentId: string | null;
+            /** @description The name of the API key of the request. */
+            readonly keyName: string;
+            /** Format: date-time */
+            readonly createdAt: string;
         };
         /** WebhookEvent */
         readonly WebhookEvent: {
@@ -4886,15 +5262,19 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /**
-                 * @description The first day, in UTC. Default: 29 days before `to`.
+                 * @description The first day. Default: 29 days before `to`.
                  * @example 2026-11-01
                  */
                 readonly from?: string;
                 /**
-                 * @description The last day, in UTC, at most 366 days with `from`. Default: today.
+                 * @description The last day, at most 366 days with `from`. Default: today.
                  * @example 2026-11-15
                  */
                 readonly to?: string;
+                /** @description The interval of the series of `mrr`. Weeks begin on Monday. The first and the last week or month contain only the days of the range. */
+                readonly interval?: "day" | "week" | "month";
+                /** @description Adds `previous`: the numbers of the range of equal length before this one. */
+                readonly compare?: "previous";
                 /** @description Only this currency, in lower case. Default: all. */
                 readonly currency?: string;
             };
@@ -4911,6 +5291,26 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Overview"];
+                };
+            };
+        };
+    };
+    readonly getAttention: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description What needs attention. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Attention"];
                 };
             };
         };

@@ -15,6 +15,7 @@ import { Payments, Refunds } from './resources/payments.ts';
 import { Plans } from './resources/plans.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
 import type {
+  Attention,
   Entitlements,
   Health,
   Liveness,
@@ -96,6 +97,11 @@ export class Till {
   /** The numbers of a range of days. */
   overview(query: OverviewQuery = {}, options?: RequestOptions): Promise<Overview> {
     return this.#api.get('/api/v1/overview', { query }, options);
+  }
+
+  /** What needs attention, the most urgent first. */
+  attention(options?: RequestOptions): Promise<Attention> {
+    return this.#api.get('/api/v1/attention', {}, options);
   }
 
   /** Whether the database and the cache are up. Does not reject if they are down: `status` says so. */

@@ -91,6 +91,7 @@ export type ReplayedWebhookEvents = Schemas['ReplayedWebhookEvents'];
 export type Resync = Schemas['Resync'];
 export type NewResync = Without<Schemas['NewResync']>;
 
+export type Attention = Schemas['Attention'];
 export type Overview = Schemas['Overview'];
 export type OverviewQuery = QueryOf<'/api/v1/overview'>;
 export type SearchResult = Schemas['SearchResult'];

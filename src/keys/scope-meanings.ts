@@ -2,7 +2,7 @@ import type { Scope } from '../model/api-key.ts';
 
 /** What an API key with each scope may do: docs/reference/scopes.md is written from this list. */
 export const scopeMeanings: Readonly<Record<Scope, string>> = {
-  read: 'reading customers, plans, payments, subscriptions, invoices, events and the overview; previews of changes',
+  read: 'reading customers, plans, payments, subscriptions, invoices, events, the overview and what needs attention; previews of changes',
   write:
     'customers, plans, payments, subscriptions and saved cards: everything that no other scope names, and `read`',
   refund: 'refunds, and `read`',

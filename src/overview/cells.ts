@@ -1,5 +1,5 @@
 import type { EventType } from '../events/event.ts';
-import { dayOf } from '../platform/day.ts';
+import type { TimeZone } from '../platform/time-zone.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 import {
   type Contribution,
@@ -7,11 +7,12 @@ import {
   contributionsOf,
   countedFields,
   type PricedPlan,
+  turnsOf,
 } from './contributions.ts';
 
 /** One number of the overview. */
 export interface Cell {
-  /** A UTC day, or `now`. */
+  /** A day, or `now`. */
   readonly day: string;
   readonly currency: string;
   readonly metric: string;
@@ -19,8 +20,8 @@ export interface Cell {
   readonly amount: bigint;
 }
 
-/** The metrics with a current value; all others are per day. */
-export const subscriptionMetrics = /^(subscriptions|recurring)\./;
+/** The metrics of subscriptions. On a day they have changes, which rows do not show. All others follow from rows. */
+export const subscriptionMetrics = /^(subscriptions|recurring|mrr|trials|recovery)\./;
 
 /** The day of a cell with a current value. PostgreSQL sorts it after every other day. */
 export const now = 'infinity';
@@ -105,11 +106,14 @@ export class CellSum {
   }
 
   /** Adds what a change adds to the numbers, and subtracts what its object added before. */
-  addChange({ createdAtMs, before, after }: Change, plans: Plans): void {
-    const day = dayOf(createdAtMs);
-    for (const one of contributionsOf(priced(after, plans))) this.#contribute(one, day, 1);
-    if (before === null) return;
-    for (const one of contributionsOf(priced(before, plans))) this.#contribute(one, day, -1);
+  addChange({ createdAtMs, before, after }: PricedChange, zone: TimeZone): void {
+    const day = zone.dayOf(createdAtMs);
+    for (const one of contributionsOf(after, zone)) this.#contribute(one, day, 1);
+    for (const one of before === null ? [] : contributionsOf(before, zone)) this.#contribute(one, day, -1);
+    if (after.type !== 'subscription') return;
+    const { currency } = after.plan;
+    for (const metric of turnsOf(before?.view.status ?? null, after.view.status))
+      this.add({ day, currency, metric, count: 1, amount: 0n });
   }
 
   /** The cells that differ from zero. */
@@ -131,6 +135,17 @@ export class CellSum {
 }
 
 export type Plans = ReadonlyMap<string, PricedPlan>;
+
+/** A change with the plans of its object. */
+export interface PricedChange {
+  readonly createdAtMs: number;
+  readonly before: CountedObject | null;
+  readonly after: CountedObject;
+}
+
+export function pricedChange({ createdAtMs, before, after }: Change, plans: Plans): PricedChange {
+  return { createdAtMs, before: before && priced(before, plans), after: priced(after, plans) };
+}
 
 /** Events contain views, so a parsed object of an event is a view. */
 function priced({ type, view }: Draft, plans: Plans): CountedObject {

@@ -2,9 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { EventType } from '../events/event.ts';
 import type { PaymentView } from '../payments/payment-view.ts';
+import { TimeZone } from '../platform/time-zone.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
-import { CellSum, type CountedEvent, changeOf, planIdsOf } from './cells.ts';
+import { CellSum, type CountedEvent, changeOf, planIdsOf, pricedChange } from './cells.ts';
 import { contributionsOf, countedFields, type PricedPlan } from './contributions.ts';
+import { monthlyAmountsOf } from './subscription-moves.ts';
+
+const utc = new TimeZone('UTC');
 
 const payment: PaymentView = {
   id: '0199c1f1-02ab-7e31-b1c4-5d8e9f0a1b2c',
@@ -40,12 +44,12 @@ const subscription = {
   createdAt: '2026-11-15T09:30:00.000Z',
 } as SubscriptionView;
 
-function ofPayment(view: PaymentView): readonly string[] {
-  return show(contributionsOf({ type: 'payment', view }));
+function ofPayment(view: PaymentView, zone = utc): readonly string[] {
+  return show(contributionsOf({ type: 'payment', view }, zone));
 }
 
 function ofSubscription(view: SubscriptionView, plan = monthly): readonly string[] {
-  return show(contributionsOf({ type: 'subscription', view, plan, addOnPlans: [] }));
+  return show(contributionsOf({ type: 'subscription', view, plan, addOnPlans: [] }, utc));
 }
 
 function show(cells: ReturnType<typeof contributionsOf>): readonly string[] {
@@ -59,8 +63,9 @@ describe('a payment', () => {
   const failure = { code: 'card_declined', declineCode: null, message: null };
   const dispute = { status: 'needs_response', amount: 4_000, reason: null, evidenceDueBy: null };
 
-  test('counts on the UTC day on which it was created', () => {
+  test('counts on the day on which it was created, in the time zone of the overview', () => {
     assert.deepEqual(ofPayment(payment), [`${at} payments 1 0`]);
+    assert.deepEqual(ofPayment(payment, new TimeZone('Asia/Tokyo')), ['2026-11-16 jpy payments 1 0']);
   });
 
   test('counts what was received, in the smallest unit of its currency', () => {
@@ -86,11 +91,16 @@ describe('a payment', () => {
   });
 
   test('counts as disputed with the amount in its own currency', () => {
-    assert.deepEqual(ofPayment({ ...paid, dispute }).at(-1), `${at} payments.disputed 1 4000`);
-    assert.deepEqual(
-      ofPayment({ ...paid, dispute: { ...dispute, amount: null } }).at(-1),
-      `${at} payments.disputed 1 0`,
-    );
+    const disputed = (view: typeof dispute | { status: string; amount: null }) =>
+      ofPayment({ ...paid, dispute: { ...dispute, ...view } }).slice(2);
+    assert.deepEqual(disputed({ ...dispute, status: 'won' }), [`${at} payments.disputed 1 4000`]);
+    assert.deepEqual(disputed({ status: 'won', amount: null }), [`${at} payments.disputed 1 0`]);
+    for (const status of ['needs_response', 'under_review', 'lost'])
+      assert.deepEqual(disputed({ ...dispute, status }), [
+        `${at} payments.disputed 1 4000`,
+        `${at} payments.withdrawn 1 4000`,
+      ]);
+    assert.equal(disputed({ ...dispute, status: 'warning_needs_response' }).length, 1);
   });
 });
 
@@ -106,7 +116,7 @@ test('a refund counts on its own day, by its status', () => {
     updatedAt: '2026-11-16T00:00:00.000Z',
   };
   for (const status of ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const)
-    assert.deepEqual(show(contributionsOf({ type: 'refund', view: { ...view, status } })), [
+    assert.deepEqual(show(contributionsOf({ type: 'refund', view: { ...view, status } }, utc)), [
       `2026-11-16 eur refunds.${status} 1 70`,
     ]);
 });
@@ -135,10 +145,10 @@ describe('a subscription', () => {
       ],
     };
     const yearly = { ...monthly, amount: 100, interval: 'year' } as const;
-    const charged = contributionsOf({
-      ...{ type: 'subscription', view, plan: monthly },
-      addOnPlans: [{ ...monthly, amount: 50 }, yearly],
-    });
+    const charged = contributionsOf(
+      { ...{ type: 'subscription', view, plan: monthly }, addOnPlans: [{ ...monthly, amount: 50 }, yearly] },
+      utc,
+    );
     assert.deepEqual(show(charged), [
       'now eur subscriptions.active 1 0',
       'now eur recurring.active.month.1 1 2700',
@@ -182,7 +192,7 @@ describe('an event', () => {
       ['plan-2', { ...monthly, amount: 50, interval: 'year', currency: 'usd' } as const],
     ]);
     assert.ok(planIdsOf(changes).every((id) => plans.has(id)));
-    for (const change of changes) sum.addChange(change, plans);
+    for (const change of changes) sum.addChange(pricedChange(change, plans), utc);
     return sum
       .all()
       .map(({ day, currency, metric, count, amount }) => `${day} ${currency} ${metric} ${count} ${amount}`);
@@ -248,13 +258,18 @@ describe('an event', () => {
           return Reflect.get(target, field);
         },
       });
-    contributionsOf({
-      type: 'payment',
-      view: watch({ ...paid, failure: { code: null, declineCode: null, message: null }, amountRefunded: 1 }),
-    });
+    const failure = { code: null, declineCode: null, message: null };
+    contributionsOf({ type: 'payment', view: watch({ ...paid, failure, amountRefunded: 1 }) }, utc);
     assert.deepEqual([...seen].sort(), [...countedFields.payment].sort());
     seen.clear();
-    contributionsOf({ type: 'subscription', view: watch(subscription), plan: monthly, addOnPlans: [] });
+    const watched = {
+      type: 'subscription',
+      view: watch(subscription),
+      plan: monthly,
+      addOnPlans: [],
+    } as const;
+    contributionsOf(watched, utc);
+    monthlyAmountsOf(watched);
     assert.deepEqual([...seen, 'planId'].sort(), [...countedFields.subscription].sort());
   });
 });

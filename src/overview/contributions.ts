@@ -1,7 +1,7 @@
 import type { Plan } from '../model/plan.ts';
 import type { PaymentView } from '../payments/payment-view.ts';
 import type { RefundView } from '../payments/refund-view.ts';
-import { dayOfIso } from '../platform/day.ts';
+import type { TimeZone } from '../platform/time-zone.ts';
 import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 
 /** The statuses of a subscription that the overview counts. */
@@ -12,11 +12,14 @@ export type CountedStatus = (typeof countedStatuses)[number];
 export const recurringStatuses = ['active', 'past_due'] as const;
 export type RecurringStatus = (typeof recurringStatuses)[number];
 
+/** The statuses of a dispute in which the processor has taken the money back. Of an inquiry it has not. */
+export const withdrawnStatuses = ['needs_response', 'under_review', 'lost'] as const;
+
 export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;
 
 /** What an object adds to one number of the overview. */
 export interface Contribution {
-  /** The UTC day of the number. Null for a current value. */
+  /** The day of the number. Null for a current value. */
   readonly day: string | null;
   readonly currency: string;
   readonly metric: string;
@@ -37,12 +40,14 @@ export type CountedObject =
       readonly addOnPlans: readonly PricedPlan[];
     };
 
+export type CountedSubscription = CountedObject & { readonly type: 'subscription' };
+
 export const countedTypes = ['payment', 'refund', 'subscription'] as const;
 
 /** What an object adds to the overview. `OverviewCountStore` says the same in SQL, for all rows. */
-export function contributionsOf(object: CountedObject): readonly Contribution[] {
-  if (object.type === 'payment') return ofPayment(object.view);
-  if (object.type === 'refund') return ofRefund(object.view);
+export function contributionsOf(object: CountedObject, zone: TimeZone): readonly Contribution[] {
+  if (object.type === 'payment') return ofPayment(object.view, zone);
+  if (object.type === 'refund') return ofRefund(object.view, zone);
   return ofSubscription(object);
 }
 
@@ -62,22 +67,30 @@ export const countedFields: Readonly<Record<CountedObject['type'], readonly stri
   subscription: ['planId', 'quantity', 'addOns', 'status'],
 };
 
-function ofPayment(view: PaymentView): readonly Contribution[] {
-  const at = { day: dayOfIso(view.createdAt), currency: view.currency };
+function ofPayment(view: PaymentView, zone: TimeZone): readonly Contribution[] {
+  const at = { day: zone.dayOfIso(view.createdAt), currency: view.currency };
   const add = (metric: string, amount: number) => ({ ...at, metric, count: 1, amount: BigInt(amount) });
+  const disputed = view.dispute?.amount ?? 0;
   return [
     add('payments', view.amountReceived),
     ...(view.status === 'succeeded' ? [add('payments.succeeded', view.amountReceived)] : []),
     ...(view.failure === null ? [] : [add('payments.failed', view.amount)]),
     ...(view.amountRefunded === 0 ? [] : [add('payments.refunded', view.amountRefunded)]),
-    ...(view.dispute === null ? [] : [add('payments.disputed', view.dispute.amount ?? 0)]),
+    ...(view.dispute === null ? [] : ofDispute(view.dispute).map((metric) => add(metric, disputed))),
   ];
 }
 
-function ofRefund({ createdAt, currency, status, amount }: RefundView): readonly Contribution[] {
-  return [
-    { day: dayOfIso(createdAt), currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) },
-  ];
+function ofDispute({ status }: NonNullable<PaymentView['dispute']>): readonly string[] {
+  const isWithdrawn = withdrawnStatuses.some((one) => one === status);
+  return ['payments.disputed', ...(isWithdrawn ? ['payments.withdrawn'] : [])];
+}
+
+function ofRefund(
+  { createdAt, currency, status, amount }: RefundView,
+  zone: TimeZone,
+): readonly Contribution[] {
+  const day = zone.dayOfIso(createdAt);
+  return [{ day, currency, metric: `refunds.${status}`, count: 1, amount: BigInt(amount) }];
 }
 
 /** Each add-on counts in its own currency and interval: one that was added in the dashboard may have others. */
@@ -85,7 +98,7 @@ function ofSubscription({
   view: { status, quantity, addOns },
   plan,
   addOnPlans,
-}: CountedObject & { readonly type: 'subscription' }): readonly Contribution[] {
+}: CountedSubscription): readonly Contribution[] {
   if (!isCounted(status)) return [];
   const { currency } = plan;
   const counted = { day: null, currency, metric: `subscriptions.${status}`, count: 1, amount: 0n };
@@ -126,10 +139,25 @@ export function parseRecurring(metric: string): RecurringGroup | undefined {
   };
 }
 
+/** What a change of status means for trials and for renewals that failed. */
+export function turnsOf(before: string | null, after: string): readonly string[] {
+  if (before === after) return [];
+  return [
+    ...(after === 'trialing' ? ['trials.started'] : []),
+    ...(before === 'trialing' ? [isRecurring(after) ? 'trials.converted' : 'trials.expired'] : []),
+    ...(after === 'past_due' ? ['recovery.failed'] : []),
+    ...(before === 'past_due' ? [isPaying(after) ? 'recovery.recovered' : 'recovery.lost'] : []),
+  ];
+}
+
+function isPaying(status: string): boolean {
+  return status === 'active' || status === 'trialing';
+}
+
 function isCounted(status: string): status is CountedStatus {
   return countedStatuses.some((one) => one === status);
 }
 
-function isRecurring(status: string): status is RecurringStatus {
+export function isRecurring(status: string): status is RecurringStatus {
   return recurringStatuses.some((one) => one === status);
 }

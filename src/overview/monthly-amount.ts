@@ -20,14 +20,14 @@ const monthsPerYear = 12n;
  * The amount for a month: a twelfth of that for a year. The sum is exact, and rounded once, half up: every amount becomes
  * a fraction with the same denominator.
  */
-export function monthlyAmount(sums: readonly RecurringSum[]): number {
+export function monthlyAmount(sums: readonly RecurringSum[]): bigint {
   const counts = sums.map(({ intervalCount }) => BigInt(intervalCount));
   const denominator = monthsPerYear * counts.reduce(leastCommonMultiple, 1n);
   const numerator = sums.reduce((total, { interval, intervalCount, amount }) => {
     const share = denominator / (monthsPerYear * BigInt(intervalCount));
     return total + amount * intervalsPerYear[interval] * share;
   }, 0n);
-  return Number((2n * numerator + denominator) / (2n * denominator));
+  return (2n * numerator + denominator) / (2n * denominator);
 }
 
 function leastCommonMultiple(a: bigint, b: bigint): bigint {

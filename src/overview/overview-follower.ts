@@ -8,10 +8,29 @@ import {
   type Queryable,
   type Transaction,
 } from '../platform/postgres.ts';
-import { CellSum, type Change, type CountedEvent, changeOf, type Plans, planIdsOf } from './cells.ts';
+import type { TimeZone } from '../platform/time-zone.ts';
+import {
+  type Cell,
+  CellSum,
+  type Change,
+  type CountedEvent,
+  changeOf,
+  now,
+  type PricedChange,
+  planIdsOf,
+  pricedChange,
+} from './cells.ts';
 import { countedTypes, type PricedPlan } from './contributions.ts';
-import type { CountedTable } from './overview-count-store.ts';
-import type { OverviewStore } from './overview-store.ts';
+import type { CountedSubscriber, CountedTable } from './overview-count-store.ts';
+import type { OverviewProgress, OverviewStore } from './overview-store.ts';
+import {
+  type AmountChange,
+  amountChangesOf,
+  keyOf,
+  type Subscriber,
+  SubscriberMoves,
+  totalMetric,
+} from './subscription-moves.ts';
 
 /** About 20 ms of work: short for requests that wait for the lock, and long compared with the cost of a commit. */
 const eventsPerBatch = 2_000;
@@ -24,6 +43,8 @@ const horizonDelayMs = 5;
 const batchesPerRunMax = 500;
 /** Some tenths of a second for each statement. */
 const rowsPerBatch = 100_000;
+/** The same for customers, each with a few subscriptions. */
+const customersPerBatch = 20_000;
 /** Another process holds the lock for the time of a batch, or counts all rows, which takes seconds. */
 const lockTimeoutMs = 500;
 /** Another process counts a batch of events within milliseconds, so one of these attempts succeeds. */
@@ -57,6 +78,11 @@ interface FollowerParts {
   };
   /** The rows that the overview counts. */
   readonly tables: readonly CountedTable[];
+  readonly countSubscribers: (
+    db: Queryable,
+    range: { readonly afterId: string | undefined; readonly limit: number },
+  ) => Promise<readonly CountedSubscriber[]>;
+  readonly timeZone: TimeZone;
   readonly logger: Logger;
 }
 
@@ -79,10 +105,15 @@ export class OverviewFollower {
     this.#parts = parts;
   }
 
+  /** Whether all rows were counted, by the days of the time zone. */
+  isCounted({ position, timeZone }: OverviewProgress): boolean {
+    return position !== null && timeZone === this.#parts.timeZone.name;
+  }
+
   /** The background work: the first count of all rows, then all events. False if work is left. */
   async run(signal?: AbortSignal): Promise<boolean> {
     const { database, store, logger } = this.#parts;
-    if ((await store.progress(database)).position === null) {
+    if (!this.isCounted(await store.progress(database))) {
       const startMs = performance.now();
       if ((await this.#countRows(signal)) === undefined) return false;
       logger.info({ durationMs: Math.round(performance.now() - startMs) }, 'overview counted from all rows');
@@ -127,7 +158,7 @@ export class OverviewFollower {
    * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
    */
   async #countRows(signal?: AbortSignal): Promise<number | undefined> {
-    const { database, store, events } = this.#parts;
+    const { database, store, events, timeZone } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
     const { position: horizon } = await events.horizon(database);
     try {
@@ -137,11 +168,17 @@ export class OverviewFollower {
         if (progress === undefined) return undefined;
         const position = progress.position ?? horizon;
         const difference = new CellSum();
-        for (const table of this.#parts.tables) await countTable(tx, table, difference, signal);
-        await this.#subtractLater(tx, position, difference);
+        for (const table of this.#parts.tables) await this.#countTable(tx, table, difference, signal);
+        const later = await this.#readLater(tx, position);
+        difference.addAll(later.cells, -1);
+        const subscribers = {
+          later: later.amounts,
+          isFirst: progress.position === null || progress.timeZone === null,
+        };
+        await this.#countSubscribers(tx, subscribers, difference, signal);
         difference.addAll(await store.readComputable(tx), -1);
         const corrected = difference.all();
-        await store.moveToSnapshot(tx, position);
+        await store.moveToSnapshot(tx, position, timeZone.name);
         await store.add(tx, corrected);
         return corrected.length;
       });
@@ -152,17 +189,64 @@ export class OverviewFollower {
     }
   }
 
-  /** Subtracts the changes of events after a position. Numbers of subscriptions have a cell for now only. */
-  async #subtractLater(tx: Transaction, position: number, sum: CellSum): Promise<void> {
-    const counted = new CellSum();
+  /** The changes of events after a position. Numbers of subscriptions have a cell for now only. */
+  async #readLater(tx: Transaction, position: number) {
+    const cells = new CellSum();
+    const amounts = new Map<string, bigint>();
     for (let after = position, isMore = true; isMore; ) {
       const range = { after, upTo: positionMax, limit: eventsPerBatch };
       const batch = await this.#parts.events.measure(tx, range);
-      await this.#addChanges(tx, { after, upTo: batch.position }, counted);
+      for (const change of await this.#readChanges(tx, { after, upTo: batch.position })) {
+        cells.addChange(change, this.#parts.timeZone);
+        for (const one of amountsOf(change))
+          amounts.set(keyOf(one), (amounts.get(keyOf(one)) ?? 0n) + one.difference);
+      }
       after = batch.position;
       isMore = batch.size === eventsPerBatch;
     }
-    sum.addAll(counted.computable(), -1);
+    return { cells: cells.computable(), amounts };
+  }
+
+  async #countTable(
+    tx: Queryable,
+    table: CountedTable,
+    sum: CellSum,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const timeZone = this.#parts.timeZone.name;
+    let afterId: string | undefined;
+    do {
+      signal?.throwIfAborted();
+      const counted = await table.count(tx, { afterId, limit: rowsPerBatch, timeZone });
+      sum.addAll(counted.cells);
+      afterId = counted.lastId;
+    } while (afterId !== undefined);
+  }
+
+  /**
+   * Corrects the amounts of all subscribers, and adds them up. Who was a subscriber before the first count is known from
+   * paid invoices.
+   */
+  async #countSubscribers(
+    tx: Queryable,
+    { later, isFirst }: { readonly later: ReadonlyMap<string, bigint>; readonly isFirst: boolean },
+    sum: CellSum,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { store, countSubscribers } = this.#parts;
+    let afterId: string | undefined;
+    do {
+      signal?.throwIfAborted();
+      const counted = await countSubscribers(tx, { afterId, limit: customersPerBatch });
+      const subscribers = counted.map(({ customerId, currency, amount: shown, hasPaid }): Subscriber => {
+        const amount = shown - (later.get(keyOf({ customerId, currency })) ?? 0n);
+        return { customerId, currency, amount, wasSubscriber: amount > 0n || (isFirst && hasPaid) };
+      });
+      await store.putSubscribers(tx, subscribers);
+      for (const { currency, amount } of subscribers)
+        sum.add({ day: now, currency, metric: totalMetric, count: amount > 0n ? 1 : 0, amount });
+      afterId = subscribers.at(-1)?.customerId;
+    } while (afterId !== undefined);
   }
 
   /** Counts the next events. Undefined if another process changes the numbers, or the first count is missing. */
@@ -172,7 +256,8 @@ export class OverviewFollower {
       return await database.transaction(async (tx) => {
         tx.send(`set local lock_timeout = '${lockTimeoutMs}ms'`);
         const progress = await (waits ? store.lock(tx) : store.tryLock(tx));
-        if (progress === undefined || progress.position === null) return undefined;
+        if (progress === undefined || progress.position === null || !this.isCounted(progress))
+          return undefined;
         const { position: after } = progress;
         const { position: upTo } = await events.horizon(tx);
         if (upTo <= after) return { size: 0, reached: after };
@@ -182,9 +267,7 @@ export class OverviewFollower {
           limit: eventsPerBatch,
         });
         if (createdAt === null) return { size, reached: upTo };
-        const sum = new CellSum();
-        await this.#addChanges(tx, { after, upTo: position }, sum);
-        await store.add(tx, sum.all());
+        await store.add(tx, await this.#count(tx, await this.#readChanges(tx, { after, upTo: position })));
         await store.move(tx, position, createdAt);
         return { size, reached: size < eventsPerBatch ? upTo : position };
       });
@@ -194,24 +277,36 @@ export class OverviewFollower {
     }
   }
 
-  async #addChanges(
+  /** Adds up what the changes add to the numbers, and moves the subscribers. */
+  async #count(tx: Queryable, changes: readonly PricedChange[]): Promise<readonly Cell[]> {
+    const { store, timeZone } = this.#parts;
+    const sum = new CellSum();
+    for (const change of changes) sum.addChange(change, timeZone);
+    const moved = changes.flatMap((change) =>
+      amountsOf(change).map((one) => ({ ...one, day: timeZone.dayOf(change.createdAtMs) })),
+    );
+    if (moved.length === 0) return sum.all();
+    const customerIds = [...new Set(moved.map(({ customerId }) => customerId))];
+    const moves = new SubscriberMoves(await store.findSubscribers(tx, customerIds));
+    for (const { day, ...change } of moved) sum.addAll(moves.make(change, { now, day }));
+    await store.putSubscribers(tx, moves.changed());
+    return sum.all();
+  }
+
+  async #readChanges(
     tx: Queryable,
     range: { readonly after: number; readonly upTo: number },
-    sum: CellSum,
-  ): Promise<void> {
+  ): Promise<readonly PricedChange[]> {
     const events = await this.#parts.events.readChanges(tx, range, countedTypes);
     const changes = events.flatMap((event): readonly Change[] => {
       const change = changeOf(event);
       return change === undefined ? [] : [change];
     });
-    const plans = await this.#findPlans(tx, planIdsOf(changes));
-    for (const change of changes) sum.addChange(change, plans);
-  }
-
-  /** The price of a plan never changes. */
-  async #findPlans(db: Queryable, ids: readonly string[]): Promise<Plans> {
-    if (ids.length === 0) return new Map();
-    return new Map((await this.#parts.plans.find(db, ids)).map((plan) => [plan.id, plan]));
+    const ids = planIdsOf(changes);
+    // The price of a plan never changes.
+    const found = ids.length === 0 ? [] : await this.#parts.plans.find(tx, ids);
+    const plans = new Map(found.map((plan) => [plan.id, plan]));
+    return changes.map((change) => pricedChange(change, plans));
   }
 }
 
@@ -222,17 +317,7 @@ export function overviewPending(): Failure {
   });
 }
 
-async function countTable(
-  tx: Queryable,
-  table: CountedTable,
-  sum: CellSum,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  let lastId: string | undefined;
-  do {
-    signal?.throwIfAborted();
-    const counted = await table.count(tx, lastId, rowsPerBatch);
-    sum.addAll(counted.cells);
-    ({ lastId } = counted);
-  } while (lastId !== undefined);
+function amountsOf({ before, after }: PricedChange): readonly AmountChange[] {
+  if (after.type !== 'subscription') return [];
+  return amountChangesOf(before?.type === 'subscription' ? before : null, after);
 }

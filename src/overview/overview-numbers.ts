@@ -1,7 +1,8 @@
 import { type Cell, now } from './cells.ts';
 import { parseRecurring, type RecurringStatus } from './contributions.ts';
 import { monthlyAmount, type RecurringSum } from './monthly-amount.ts';
-import { type DayRange, daysOf } from './overview-range.ts';
+import { type Growth, growthOf } from './overview-growth.ts';
+import { type DayRange, daysOf, type Interval } from './overview-range.ts';
 import { later } from './overview-store.ts';
 
 interface Amount {
@@ -37,10 +38,11 @@ interface SubscriptionNumbers extends SubscriptionCounts {
   };
 }
 
-export interface CurrencyNumbers {
+export interface CurrencyNumbers extends Growth {
   readonly currency: string;
   readonly totals: Activity;
   readonly subscriptions: SubscriptionNumbers;
+  readonly previous: (DayRange & Growth & { readonly totals: Activity }) | null;
   readonly days: readonly (Activity & {
     readonly date: string;
     readonly subscriptions: SubscriptionNumbers | null;
@@ -50,6 +52,9 @@ export interface CurrencyNumbers {
 /** What the numbers depend on besides the cells. */
 export interface NumbersRequest {
   readonly range: DayRange;
+  /** The range to compare with. */
+  readonly previous: DayRange | undefined;
+  readonly interval: Interval;
   readonly currency: string | undefined;
   /** The first day whose changes are known, and the current one. */
   readonly since: string;
@@ -75,15 +80,13 @@ export function addCounts(currencies: readonly CurrencyNumbers[]): SubscriptionC
   return { active: sum('active'), trialing: sum('trialing'), pastDue: sum('pastDue'), unpaid: sum('unpaid') };
 }
 
-function ofCurrency(
-  currency: string,
-  cells: readonly Cell[],
-  { range, since, today }: NumbersRequest,
-): CurrencyNumbers {
+function ofCurrency(currency: string, cells: readonly Cell[], request: NumbersRequest): CurrencyNumbers {
+  const { range, previous, since, today } = request;
   const byDay = Map.groupBy(cells, ({ day }) => day);
   const days = daysOf(range);
   const current = new Sums(byDay.get(now) ?? []);
-  const total = new Sums(days.flatMap((day) => byDay.get(day) ?? []));
+  const totalsOf = (some: readonly string[]) =>
+    activityOf(new Sums(some.flatMap((day) => byDay.get(day) ?? [])));
   // Counts back from now: the number at the end of a day is the current number minus the changes after that day.
   const standing = new Sums(byDay.get(now) ?? []);
   standing.subtract(byDay.get(later) ?? []);
@@ -96,8 +99,16 @@ function ofCurrency(
   });
   return {
     currency,
-    totals: activityOf(total),
+    totals: totalsOf(days),
     subscriptions: subscriptionsOf(current),
+    ...growthOf(byDay, request),
+    previous:
+      previous === undefined
+        ? null
+        : {
+            ...{ ...previous, totals: totalsOf(daysOf(previous)) },
+            ...growthOf(byDay, { ...request, range: previous }),
+          },
     days: shown.toReversed(),
   };
 }
@@ -154,8 +165,8 @@ function activityOf(sums: Sums): Activity {
 }
 
 function subscriptionsOf(sums: Sums): SubscriptionNumbers {
-  const active = monthlyAmount(sums.recurring('active'));
-  const pastDue = monthlyAmount(sums.recurring('past_due'));
+  const active = Number(monthlyAmount(sums.recurring('active')));
+  const pastDue = Number(monthlyAmount(sums.recurring('past_due')));
   return {
     active: sums.count('subscriptions.active'),
     trialing: sums.count('subscriptions.trialing'),
@@ -165,14 +176,25 @@ function subscriptionsOf(sums: Sums): SubscriptionNumbers {
   };
 }
 
-/** Whether a currency is in use in the range, or now. */
-function hasAny({ totals, subscriptions, days }: CurrencyNumbers): boolean {
+/** Whether a currency is in use in the range, in the one before it, or now. */
+function hasAny({ totals, subscriptions, mrr, trials, recovery, days, previous }: CurrencyNumbers): boolean {
   const isUsed = ({ active, trialing, pastDue, unpaid }: SubscriptionCounts) =>
     active + trialing + pastDue + unpaid > 0;
+  const isActive = (numbers: Activity) =>
+    numbers.payments + numbers.refunds.count + numbers.pendingRefunds.count + numbers.failedRefunds.count > 0;
+  const hasMoved = (growth: Pick<Growth, 'mrr' | 'trials' | 'recovery'>) =>
+    [growth.mrr?.start, growth.mrr?.end, growth.mrr?.churned].some((amount = 0) => amount > 0) ||
+    [growth.trials?.started, growth.trials?.expired, growth.trials?.converted].some(
+      (count = 0) => count > 0,
+    ) ||
+    [growth.recovery?.failed, growth.recovery?.recovered, growth.recovery?.lost].some(
+      (count = 0) => count > 0,
+    );
   return (
-    totals.payments > 0 ||
-    totals.refunds.count + totals.pendingRefunds.count + totals.failedRefunds.count > 0 ||
+    isActive(totals) ||
     isUsed(subscriptions) ||
-    days.some((day) => day.subscriptions !== null && isUsed(day.subscriptions))
+    days.some((day) => day.subscriptions !== null && isUsed(day.subscriptions)) ||
+    hasMoved({ mrr, trials, recovery }) ||
+    (previous !== null && (isActive(previous.totals) || hasMoved(previous)))
   );
 }

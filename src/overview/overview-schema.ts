@@ -1,6 +1,8 @@
 import { type Static, Type } from 'typebox';
 import { nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { growthExample, growthProperties } from './growth-schema.ts';
+import { intervals } from './overview-range.ts';
 
 const day = (description: string) => Type.String({ format: 'date', description });
 const number = (description: string) => Type.Integer({ description });
@@ -68,8 +70,12 @@ const subscriptionNumbers = {
 const Subscriptions = component('OverviewSubscriptions', subscriptionNumbers);
 
 export const OverviewSchema = component('Overview', {
-  from: day('The first day, in UTC.'),
-  to: day('The last day, in UTC.'),
+  from: day('The first day.'),
+  to: day('The last day.'),
+  timeZone: Type.String({ description: 'The time zone of the days: the setting `OVERVIEW_TIME_ZONE`.' }),
+  startsAt: Type.String({ format: 'date-time', description: 'When the first day begins.' }),
+  endsAt: Type.String({ format: 'date-time', description: 'When the day after the last begins.' }),
+  interval: Type.Enum([...intervals], { description: 'The interval of the series of `mrr`.' }),
   currency: nullable(Type.String({ description: 'The currency of the request. Null: all.' })),
   asOf: Type.String({
     format: 'date-time',
@@ -80,8 +86,8 @@ export const OverviewSchema = component('Overview', {
     description: 'False if very many changes are waiting to be counted. They are counted in the background.',
   }),
   subscriptionsSince: day(
-    'The first day for which `subscriptions` of `days` is known: the day on which the release with the overview was ' +
-      'installed.',
+    'The first day whose changes of subscriptions are known: the day on which the release with the overview was ' +
+      'installed. `subscriptions` of `days`, `mrr`, `subscribers`, `trials` and `recovery` begin with it.',
   ),
   subscriptions: component('OverviewSubscriptionCounts', counts),
   currencies: Type.Array(
@@ -89,9 +95,20 @@ export const OverviewSchema = component('Overview', {
       currency: Type.String(),
       totals: component('OverviewTotals', activity),
       subscriptions: Subscriptions,
+      ...growthProperties,
+      previous: nullable({
+        ...Type.Object({
+          from: day('The first day.'),
+          to: day('The last day: the one before the range.'),
+          totals: component('OverviewTotals', activity),
+          ...growthProperties,
+        }),
+        description:
+          'With `compare=previous`: the same numbers for the range of equal length before this one. Else null.',
+      }),
       days: Type.Array(
         component('OverviewDay', {
-          date: day('The day, in UTC.'),
+          date: day('The day.'),
           ...activity,
           subscriptions: nullable({
             ...Type.Object(subscriptionNumbers),
@@ -134,15 +151,28 @@ export const OverviewQuery = Type.Object(
     from: Type.Optional(
       Type.String({
         format: 'date',
-        description: 'The first day, in UTC. Default: 29 days before `to`.',
+        description: 'The first day. Default: 29 days before `to`.',
         examples: ['2026-11-01'],
       }),
     ),
     to: Type.Optional(
       Type.String({
         format: 'date',
-        description: 'The last day, in UTC, at most 366 days with `from`. Default: today.',
+        description: 'The last day, at most 366 days with `from`. Default: today.',
         examples: ['2026-11-15'],
+      }),
+    ),
+    interval: Type.Optional(
+      Type.Enum([...intervals], {
+        description:
+          'The interval of the series of `mrr`. Weeks begin on Monday. The first and the last week or month contain ' +
+          'only the days of the range.',
+        default: 'day',
+      }),
+    ),
+    compare: Type.Optional(
+      Type.Literal('previous', {
+        description: 'Adds `previous`: the numbers of the range of equal length before this one.',
       }),
     ),
     currency: Type.Optional(
@@ -175,6 +205,10 @@ const subscriptionsExample = {
 export const overviewExample: Static<typeof OverviewSchema> = {
   from: '2026-11-15',
   to: '2026-11-15',
+  timeZone: 'UTC',
+  startsAt: '2026-11-15T00:00:00.000Z',
+  endsAt: '2026-11-16T00:00:00.000Z',
+  interval: 'day',
   currency: null,
   asOf: '2026-11-15T09:30:00.000Z',
   isCurrent: true,
@@ -185,6 +219,8 @@ export const overviewExample: Static<typeof OverviewSchema> = {
       currency: 'eur',
       totals: activityExample,
       subscriptions: subscriptionsExample,
+      ...growthExample,
+      previous: null,
       days: [{ date: '2026-11-15', ...activityExample, subscriptions: subscriptionsExample }],
     },
   ],

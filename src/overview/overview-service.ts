@@ -1,13 +1,18 @@
 import type { WebhookBacklog } from '../model/webhook-event.ts';
 import type { Clock } from '../platform/clock.ts';
-import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
+import type { TimeZone } from '../platform/time-zone.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
-import type { DayRange } from './overview-range.ts';
+import { type DayRange, type Interval, rangeBefore, rangeOf } from './overview-range.ts';
 import type { OverviewStore } from './overview-store.ts';
 
 export interface Overview extends DayRange {
+  readonly interval: Interval;
+  readonly timeZone: string;
+  /** The first time of the range, and the first time after it. */
+  readonly startsAt: Date;
+  readonly endsAt: Date;
   readonly currency: string | null;
   readonly asOf: Date;
   readonly isCurrent: boolean;
@@ -17,12 +22,21 @@ export interface Overview extends DayRange {
   readonly webhooks: WebhookBacklog;
 }
 
+export interface OverviewRequest {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly currency?: string | undefined;
+  readonly interval?: Interval | undefined;
+  readonly compare?: 'previous' | undefined;
+}
+
 interface OverviewParts {
   readonly database: Database;
   readonly store: OverviewStore;
   readonly follower: OverviewFollower;
   readonly webhookEvents: { backlog(): Promise<WebhookBacklog> };
   readonly clock: Clock;
+  readonly timeZone: TimeZone;
 }
 
 /** The numbers of the console's first page. */
@@ -33,21 +47,25 @@ export class OverviewService {
     this.#parts = parts;
   }
 
-  async read(range: DayRange, currency: string | undefined): Promise<Overview> {
-    const { database, store, follower, webhookEvents, clock } = this.#parts;
+  async read({ currency, interval = 'day', compare, ...days }: OverviewRequest): Promise<Overview> {
+    const { database, store, follower, webhookEvents, clock, timeZone } = this.#parts;
     const requestedAt = clock.now();
+    const today = timeZone.dayOf(requestedAt.getTime());
+    const range = rangeOf(days, today);
+    const previous = compare === 'previous' ? rangeBefore(range) : undefined;
     const isCurrent = await follower.catchUp();
     const progress = await store.progress(database);
-    if (progress.position === null) throw overviewPending();
+    if (!follower.isCounted(progress)) throw overviewPending();
     const [cells, webhooks] = await Promise.all([
-      store.read(database, { ...range, currency }),
+      store.read(database, { from: (previous ?? range).from, to: range.to, currency }),
       webhookEvents.backlog(),
     ]);
     const { since, asOf } = progress;
-    const today = dayOf(requestedAt.getTime());
-    const currencies = numbersOf(cells, { range, currency, since, today });
+    const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
-      ...range,
+      ...{ ...range, interval, timeZone: timeZone.name },
+      startsAt: new Date(timeZone.startOf(range.from)),
+      endsAt: new Date(timeZone.endOf(range.to)),
       currency: currency ?? null,
       asOf: isCurrent ? requestedAt : asOf,
       isCurrent,

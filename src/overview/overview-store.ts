@@ -1,5 +1,6 @@
 import type { Queryable } from '../platform/postgres.ts';
 import { type Cell, now, subscriptionMetrics } from './cells.ts';
+import type { Subscriber } from './subscription-moves.ts';
 
 /** How far the events are counted. */
 export interface OverviewProgress {
@@ -8,6 +9,8 @@ export interface OverviewProgress {
   readonly asOf: Date;
   /** The first day whose changes are known. */
   readonly since: string;
+  /** The time zone of the days that are counted. Null if another release counted them. */
+  readonly timeZone: string | null;
 }
 
 export interface CellRange {
@@ -19,7 +22,7 @@ export interface CellRange {
 /** The value of `day` in cells with the sum of all changes after the range. */
 export const later = 'later';
 
-const progressColumns = `position, as_of as "asOf", since::text as since`;
+const progressColumns = `position, as_of as "asOf", since::text as since, time_zone as "timeZone"`;
 
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
@@ -50,14 +53,16 @@ export class OverviewStore {
   }
 
   /**
-   * The same after all rows were counted, as this transaction sees them. If there are no cells yet, changes are known
-   * from now on.
+   * The same after all rows were counted, as this transaction sees them. If there are no cells of this release yet,
+   * changes are known from now on.
    */
-  async moveToSnapshot(tx: Queryable, position: number): Promise<void> {
+  async moveToSnapshot(tx: Queryable, position: number, timeZone: string): Promise<void> {
     await tx.query(
       `update till.overview_progress set position = $1, as_of = case when position is null then now() else as_of end,
-         since = case when exists (select from till.overview_cells) then since else (now() at time zone 'utc')::date end`,
-      [position],
+         since = case when time_zone is not null and exists (select from till.overview_cells) then since
+           else (now() at time zone $2)::date end,
+         time_zone = $2`,
+      [position, timeZone],
     );
   }
 
@@ -80,6 +85,33 @@ export class OverviewStore {
         cells.map(({ metric }) => metric),
         cells.map(({ count }) => count),
         cells.map(({ amount }) => amount.toString()),
+      ],
+    );
+  }
+
+  async findSubscribers(tx: Queryable, customerIds: readonly string[]): Promise<readonly Subscriber[]> {
+    const rows = await tx.query<Omit<Subscriber, 'amount'> & { readonly amount: string }>(
+      `select customer_id as "customerId", currency, monthly_amount::text as amount, was_subscriber as "wasSubscriber"
+       from till.overview_subscribers where customer_id = any($1)`,
+      [customerIds],
+    );
+    return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }));
+  }
+
+  /** Stores the subscribers that differ. One that was a subscriber stays one that was. */
+  async putSubscribers(tx: Queryable, subscribers: readonly Subscriber[]): Promise<void> {
+    if (subscribers.length === 0) return;
+    await tx.query(
+      `insert into till.overview_subscribers as stored (customer_id, currency, monthly_amount, was_subscriber)
+       select * from unnest($1::uuid[], $2::text[], $3::numeric[], $4::boolean[])
+       on conflict (customer_id, currency) do update set monthly_amount = excluded.monthly_amount,
+         was_subscriber = stored.was_subscriber or excluded.was_subscriber
+       where stored.monthly_amount <> excluded.monthly_amount or (excluded.was_subscriber and not stored.was_subscriber)`,
+      [
+        subscribers.map(({ customerId }) => customerId),
+        subscribers.map(({ currency }) => currency),
+        subscribers.map(({ amount }) => amount.toString()),
+        subscribers.map(({ wasSubscriber }) => wasSubscriber),
       ],
     );
   }

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { registerAttentionRoutes } from '../attention/attention-routes.ts';
 import { registerCheckoutRoutes } from '../checkouts/checkout-routes.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { registerEndpointRoutes } from '../events/endpoints/endpoint-routes.ts';
@@ -76,7 +77,8 @@ export async function registerRoutes(
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);
-  registerOverviewRoutes(app, { ...parts, overview: services.overview });
+  registerOverviewRoutes(app, services.overview);
+  registerAttentionRoutes(app, services.attention);
   registerSearchRoutes(app, services.search);
   registerKeyRoutes(app, services.keys);
   const { sandbox } = parts;

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { EventBackdatingStore } from '../events/feed/event-backdating-store.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
-import { dayOf } from '../platform/day.ts';
 import { exists } from '../platform/embedded-postgres/pending-moves.ts';
 import { holdDataDir, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/logger.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Shutdown } from '../platform/shutdown.ts';
+import { TimeZone } from '../platform/time-zone.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { DemoClock } from '../seed/demo-clock.ts';
 import { DemoFolder } from '../seed/demo-folder.ts';
@@ -164,7 +164,8 @@ async function createYear(parts: YearParts, database: Database): Promise<Omit<Se
   await liveYear(parts, tellStory({ seed, customers, from, to }), { from, to });
   if (isFirst) {
     await backdating.backdate(database);
-    await new OverviewStore().moveSince(database, dayOf(from * 1_000));
+    const zone = new TimeZone(parts.config.overviewTimeZone);
+    await new OverviewStore().moveSince(database, zone.dayOf(from * 1_000));
   }
   await followEvents(services);
   return {

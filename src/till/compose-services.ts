@@ -1,3 +1,5 @@
+import { AttentionService } from '../attention/attention-service.ts';
+import { AttentionStore } from '../attention/attention-store.ts';
 import { CheckoutService } from '../checkouts/checkout-service.ts';
 import { checkoutList } from '../checkouts/checkout-store.ts';
 import { CustomerService } from '../customers/customer-service.ts';
@@ -16,7 +18,7 @@ import { InvoiceService } from '../invoices/invoice-service.ts';
 import { invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
-import { countedTables } from '../overview/overview-count-store.ts';
+import { countedTables, countSubscribers } from '../overview/overview-count-store.ts';
 import { OverviewFollower } from '../overview/overview-follower.ts';
 import { OverviewService } from '../overview/overview-service.ts';
 import { OverviewStore } from '../overview/overview-store.ts';
@@ -30,6 +32,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
+import { TimeZone } from '../platform/time-zone.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
 import { PortalService } from '../portal/portal-service.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -72,9 +75,10 @@ interface ServiceParts {
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  readonly config: Pick<Config, 'webhookRetentionDays' | 'entitlementGraceDays' | 'returnUrlOrigins'> & {
-    readonly events: EventSettings;
-  };
+  readonly config: Pick<
+    Config,
+    'webhookRetentionDays' | 'entitlementGraceDays' | 'returnUrlOrigins' | 'overviewTimeZone'
+  > & { readonly events: EventSettings };
   /** Demo data uses another clock. */
   readonly clock?: Clock | undefined;
   /** Tests stop the process at one of them. */
@@ -88,7 +92,10 @@ type Composed = ReturnType<typeof withDefaults>;
 function withDefaults({ config, ...parts }: ServiceParts) {
   const { webhookRetentionDays: retentionDays, entitlementGraceDays, returnUrlOrigins, events } = config;
   const { clock = systemClock, crashPoints = noCrashPoints } = parts;
-  return { ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, returnUrlOrigins, events };
+  return {
+    ...{ ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, returnUrlOrigins, events },
+    overviewTimeZone: config.overviewTimeZone,
+  };
 }
 
 export type Services = ReturnType<typeof composeServices>;
@@ -298,18 +305,22 @@ function composeWebhooks(parts: WebhookParts) {
   return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
 }
 
-/** Wires up the overview: counting the events, and showing the numbers. */
+/** Wires up the overview: counting the events, showing the numbers, and what needs attention. */
 function composeOverview(
   parts: Composed & { readonly stores: Stores; readonly webhookEvents: WebhookEventService },
 ) {
   const store = new OverviewStore();
+  const timeZone = new TimeZone(parts.overviewTimeZone);
   const overviewFollower = new OverviewFollower({
     ...parts,
     store,
     events: new EventStore(),
     plans: parts.stores.plans,
     tables: countedTables,
+    countSubscribers,
+    timeZone,
   });
-  const overview = new OverviewService({ ...parts, store, follower: overviewFollower });
-  return { overview, overviewFollower };
+  const overview = new OverviewService({ ...parts, store, timeZone, follower: overviewFollower });
+  const attention = new AttentionService({ ...parts, store: new AttentionStore() });
+  return { overview, overviewFollower, attention };
 }

@@ -49,6 +49,7 @@ test('an empty environment gives the documented defaults', () => {
     webhookRetentionDays: 90,
     entitlementGraceDays: 0,
     events: { retentionDays: 90, allowPrivate: false, allowLoopback: true, secretKeys: [] },
+    overviewTimeZone: 'UTC',
     returnUrlOrigins: [],
     hasConsole: true,
     stopDelaySeconds: 0,
@@ -77,6 +78,7 @@ test('every setting is read from its variable', () => {
       WEBHOOK_RETENTION_DAYS: '35',
       EVENT_RETENTION_DAYS: '7',
       ENTITLEMENT_GRACE_DAYS: '7',
+      OVERVIEW_TIME_ZONE: 'America/New_York',
     },
     '/srv/till',
   );
@@ -96,6 +98,7 @@ test('every setting is read from its variable', () => {
     [0, 35, 7],
   );
   assert.equal(config.entitlementGraceDays, 7);
+  assert.equal(config.overviewTimeZone, 'America/New_York');
   assert.deepEqual(config.returnUrlOrigins, ['https://shop.example.com', 'http://127.0.0.1:8080']);
 });
 
@@ -114,6 +117,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     WEBHOOK_RETENTION_DAYS: '34',
     EVENT_RETENTION_DAYS: '6',
     ENTITLEMENT_GRACE_DAYS: '1.5',
+    OVERVIEW_TIME_ZONE: '+01:00',
     TRUST_PROXY: '10.0.0.0/33',
     SANDBOX_ALLOWED_HOSTS: 'sandbox,http://x',
     PROCESSOR_API_BASE: 'https://example.test/v1',
@@ -127,6 +131,7 @@ test('every mistake is reported at once, one line each, naming variable, value a
     'EVENT_RETENTION_DAYS',
     'HOST',
     'LOG_LEVEL',
+    'OVERVIEW_TIME_ZONE',
     'PORT',
     'PROCESSOR_API_BASE',
     'PROCESSOR_WEBHOOK_SECRET',

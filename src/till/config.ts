@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
+import { isTimeZone } from '../platform/time-zone.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 
 /** All settings from the environment, read once at start. */
@@ -32,6 +33,8 @@ export interface Config {
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
   readonly events: EventConfig;
+  /** The days of the overview are those of this time zone. */
+  readonly overviewTimeZone: string;
   /** Where the pages of the processor may send customers back. Empty: anywhere. */
   readonly returnUrlOrigins: readonly string[];
   /** Whether /console is served. */
@@ -129,6 +132,7 @@ export function inspectConfig(
       allowLoopback: processor.secretKey === undefined,
       secretKeys: readSecretKeys(env),
     },
+    overviewTimeZone: readTimeZone(env),
     returnUrlOrigins: env.origins('RETURN_URL_ORIGINS'),
     hasConsole: choice(env, 'CONSOLE') === 'on',
     stopDelaySeconds: integer(env, 'STOP_DELAY_SECONDS', production),
@@ -173,6 +177,15 @@ function readSecretKeys(env: EnvironmentReader): readonly string[] {
     `EVENT_SECRET_KEYS is (hidden); allowed: keys of at least ${secretKeyLengthMin} characters`,
   );
   return [];
+}
+
+function readTimeZone(env: EnvironmentReader): string {
+  const { default: fallback } = settings.OVERVIEW_TIME_ZONE;
+  const name = env.text('OVERVIEW_TIME_ZONE') ?? fallback;
+  if (isTimeZone(name)) return name;
+  const allowed = 'the IANA name of a time zone, such as UTC or Europe/Berlin';
+  env.mistakes.push(`OVERVIEW_TIME_ZONE is ${JSON.stringify(name)}; allowed: ${allowed}`);
+  return fallback;
 }
 
 function readProcessor(env: EnvironmentReader): ProcessorConfig {

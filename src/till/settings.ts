@@ -148,6 +148,11 @@ export const settings = {
     about:
       'comma-separated keys of at least 32 characters that encrypt the secrets of event endpoints in the database, including those already stored; the first encrypts, all decrypt',
   },
+  OVERVIEW_TIME_ZONE: {
+    default: 'UTC',
+    about:
+      'the time zone of the days of the [overview](docs/overview.md), by its IANA name, such as `Europe/Berlin`; the same for all processes',
+  },
   RETURN_URL_ORIGINS: {
     unset: 'any',
     about:

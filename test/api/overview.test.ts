@@ -116,6 +116,10 @@ test('a new database has no numbers', async () => {
   assert.deepEqual(rest, {
     from: dayBefore(29),
     to: dayBefore(0),
+    timeZone: 'UTC',
+    startsAt: `${dayBefore(29)}T00:00:00.000Z`,
+    endsAt: `${dayBefore(-1)}T00:00:00.000Z`,
+    interval: 'day',
     currency: null,
     isCurrent: true,
     subscriptionsSince: dayBefore(0),

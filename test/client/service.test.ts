@@ -210,7 +210,8 @@ test('operators: API keys, resyncs, replays, the overview and health', async () 
   assert.equal((await till.resyncs.get(resync.id)).customerId, resync.customerId);
   assert.equal((await till.resyncs.list())[0]?.id, resync.id);
   assert.equal((await till.webhookEvents.replayFailed()).replayed, 0);
-  assert.ok((await till.overview()).currencies.length >= 0);
+  assert.ok((await till.overview({ interval: 'week', compare: 'previous' })).currencies.length >= 0);
+  assert.equal((await till.attention()).disputes.total, 0);
   assert.equal((await till.health()).status, 'ok');
   assert.deepEqual(await till.readiness(), { status: 'ok' });
   assert.match(await till.metrics(), /^payments_succeeded_total /m);

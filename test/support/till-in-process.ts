@@ -70,6 +70,7 @@ export interface ProcessOptions {
   /** How long a write waits for its turn. The default is so long that a busy machine does not decide a test. */
   readonly turnWaitMs?: number;
   readonly entitlementGraceDays?: number;
+  readonly overviewTimeZone?: string;
   /** Where customers may be sent back. Anywhere by default. */
   readonly returnUrlOrigins?: readonly string[];
   /** Settings of event endpoints. By default, every name below example.com resolves to a public address. */
@@ -142,10 +143,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       entitlementGraceDays: options.entitlementGraceDays ?? 0,
       returnUrlOrigins: options.returnUrlOrigins ?? [],
       events: { ...eventSettings, ...options.events },
+      overviewTimeZone: options.overviewTimeZone ?? 'UTC',
     },
     turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,
   });
   ends.push(() => services.stop());
+  // The background work would do it: a new database has the days of UTC.
+  if (options.overviewTimeZone !== undefined) await services.overviewFollower.run();
   let isStopping = false;
   const app = await buildApp({
     logger,

@@ -31,7 +31,10 @@ const tags = [
   { name: 'events', description: 'What changed, for applications.' },
   { name: 'event endpoints', description: 'Where Till sends events to your applications.' },
   { name: 'search', description: 'Finds objects by an id, an email address or an invoice number.' },
-  { name: 'overview', description: 'Numbers about payments, refunds and subscriptions.' },
+  {
+    name: 'overview',
+    description: 'Numbers about payments, refunds and subscriptions, and what needs attention.',
+  },
   { name: 'webhook events', description: 'Events received from the processor. For operators.' },
   { name: 'resyncs', description: 'Comparisons with the processor. For operators.' },
   {

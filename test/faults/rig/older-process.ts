@@ -3,7 +3,10 @@ import { codeOf } from '../../../src/platform/unavailable.ts';
 
 const deadlockCode = '40P01';
 
-/** Kept by the service itself, in one row, by triggers or functions: an older process writes them only by writing the others. */
+/**
+ * Kept by the service itself, in one row, by triggers or functions, or counted from others: an older process writes them
+ * only by writing the others.
+ */
 const keptTables = [
   'migrations',
   'list_counts',
@@ -13,6 +16,8 @@ const keptTables = [
   'installation',
   'events',
   'overview_progress',
+  'overview_cells',
+  'overview_subscribers',
   'event_seed',
   'subscription_add_ons',
 ];

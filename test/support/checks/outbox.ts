@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import type { Sql } from '../backend.ts';
 import type { Client } from '../client.ts';
-import { assertOverviewExact } from './overview.ts';
+import { assertHistoryExact, assertOverviewExact } from './overview.ts';
 
 export interface StoredEventRow {
   readonly position: number;
@@ -71,6 +71,7 @@ export async function assertEventsComplete(client: Pick<Client, 'get'>, sql: Sql
     `${wrong.length} objects of ${shown.size} are not as their events show`,
   );
   await assertOverviewExact(client, sql);
+  await assertHistoryExact(client, sql);
 }
 
 /** Personal data that no event of a deleted customer, and of what belongs to it, shows in the end. */

@@ -1,37 +1,77 @@
 import assert from 'node:assert/strict';
-import { countedTables } from '../../../src/overview/overview-count-store.ts';
+import { countedTables, countSubscribers } from '../../../src/overview/overview-count-store.ts';
 import type { Queryable } from '../../../src/platform/postgres.ts';
 import type { Sql } from '../backend.ts';
 import type { Client } from '../client.ts';
+import { computeHistory } from './overview-history.ts';
 
 /** Each request counts up to ten thousand events. */
 const requestsMax = 50;
+/** On a day, these metrics have changes. Rows do not show them, but events do. */
+const history = String.raw`'^(subscriptions|recurring|mrr|trials|recovery)\.'`;
 
 /** The numbers of the overview, kept up to date from the events, are those of a full computation from the rows. */
 export async function assertOverviewExact(client: Pick<Client, 'get'>, sql: Sql): Promise<void> {
-  let isCurrent = false;
-  for (let requests = 0; !isCurrent; requests += 1) {
-    assert.ok(requests < requestsMax, 'the overview does not become current');
-    ({ isCurrent } = await client.get<{ isCurrent: boolean }>('/overview'));
+  const { timeZone } = await becomeCurrent(client);
+  assert.deepEqual(await readCells(sql), await computeCells(sql, timeZone));
+  const stored = await sql<{ subscriber: string }>(
+    `select concat_ws(' ', customer_id, currency, monthly_amount) as subscriber from till.overview_subscribers
+     where monthly_amount <> 0 order by 1`,
+  );
+  const counted = (await countSubscribers(toDatabase(sql), all)).filter(({ amount }) => amount !== 0n);
+  assert.deepEqual(
+    stored.map(({ subscriber }) => subscriber),
+    counted.map(({ customerId, currency, amount }) => `${customerId} ${currency} ${amount}`).sort(),
+  );
+}
+
+/** If there is an event for every change, the changes of past days are those that the events show one by one. */
+export async function assertHistoryExact(client: Pick<Client, 'get'>, sql: Sql): Promise<void> {
+  const { timeZone } = await becomeCurrent(client);
+  const rows = await sql<{ cell: string }>(
+    `select concat_ws(' ', day, currency, metric, count, amount) as cell from till.overview_cells
+     where day < 'infinity' and metric ~ ${history} and metric !~ '^(subscriptions|recurring)' and (count <> 0 or amount <> 0)`,
+  );
+  assert.deepEqual(rows.map(({ cell }) => cell).sort(), await computeHistory(sql, timeZone));
+}
+
+async function becomeCurrent(client: Pick<Client, 'get'>): Promise<{ readonly timeZone: string }> {
+  for (let requests = 0; requests < requestsMax; requests += 1) {
+    const body = await client.get<{ isCurrent: boolean; timeZone: string }>('/overview');
+    if (body.isCurrent) return body;
   }
-  assert.deepEqual(await readCells(sql), await computeCells(sql));
+  assert.fail('the overview does not become current');
 }
 
 /** The numbers that the overview has, but for the changes of past days. */
 export async function readCells(sql: Sql): Promise<readonly string[]> {
   const rows = await sql<{ cell: string }>(
     `select concat_ws(' ', day, currency, metric, count, amount) as cell from till.overview_cells
-     where (day = 'infinity' or metric !~ '^(subscriptions|recurring)\\.') and (count <> 0 or amount <> 0)`,
+     where (day = 'infinity' or metric !~ ${history}) and (count <> 0 or amount <> 0)`,
   );
   return rows.map(({ cell }) => cell).sort();
 }
 
+const all = { afterId: undefined, limit: 10_000_000 };
+
 /** The same, from the rows. */
-export async function computeCells(sql: Sql): Promise<readonly string[]> {
-  const db: Queryable = { query: (text, values) => sql(text, [...(values ?? [])]) };
-  const counted = await Promise.all(countedTables.map((table) => table.count(db, undefined, 10_000_000)));
-  return counted
+export async function computeCells(sql: Sql, timeZone = 'UTC'): Promise<readonly string[]> {
+  const db = toDatabase(sql);
+  const counted = await Promise.all(countedTables.map((table) => table.count(db, { ...all, timeZone })));
+  const subscribers = Map.groupBy(
+    (await countSubscribers(db, all)).filter(({ amount }) => amount > 0n),
+    ({ currency }) => currency,
+  );
+  const totals = [...subscribers].map(([currency, some]) => {
+    const sum = some.reduce((total, { amount }) => total + amount, 0n);
+    return `infinity ${currency} mrr.total ${some.length} ${sum}`;
+  });
+  const cells = counted
     .flatMap(({ cells }) => cells)
-    .map(({ day, currency, metric, count, amount }) => `${day} ${currency} ${metric} ${count} ${amount}`)
-    .sort();
+    .map(({ day, currency, metric, count, amount }) => `${day} ${currency} ${metric} ${count} ${amount}`);
+  return [...cells, ...totals].sort();
+}
+
+function toDatabase(sql: Sql): Queryable {
+  return { query: (text, values) => sql(text, [...(values ?? [])]) };
 }

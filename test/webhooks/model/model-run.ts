@@ -59,6 +59,7 @@ export function startModelTill(backend: ModelBackend, workers = 3): Promise<Till
     poolSize: 20,
     limits: { deadlineMs: 10_000, attemptTimeoutMs: 6_000 },
     entitlementGraceDays: modelGraceDays,
+    overviewTimeZone: 'America/St_Johns',
     logLevel: 'warn',
   });
 }

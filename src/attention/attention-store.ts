@@ -1,0 +1,160 @@
+import type { Queryable } from '../platform/postgres.ts';
+
+/** The most urgent ones. A list or a page shows the others. */
+const shownMax = 20;
+/** Counting this many index entries takes a few milliseconds. */
+export const totalMax = 10_000;
+/** The sweeper looks at a claim a minute or two after its lease has ended, and settles most of them. */
+const settlingTime = `interval '5 minutes'`;
+
+/** Things of one kind that need attention. */
+export interface Urgent<Item> {
+  /** At most `totalMax`. */
+  readonly total: number;
+  /** The most urgent first. */
+  readonly data: readonly Item[];
+}
+
+interface AttentionCustomer {
+  readonly id: string;
+  readonly externalId: string | null;
+  readonly email: string | null;
+  readonly name: string | null;
+}
+
+export interface UrgentDispute {
+  readonly paymentId: string;
+  readonly amount: number;
+  readonly currency: string;
+  readonly status: string;
+  readonly reason: string | null;
+  /** In ISO 8601. */
+  readonly evidenceDueBy: string | null;
+  readonly customer: AttentionCustomer | null;
+}
+
+export interface UrgentSubscription {
+  readonly subscriptionId: string;
+  readonly planId: string;
+  readonly planName: string;
+  readonly amountDue: number;
+  readonly currency: string;
+  readonly nextPaymentAttemptAt: Date | null;
+  readonly customer: AttentionCustomer | null;
+}
+
+export interface UrgentEndpoint {
+  readonly id: string;
+  readonly url: string;
+  readonly description: string | null;
+  readonly enabled: boolean;
+  readonly failingSince: Date | null;
+  readonly disabledAt: Date | null;
+}
+
+export interface UrgentWebhookEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly objectId: string | null;
+  readonly attempts: number;
+  readonly lastError: string | null;
+  readonly createdAt: Date;
+  readonly receivedAt: Date;
+}
+
+export interface UrgentClaim {
+  readonly operation: string;
+  readonly objectId: string;
+  readonly parentId: string | null;
+  readonly keyName: string;
+  readonly createdAt: Date;
+}
+
+/** The customer of a row, as other responses show it. */
+const customer = `case when customers.deleted_at is null then jsonb_build_object('id', customers.id,
+  'externalId', customers.external_id, 'email', customers.email, 'name', customers.name) end as customer`;
+
+/** The same condition as that of the index, so that PostgreSQL uses it. */
+const needsResponse = `dispute ->> 'status' in ('needs_response', 'warning_needs_response')`;
+const isFailing = `disabled_reason = 'failing' or (enabled and failing_since is not null)`;
+const isUnsettled = `completed_at is null and leased_until < now() - ${settlingTime}`;
+
+/** All SQL that finds what needs attention. It only reads. Each statement uses an index that has only such rows, or few others. */
+export class AttentionStore {
+  disputes(db: Queryable): Promise<Urgent<UrgentDispute>> {
+    return find<UrgentDispute>(
+      db,
+      `till.payments where ${needsResponse}`,
+      `select urgent.id as "paymentId", (dispute ->> 'amount')::bigint as amount, dispute ->> 'currency' as currency,
+         dispute ->> 'status' as status, dispute ->> 'reason' as reason, dispute ->> 'evidenceDueBy' as "evidenceDueBy",
+         ${customer}
+       from (select id, customer_id, dispute from till.payments where ${needsResponse}
+         order by dispute ->> 'evidenceDueBy', id limit ${shownMax}) as urgent
+       join till.customers on customers.id = urgent.customer_id
+       order by dispute ->> 'evidenceDueBy', urgent.id`,
+    );
+  }
+
+  /** Subscriptions by what is open of their invoices. Amounts of different currencies are compared as numbers. */
+  pastDue(db: Queryable): Promise<Urgent<UrgentSubscription>> {
+    return find<UrgentSubscription>(
+      db,
+      `till.subscriptions where status = 'past_due'`,
+      `select urgent.id as "subscriptionId", plans.id as "planId", plans.name as "planName", amount_due as "amountDue",
+         plans.currency, (select min(next_payment_attempt_at) from till.invoices
+           where invoices.processor_subscription_id = urgent.processor_subscription_id and invoices.status = 'open')
+           as "nextPaymentAttemptAt", ${customer}
+       from (
+         select id, customer_id, plan_id, processor_subscription_id, coalesce(owed.amount, 0)::bigint as amount_due
+         from till.subscriptions left join (
+           select processor_subscription_id, sum(amount_remaining) as amount from till.invoices
+           where status = 'open' and processor_subscription_id is not null group by processor_subscription_id
+         ) as owed using (processor_subscription_id)
+         where subscriptions.status = 'past_due'
+         order by amount_due desc, id limit ${shownMax}
+       ) as urgent
+       join till.customers on customers.id = urgent.customer_id
+       join till.plans on plans.id = urgent.plan_id
+       order by amount_due desc, urgent.id`,
+    );
+  }
+
+  endpoints(db: Queryable): Promise<Urgent<UrgentEndpoint>> {
+    return find<UrgentEndpoint>(
+      db,
+      `till.event_endpoints where ${isFailing}`,
+      `select id, url, description, enabled, failing_since as "failingSince", disabled_at as "disabledAt"
+       from till.event_endpoints where ${isFailing}
+       order by coalesce(failing_since, disabled_at), id limit ${shownMax}`,
+    );
+  }
+
+  webhookEvents(db: Queryable): Promise<Urgent<UrgentWebhookEvent>> {
+    return find<UrgentWebhookEvent>(
+      db,
+      `till.webhook_events where state = 'failed'`,
+      `select id, type, object_id as "objectId", attempts, last_error as "lastError", created_at as "createdAt",
+         received_at as "receivedAt"
+       from till.webhook_events where state = 'failed' order by created_at, id limit ${shownMax}`,
+    );
+  }
+
+  claims(db: Queryable): Promise<Urgent<UrgentClaim>> {
+    return find<UrgentClaim>(
+      db,
+      `till.idempotency_claims where ${isUnsettled}`,
+      `select operation, resource_id as "objectId", parent_id as "parentId", key_name as "keyName",
+         created_at as "createdAt"
+       from till.idempotency_claims where ${isUnsettled} order by leased_until limit ${shownMax}`,
+    );
+  }
+}
+
+async function find<Item extends object>(db: Queryable, from: string, text: string): Promise<Urgent<Item>> {
+  const counting = `select count(*)::integer as total from (select from ${from} limit ${totalMax}) as counted`;
+  const [[count], data] = await Promise.all([
+    db.query<{ readonly total: number }>(counting),
+    db.query<Item>(text),
+  ]);
+  return { total: count?.total ?? 0, data };
+}

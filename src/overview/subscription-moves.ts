@@ -1,0 +1,123 @@
+import type { Cell } from './cells.ts';
+import { type CountedSubscription, isRecurring, type PricedPlan } from './contributions.ts';
+import { monthlyAmount } from './monthly-amount.ts';
+
+/** The customer's monthly amount in one currency, as far as the events are counted. */
+export interface Subscriber {
+  readonly customerId: string;
+  readonly currency: string;
+  readonly amount: bigint;
+  /** Whether the amount was ever above zero. */
+  readonly wasSubscriber: boolean;
+}
+
+/** A change of a customer's monthly amount in one currency. */
+export interface AmountChange {
+  readonly customerId: string;
+  readonly currency: string;
+  readonly difference: bigint;
+}
+
+/** The current sum of all monthly amounts. Its count is the number of subscribers. */
+export const totalMetric = 'mrr.total';
+/** How the sum moves. Amounts are positive: `contraction` and `churned` reduce the sum. */
+export const moveMetrics = {
+  new: 'mrr.new',
+  expansion: 'mrr.expansion',
+  contraction: 'mrr.contraction',
+  churned: 'mrr.churned',
+  reactivated: 'mrr.reactivated',
+} as const;
+export type Move = keyof typeof moveMetrics;
+
+/** How an event changes the monthly amounts of the customer. `before` is null if it created the subscription. */
+export function amountChangesOf(
+  before: CountedSubscription | null,
+  after: CountedSubscription,
+): readonly AmountChange[] {
+  const differences = new Map(monthlyAmountsOf(after));
+  for (const [currency, amount] of before === null ? [] : monthlyAmountsOf(before))
+    differences.set(currency, (differences.get(currency) ?? 0n) - amount);
+  return [...differences].flatMap(([currency, difference]) =>
+    difference === 0n ? [] : [{ customerId: after.view.customerId, currency, difference }],
+  );
+}
+
+/**
+ * What a subscription charges in a month, rounded to the smallest unit of each currency, so that sums of subscriptions are
+ * exact. Its plans can only differ in their currency if one was added in the dashboard.
+ */
+export function monthlyAmountsOf({
+  view: { status, quantity, addOns },
+  plan,
+  addOnPlans,
+}: CountedSubscription): readonly (readonly [currency: string, amount: bigint])[] {
+  if (!isRecurring(status)) return [];
+  const sumOf = ({ amount, currency, interval, intervalCount }: PricedPlan, units: number) => ({
+    ...{ currency, interval, intervalCount },
+    amount: BigInt(amount) * BigInt(units),
+  });
+  const sums = [
+    sumOf(plan, quantity),
+    ...addOnPlans.map((one, index) => sumOf(one, addOns[index]?.quantity ?? 0)),
+  ];
+  return [...Map.groupBy(sums, ({ currency }) => currency)].map(([currency, some]) => [
+    currency,
+    monthlyAmount(some),
+  ]);
+}
+
+/** The subscribers that a batch of events changes. */
+export class SubscriberMoves {
+  readonly #subscribers: Map<string, Subscriber>;
+  readonly #changed = new Set<string>();
+
+  constructor(subscribers: readonly Subscriber[]) {
+    this.#subscribers = new Map(subscribers.map((one) => [keyOf(one), one]));
+  }
+
+  /** Makes a change. Returns its cells: the current sum, and the move on the day of the change. */
+  make(change: AmountChange, { now, day }: { readonly now: string; readonly day: string }): readonly Cell[] {
+    const { customerId, currency, difference } = change;
+    const key = keyOf(change);
+    const { amount, wasSubscriber } = this.#subscribers.get(key) ?? { amount: 0n, wasSubscriber: false };
+    const later = amount + difference;
+    const [was, is] = [amount > 0n, later > 0n];
+    this.#changed.add(key);
+    this.#subscribers.set(key, {
+      ...{ customerId, currency, amount: later },
+      wasSubscriber: wasSubscriber || is,
+    });
+    const move = moveOf({ was, is, wasSubscriber, isMore: difference > 0n });
+    return [
+      {
+        ...{ day: now, currency, metric: totalMetric },
+        ...{ count: Number(is) - Number(was), amount: difference },
+      },
+      {
+        ...{ day, currency, metric: moveMetrics[move], count: 1 },
+        amount: difference > 0n ? difference : -difference,
+      },
+    ];
+  }
+
+  /** The subscribers as they are now, of which any has changed. */
+  changed(): readonly Subscriber[] {
+    return [...this.#changed].flatMap((key) => this.#subscribers.get(key) ?? []);
+  }
+}
+
+function moveOf(change: {
+  readonly was: boolean;
+  readonly is: boolean;
+  readonly wasSubscriber: boolean;
+  readonly isMore: boolean;
+}): Move {
+  if (!change.was && change.is) return change.wasSubscriber ? 'reactivated' : 'new';
+  if (change.was && !change.is) return 'churned';
+  return change.isMore ? 'expansion' : 'contraction';
+}
+
+export function keyOf({ customerId, currency }: Pick<Subscriber, 'customerId' | 'currency'>): string {
+  return `${customerId} ${currency}`;
+}

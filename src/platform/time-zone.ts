@@ -1,0 +1,98 @@
+import { dayOf, dayOfIso } from './day.ts';
+
+/** The offset of a time zone from UTC changes only at multiples of this, since long before the first payment. */
+const slotMs = 15 * 60_000;
+/** Ninety days. Times that are looked up one after the other are mostly of the same days. */
+const slotsMax = 90 * 96;
+/** A day begins somewhere else up to this long before or after it begins in UTC. */
+const offsetMsMax = 16 * 3_600_000;
+const minuteMs = 60_000;
+/** The last day and the last time that the API can write. */
+const lastDay = '9999-12-31';
+const lastMs = Date.parse(`${lastDay}T23:59:59.999Z`);
+/** A name of the IANA database. An offset such as `+01:00` has another sign in PostgreSQL. */
+const namePattern = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/;
+
+/** Whether a text is the name of a time zone. */
+export function isTimeZone(name: string): boolean {
+  if (!namePattern.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The days of a time zone. */
+export class TimeZone {
+  readonly name: string;
+  readonly #isUtc: boolean;
+  readonly #format: Intl.DateTimeFormat;
+  readonly #offsetsMs = new Map<number, number>();
+
+  constructor(name: string) {
+    this.name = name;
+    this.#isUtc = name === utcName;
+    this.#format = new Intl.DateTimeFormat('en-US', {
+      ...{ timeZone: name, hourCycle: 'h23', era: 'short' },
+      ...{ year: 'numeric', month: 'numeric', day: 'numeric' },
+      ...{ hour: 'numeric', minute: 'numeric', second: 'numeric' },
+    });
+  }
+
+  /** The day of a time. */
+  dayOf(timeMs: number): string {
+    return this.#isUtc ? dayOf(timeMs) : dayOf(timeMs + this.#offsetMs(timeMs));
+  }
+
+  /** The day of a time in ISO 8601, in UTC, as the API writes times. */
+  dayOfIso(time: string): string {
+    return this.#isUtc ? dayOfIso(time) : this.dayOf(Date.parse(time));
+  }
+
+  /** The first time of a day. It is not always midnight: in some zones clocks go forward at midnight. */
+  startOf(day: string): number {
+    const utcMs = Date.parse(day);
+    if (this.#isUtc) return utcMs;
+    let [before, from] = [-offsetMsMax / minuteMs, offsetMsMax / minuteMs];
+    while (from - before > 1) {
+      const between = Math.floor((before + from) / 2);
+      if (this.dayOf(utcMs + between * minuteMs) >= day) from = between;
+      else before = between;
+    }
+    return utcMs + from * minuteMs;
+  }
+
+  /** The first time after a day. */
+  endOf(day: string): number {
+    return day === lastDay ? lastMs : this.startOf(dayOf(Date.parse(day) + 86_400_000));
+  }
+
+  #offsetMs(timeMs: number): number {
+    const slot = Math.floor(timeMs / slotMs);
+    const known = this.#offsetsMs.get(slot);
+    if (known !== undefined) return known;
+    if (this.#offsetsMs.size >= slotsMax) this.#offsetsMs.clear();
+    const offsetMs = this.#readOffset(slot * slotMs);
+    this.#offsetsMs.set(slot, offsetMs);
+    return offsetMs;
+  }
+
+  #readOffset(timeMs: number): number {
+    const parts = Object.fromEntries(
+      this.#format.formatToParts(timeMs).map(({ type, value }) => [type, value]),
+    );
+    const part = (name: string) => Number(parts[name]);
+    const local = new Date(0);
+    local.setUTCFullYear(
+      parts['era'] === 'BC' ? 1 - part('year') : part('year'),
+      part('month') - 1,
+      part('day'),
+    );
+    local.setUTCHours(part('hour'), part('minute'), part('second'));
+    return local.getTime() - timeMs;
+  }
+}
+
+export const utcName = 'UTC';
