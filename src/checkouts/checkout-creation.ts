@@ -154,6 +154,8 @@ export class CheckoutCreation
     // If a webhook created the row, the row and the response can each be newer.
     const { unsettled } = await mirror.record(tx, checkout, 'events');
     const row = foundCheckout((await store.find(tx, [id]))[0]);
+    // An event may have ended the row before a resumed request reserved the group again.
+    if (row.status !== 'open') await this.parts.grouping.groups.endReservation(tx, id);
     return { result: { checkout: row, url }, needsRefresh: unsettled.length > 0 };
   }
 

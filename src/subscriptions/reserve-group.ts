@@ -76,16 +76,15 @@ export function groupHeld(holderId: string): ReservationHeld {
   return new ReservationHeld(holderId, 'resume if same', alreadySubscribed(null));
 }
 
-/** The incomplete subscriptions of the customer to plans of the group that this plan is in. */
-export async function listIncomplete(
+/** The other live subscriptions of the customer to plans of the group that this plan is in. */
+export async function listLiveOfGroup(
   tx: Transaction,
   parts: Omit<GroupParts, 'groups'>,
   joining: Joined,
 ): Promise<readonly Subscription[]> {
   const [plan] = await parts.plans.findAll(tx, [joining.planId]);
   const groupName = plan === undefined ? null : groupOf(plan);
-  const live = groupName === null ? [] : await listLive(tx, parts, joining, groupName);
-  return live.filter(({ status }) => status === 'incomplete');
+  return groupName === null ? [] : listLive(tx, parts, joining, groupName);
 }
 
 /**
@@ -108,9 +107,7 @@ export async function refuseTakenGroup(
   parts: Omit<GroupParts, 'groups'>,
   joining: Joined,
 ): Promise<void> {
-  const [plan] = await parts.plans.findAll(tx, [joining.planId]);
-  const groupName = plan === undefined ? null : groupOf(plan);
-  const [live] = groupName === null ? [] : await listLive(tx, parts, joining, groupName);
+  const [live] = await listLiveOfGroup(tx, parts, joining);
   if (live !== undefined) throw alreadySubscribed(live.id);
 }
 

@@ -28,7 +28,7 @@ import {
   type PayParts,
   SubscriptionPayment,
 } from './paying/subscription-payment.ts';
-import { alreadySubscribed, listIncomplete } from './reserve-group.ts';
+import { alreadySubscribed, listLiveOfGroup } from './reserve-group.ts';
 import {
   type CreatedSubscription,
   GroupedSubscriptionCreation,
@@ -183,8 +183,11 @@ export class SubscriptionService {
     readonly subscriptionId: string;
   }): Promise<void> {
     const { database, mirror, processor } = this.#parts;
-    const incomplete = await database.transaction((tx) => listIncomplete(tx, this.#parts, joining));
-    for (const { id, processorSubscriptionId } of incomplete) {
+    const live = await database.transaction((tx) => listLiveOfGroup(tx, this.#parts, joining));
+    // One that was incomplete when the group was reserved may be paid by now.
+    const paid = live.find(({ status }) => status !== 'incomplete');
+    if (paid !== undefined) throw alreadySubscribed(paid.id);
+    for (const { id, processorSubscriptionId } of live) {
       const { invoices } = await this.#readToPay(id);
       const { status } = await this.read(id);
       if (status !== 'incomplete' && !hasEnded(status)) throw alreadySubscribed(id);

@@ -183,6 +183,29 @@ test('409: an incomplete subscription that is paid just before it would be ended
   await slow.stop();
 });
 
+test('409: an incomplete subscription that is paid before the request ends it is found again', async () => {
+  const proxy = await startProcessorProxy(till);
+  const slow = await startTill({ in: 'process', on: till, processorUrl: proxy.url });
+  const { customerId, processorCustomerId, one, two } = await createScene();
+  const coupon = await stripe.coupons.create({ percent_off: 10, duration: 'once' });
+  await stripe.promotionCodes.create({ promotion: { type: 'coupon', coupon: coupon.id }, code: 'TEN' });
+  const { subscription, clientSecret } = await createSubscription(till, { customerId, planId: one.id });
+  proxy.holdOne('/v1/promotion_codes', 'GET');
+  const refusal = slow.call('POST', '/checkouts', {
+    ...pages,
+    customerId,
+    planId: two.id,
+    promotionCode: 'TEN',
+  });
+  const held = await proxy.nextHeld();
+  await confirmSecret(till, clientSecret);
+  await till.settle();
+  held.release();
+  await assertSubscribed(await refusal, subscription.id);
+  assert.equal(await countSessions(processorCustomerId), 0);
+  await slow.stop();
+});
+
 test('409: a plan of an open checkout does not become an add-on', async () => {
   const { customerId, one } = await createScene();
   const free = await createPlan(till);

@@ -12,7 +12,7 @@ import type { Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { inTurn } from '../support/in-turn.ts';
-import { createCustomer, createPlan } from '../support/objects.ts';
+import { confirmSecret, createCustomer, createPlan, createSubscription } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 
 const path = '/checkouts';
@@ -95,6 +95,42 @@ test('a request that shared a checkout and was killed is refused once the checko
     assert.equal((await listSessions(backend, processorCustomerId)).length, 1);
     assert.deepEqual(await listReserved(backend), []);
   }
+});
+
+test('a killed request whose checkout has ended meanwhile reserves nothing when it is resumed', async (t) => {
+  const ends = ['completed', 'expired'] as const;
+  const walks = await inTurn(ends, async (end) => ({ end, ...(await createScene(t, end)) }));
+  await killAmid(
+    walks.map(({ backend, order, key }) =>
+      doom(backend, 'call.after', (till) => till.tryPost(path, order, key)),
+    ),
+  );
+  for (const { end, backend, till, processorCustomerId, order, other, key } of walks) {
+    const [session] = await listSessions(backend, processorCustomerId);
+    const id = String(session?.id);
+    if (end === 'completed') await backend.control(`checkout_sessions/${id}/complete`, {});
+    else await backend.stripe.checkout.sessions.expire(id);
+    // The event creates the row.
+    await till.settle();
+    const resumed = await till.tryPost(path, order, key);
+    assert.equal(Object(resumed.body['checkout']).status, end, JSON.stringify(resumed.body));
+    assert.deepEqual(await listReserved(backend), []);
+    const next = await till.tryPost(path, other);
+    assert.equal(next.status, end === 'completed' ? 409 : 201, JSON.stringify(next.body));
+  }
+});
+
+test('a killed request is refused if the incomplete subscription that it would have ended is paid meanwhile', async (t) => {
+  const scene = await createScene(t, 'incomplete');
+  const { backend, till, customerId, processorCustomerId, order, other, key } = scene;
+  const planId = other.planId;
+  const { subscription, clientSecret } = await createSubscription(till, { customerId, planId });
+  await killAmid([doom(backend, 'claim.after', (doomed) => doomed.tryPost(path, order, key))]);
+  await confirmSecret(backend, clientSecret);
+  await till.settle();
+  const refused = await till.tryPost(path, order, key);
+  assert.deepEqual([refused.status, refused.body['subscriptionId']], [409, subscription.id]);
+  assert.deepEqual(await listSessions(backend, processorCustomerId), []);
 });
 
 test('an expiry that was killed is finished by repeating it', async (t) => {

@@ -1,5 +1,5 @@
 // @ts-check
-import { loadStripe } from './stripe-js.mjs';
+import { loadStripe } from '/stripe-js.mjs';
 
 // The card number goes from Stripe's fields to Stripe. Neither the shop nor Till sees it.
 const form = /** @type {HTMLFormElement} */ (document.querySelector('#card-form'));
