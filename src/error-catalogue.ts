@@ -252,10 +252,16 @@ export const errorCatalogue = {
     advice: 'Wait until it has ended: `GET /api/v1/resyncs` shows it.',
     example: 'A comparison with the processor is running. Wait until it has ended.',
   }),
+  endpoint_disabled: failure(409, 'Event endpoint turned off', {
+    when: 'The endpoint that events are to be sent to again is turned off.',
+    advice: 'Turn it on with `PATCH /api/v1/event-endpoints/{id}`, then resend.',
+    example: 'The event endpoint is turned off. Turn it on, then resend.',
+  }),
   event_expired: failure(410, 'Event expired', {
-    when: 'The event of `after` is older than the events that are kept.',
+    when: 'The event, or the event of `after`, is older than the events that are kept.',
     advice:
-      'You may have missed events. Read the objects again, as [events.md](../events.md#if-after-is-refused) says.',
+      'A reader may have missed events: read the objects again, as [events.md](../events.md#if-after-is-refused) says. ' +
+      'A single event can be neither read nor sent again.',
     example:
       'The event of query.after is older than the events that are kept, so you may have missed some. Read ' +
       'the objects again, and leave it out to start with the oldest event.',

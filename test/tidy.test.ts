@@ -385,6 +385,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'events/feed/event-erasure-store.ts',
     'events/deliveries/delivery-store.ts',
     'events/deliveries/delivery-list-store.ts',
+    'events/deliveries/resend-store.ts',
     'events/feed/event-backdating-store.ts',
   ],
   event_seed: ['events/feed/event-store.ts'],
@@ -413,9 +414,18 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'events/deliveries/delivery-list-store.ts',
     'attention/attention-store.ts',
   ],
-  // The queue; what is kept for the list.
-  event_retries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],
-  event_deliveries: ['events/deliveries/delivery-store.ts', 'events/deliveries/delivery-list-store.ts'],
+  // The queue; what is kept for the list; events that are sent again.
+  event_retries: [
+    'events/deliveries/delivery-store.ts',
+    'events/deliveries/delivery-list-store.ts',
+    'events/deliveries/resend-store.ts',
+  ],
+  event_deliveries: [
+    'events/deliveries/delivery-store.ts',
+    'events/deliveries/delivery-list-store.ts',
+    'events/deliveries/resend-store.ts',
+  ],
+  event_resends: ['events/deliveries/resend-store.ts', 'events/deliveries/delivery-list-store.ts'],
 };
 
 const mirrorWrite =

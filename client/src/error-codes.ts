@@ -44,6 +44,7 @@ export type ErrorCode =
   | 'refund_exceeds_remaining'
   | 'too_many_api_keys'
   | 'resync_running'
+  | 'endpoint_disabled'
   | 'event_expired'
   | 'payload_too_large'
   | 'unsupported_media_type'

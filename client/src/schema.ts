@@ -739,6 +739,86 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/events/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get an event
+         * @description Needs the scope `read`.
+         */
+        readonly get: operations["getEvent"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/events/{id}/deliveries": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the deliveries of an event, newest first
+         * @description The deliveries of the event to all endpoints. An endpoint that has not reached the event yet is not listed. Neither is one where the event waits behind an earlier event of its object. Needs the scope `operate`.
+         */
+        readonly get: operations["listDeliveriesOfEvent"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/events/{id}/resend": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send an event again
+         * @description It keeps its id and its body, so a receiver that checks the `webhook-id` header handles it only once. It is sent at once, outside the order of its object: other events of the object neither wait for it nor delay it. Failed attempts are retried for three days. If the event still waits at an endpoint, its next attempt is made at once instead, so repeated requests do not add up. Needs the scope `operate`.
+         */
+        readonly post: operations["resendEvent"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/event-endpoints/{id}/resend-failed": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Send all failed events of an endpoint again
+         * @description Sends the events of failed deliveries again that were not sent again before, oldest first, each as `POST /api/v1/events/{id}/resend` does. At most 10,000 per request: repeat it until `count` is 0. Needs the scope `operate`.
+         */
+        readonly post: operations["resendFailedEvents"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/event-endpoints": {
         readonly parameters: {
             readonly query?: never;
@@ -1543,8 +1623,33 @@ export interface components {
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
              */
             readonly id: string;
+            /**
+             * Format: uuid
+             * @description The event endpoint.
+             */
+            readonly endpointId: string;
             /** @description Also sent as the `webhook-id` header. */
             readonly eventId: string;
+            /**
+             * @description The type of the event. Null if the event is no longer kept.
+             * @enum {string|null}
+             */
+            readonly eventType: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | null;
+            /**
+             * @description The type of the object of the event. Null if the event is no longer kept.
+             * @enum {string|null}
+             */
+            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout" | null;
+            /**
+             * Format: uuid
+             * @description The object of the event. Null if the event is no longer kept.
+             */
+            readonly objectId: string | null;
+            /**
+             * Format: uuid
+             * @description The customer of the event, if it has one.
+             */
+            readonly customerId: string | null;
             /** @description The number of attempts so far. */
             readonly attempt: number;
             /** @enum {unknown} */
@@ -1665,6 +1770,15 @@ export interface components {
             readonly after: string | null;
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** EventResend */
+        readonly EventResend: {
+            /**
+             * Format: uuid
+             * @description The endpoint that gets the event again, even if it does not want its type. Without it: all enabled endpoints that want the type.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly endpointId?: string;
         };
         /** EventSecretRotation */
         readonly EventSecretRotation: {
@@ -3072,6 +3186,16 @@ export interface components {
             readonly replayed: number;
             /** @description True if more may have failed. */
             readonly hasMore: boolean;
+        };
+        /** ResentEvent */
+        readonly ResentEvent: {
+            /** @description Empty if no endpoint gets the event. */
+            readonly deliveries: readonly components["schemas"]["EventDelivery"][];
+        };
+        /** ResentEvents */
+        readonly ResentEvents: {
+            /** @description The number of events that are sent again. */
+            readonly count: number;
         };
         /** Resync */
         readonly Resync: {
@@ -4852,6 +4976,112 @@ export interface operations {
             };
         };
     };
+    readonly getEvent: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The `id` of an event. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The event. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Event"];
+                };
+            };
+        };
+    };
+    readonly listDeliveriesOfEvent: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+                readonly status?: "pending" | "succeeded" | "failed";
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @description The `id` of an event. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of deliveries. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["EventDeliveryList"];
+                };
+            };
+        };
+    };
+    readonly resendEvent: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @description The `id` of an event. */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "endpointId": "0199c1f4-2b3c-7d4e-9f50-61728394a5b6"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["EventResend"];
+            };
+        };
+        readonly responses: {
+            /** @description The deliveries of the event that wait now. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ResentEvent"];
+                };
+            };
+        };
+    };
+    readonly resendFailedEvents: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description How many are sent again. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ResentEvents"];
+                };
+            };
+        };
+    };
     readonly listEventEndpoints: {
         readonly parameters: {
             readonly query?: {
@@ -5055,6 +5285,7 @@ export interface operations {
                 /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 readonly limit?: number;
+                readonly status?: "pending" | "succeeded" | "failed";
             };
             readonly header?: never;
             readonly path: {

@@ -80,6 +80,10 @@ export type EventSecretRotation = Without<Schemas['EventSecretRotation']>;
 export type EventReplay = Without<Schemas['EventReplay']>;
 export type EventDelivery = Schemas['EventDelivery'];
 export type EventDeliveryList = Schemas['EventDeliveryList'];
+export type DeliveryQuery = QueryOf<'/api/v1/event-endpoints/{id}/deliveries'>;
+export type EventResend = Schemas['EventResend'];
+export type ResentEvent = Schemas['ResentEvent'];
+export type ResentEvents = Schemas['ResentEvents'];
 export type CursorQuery = QueryOf<'/api/v1/event-endpoints'>;
 
 export type WebhookEvent = Schemas['WebhookEvent'];

@@ -2,6 +2,8 @@ import { DeliveryDispatcher } from '../events/deliveries/delivery-dispatcher.ts'
 import { DeliveryListStore } from '../events/deliveries/delivery-list-store.ts';
 import { DeliveryStore } from '../events/deliveries/delivery-store.ts';
 import { EventSender } from '../events/deliveries/event-sender.ts';
+import { EventService } from '../events/deliveries/event-service.ts';
+import { ResendStore } from '../events/deliveries/resend-store.ts';
 import { AddressResolver, type Resolve } from '../events/endpoints/address-resolver.ts';
 import { SecretBox } from '../events/endpoints/endpoint-secret.ts';
 import { EndpointService } from '../events/endpoints/endpoint-service.ts';
@@ -77,31 +79,43 @@ export function composeEndpoints(parts: EndpointParts) {
   const secrets = new SecretBox(settings.secretKeys);
   const store = new EndpointStore();
   const deliveries = new DeliveryStore();
-  const events = new EventStore();
+  const resends = new ResendStore();
+  const eventStore = new EventStore();
   const deliveryList = new DeliveryListStore();
   const sender = new EventSender(addresses, { timeoutMs: settings.attemptTimeoutMs });
   const dispatcher = new DeliveryDispatcher({
     ...parts,
     endpoints: store,
     deliveries,
-    events,
+    resends,
+    events: eventStore,
     sender,
     secrets,
     random: Math.random,
   });
+  const onChanged = () => dispatcher.endpointsChanged();
   const endpoints = new EndpointService({
     ...parts,
     store,
     deliveries,
-    events,
+    resends,
+    events: eventStore,
     deliveryList,
     secrets,
     addresses,
     addressPolicy,
-    onChanged: () => dispatcher.endpointsChanged(),
+    onChanged,
+  });
+  const events = new EventService({
+    ...parts,
+    endpoints: store,
+    resends,
+    events: eventStore,
+    deliveryList,
+    onChanged,
   });
   const measureDeliveries = async () =>
     metrics.eventDeliveryAge.set(await deliveryList.oldestUndeliveredSeconds(database));
   const secretUpkeep = new SecretUpkeep({ ...parts, store, secrets });
-  return { endpoints, dispatcher, secretUpkeep, measureDeliveries };
+  return { endpoints, events, dispatcher, secretUpkeep, measureDeliveries };
 }

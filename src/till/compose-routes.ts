@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { registerAttentionRoutes } from '../attention/attention-routes.ts';
 import { registerCheckoutRoutes } from '../checkouts/checkout-routes.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
+import { registerResendRoutes } from '../events/deliveries/resend-routes.ts';
 import { registerEndpointRoutes } from '../events/endpoints/endpoint-routes.ts';
 import { registerEventRoutes } from '../events/feed/event-routes.ts';
 import type { StreamLimits } from '../events/feed/event-streams.ts';
@@ -73,6 +74,7 @@ export async function registerRoutes(
     feed: services.eventFeed,
     limits: parts.streamLimits ?? {},
   });
+  registerResendRoutes(app, services.events);
   registerEndpointRoutes(app, services.endpoints);
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);

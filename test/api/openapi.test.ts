@@ -97,6 +97,7 @@ async function rightRequest(operation: Documented): Promise<Request> {
   const ids = {
     ...('after' in example ? { after: (await appendForIds(sql, [{}]))[0] } : {}),
     ...('paymentMethodId' in example ? card : {}),
+    ...('endpointId' in example ? { endpointId: await makeEndpoint() } : {}),
     ...('customerId' in example ? { customerId: (await createCustomer(till)).id } : {}),
     ...('planId' in example ? { planId: (await createPlan(till)).id } : {}),
     ...('addOns' in example
@@ -128,6 +129,7 @@ async function makeTarget(path: string): Promise<string> {
     'webhook-events': makeWebhookEvent,
     'api-keys': async () => (await createKey(['read'])).id,
     'event-endpoints': makeEndpoint,
+    events: async () => (await appendForIds(sql, [{}]))[0] ?? '',
     resyncs: makeResync,
   };
   const make = makers[resource];
@@ -319,7 +321,7 @@ test('403: an API key that has every scope except those that imply the one of th
   }
 });
 
-test('404: an unknown id, one that is not a UUID, and one in a body', async () => {
+test('404: an unknown id, one that is not an id, and one in a body', async () => {
   for (const operation of api) {
     const right = await rightRequest(operation);
     if (operation.path.includes('{id}')) {
@@ -393,6 +395,13 @@ test('200, 402, 409 and 410: what exists, a declined charge, a change that the c
   assert.equal(await send(signUp, { body: { ...(body as object), email: 'other@example.com' } }), 409);
   const replay = { id: await makeEndpoint(), body: { after: await idOfPlace(till.sql, 1, 1) } };
   assert.equal(await send(operation('POST /api/v1/event-endpoints/{id}/replay'), replay), 410);
+  const resend = operation('POST /api/v1/events/{id}/resend');
+  assert.equal(await send(resend, { id: replay.body.after }), 410);
+  await call('PATCH', `/event-endpoints/${replay.id}`, { enabled: false });
+  const [eventId = ''] = await appendForIds(sql, [{}]);
+  assert.equal(await send(resend, { id: eventId, body: { endpointId: replay.id } }), 409);
+  const resendFailed = operation('POST /api/v1/event-endpoints/{id}/resend-failed');
+  assert.equal(await send(resendFailed, { id: replay.id }), 409);
   const { externalId } = Object(body);
   const change = { id: other.id, body: { externalId } };
   assert.equal(await send(operation('PATCH /api/v1/customers/{id}'), change), 409);
@@ -400,8 +409,9 @@ test('200, 402, 409 and 410: what exists, a declined charge, a change that the c
 
 test('410: an event that is no longer kept', async () => {
   for (const operation of api.filter(({ method, responses }) => method === 'GET' && '410' in responses)) {
-    const query = `?after=${await idOfPlace(till.sql, 1, 0)}`;
-    assert.equal(await send(operation, { query }), 410, operation.name);
+    const id = await idOfPlace(till.sql, 1, 0);
+    const request = operation.path.includes('{id}') ? { id } : { query: `?after=${id}` };
+    assert.equal(await send(operation, request), 410, operation.name);
   }
 });
 

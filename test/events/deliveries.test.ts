@@ -80,8 +80,9 @@ test('an event arrives as the feed shows it, signed, and its delivery is listed'
   assert(delivery !== undefined);
   const { id: deliveryId, durationMs, createdAt: attemptedAt, ...shown } = delivery;
   assert.deepEqual(shown, {
-    ...{ eventId: id, attempt: 1, status: 'succeeded', responseStatus: 200, responseBody: 'thanks\ufffd' },
-    nextAttemptAt: null,
+    ...{ endpointId: endpoint.id, eventId: id, eventType: 'customer.updated', objectType: 'customer' },
+    ...{ objectId: customerId, customerId, nextAttemptAt: null },
+    ...{ attempt: 1, status: 'succeeded', responseStatus: 200, responseBody: 'thanks\ufffd' },
   });
   assert.ok(deliveryId.length === 36 && Number(durationMs) >= 0 && Date.parse(attemptedAt) > 0);
   assert.ok(!JSON.stringify(till.lines).includes('a=b'));

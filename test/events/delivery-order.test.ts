@@ -15,7 +15,7 @@ const eventsPerTransaction = 20;
 /** Longer than an attempt holds the position back. */
 const slowMs = 1_100;
 
-test(`an object's event is never sent before those before it were accepted, among ${eventsCount} events with failures, slow responses and lost database connections`, async (t) => {
+test(`an object's event is never sent before those before it were accepted, among ${eventsCount} events with failures, resends, slow responses and lost database connections`, async (t) => {
   const seed = seedOf('MODEL');
   t.diagnostic(`MODEL_SEED=${seed}`);
   const random = createRandom(seed);
@@ -30,16 +30,22 @@ test(`an object's event is never sent before those before it were accepted, amon
   const accepted = new Map<string, string[]>();
   let acceptedCount = 0;
   const early: string[] = [];
+  const resent = new Set<string>();
+  /** All that was accepted, repetitions included. */
+  const repeated: string[] = [];
   const sink = await startEventSink(t, async (response, { body: { id, objectId } }) => {
     const before = accepted.get(objectId) ?? [];
     const expected = (expectedOf.get(objectId) ?? [])[before.length];
-    // What was accepted before is a repetition, which only a crash or a replay may cause.
-    if (id !== expected) early.push(id);
+    // What was accepted before is a repetition, which only a crash, a replay or a resend may cause.
+    if (id !== expected && !resent.has(id)) early.push(id);
     const chance = random();
     if (chance < 0.01) await setTimeout(slowMs);
     if (chance > 0.85) return void response.writeHead(500).end();
-    accepted.set(objectId, [...before, id]);
-    acceptedCount += 1;
+    repeated.push(id);
+    if (id === expected) {
+      accepted.set(objectId, [...before, id]);
+      acceptedCount += 1;
+    }
     response.writeHead(204).end();
   });
   const expectedOf = new Map<string, string[]>();
@@ -58,6 +64,7 @@ test(`an object's event is never sent before those before it were accepted, amon
   // Only now, because the ids must be known when the events arrive.
   await till.call('PATCH', `/event-endpoints/${endpoint.id}`, { enabled: true });
   const outages = [0.3, 0.6];
+  const all = [...expectedOf.values()].flat();
   while (acceptedCount < eventsCount) {
     if (acceptedCount > eventsCount * (outages[0] ?? 1)) {
       outages.shift();
@@ -67,6 +74,11 @@ test(`an object's event is never sent before those before it were accepted, amon
          where application_name = 'till' and datname = current_database()`,
       );
     }
+    // In any state: delivered, in flight, waiting, behind another one, or not read yet.
+    const chosen = all[Math.floor(random() * all.length)] ?? '';
+    resent.add(chosen);
+    // Its connection may be one of those that are lost.
+    await (await till.call('POST', `/events/${chosen}/resend`)).body?.cancel();
     const before = sink.received.length;
     // Again and again: an attempt that fails just now waits for seconds once it is recorded. A slow response may accept
     // the last event, and then nothing more arrives.
@@ -77,4 +89,18 @@ test(`an object's event is never sent before those before it were accepted, amon
   }
   assert.deepEqual(early, []);
   assert.deepEqual(accepted, expectedOf);
+  const isEmpty = async () => {
+    await retryNow();
+    return (
+      (await till.sql('select from till.event_resends union all select from till.event_retries')).length === 0
+    );
+  };
+  await until(isEmpty);
+  // Now that all are delivered, each resend is one more delivery, in any order.
+  const before = repeated.length;
+  const again = Array.from({ length: 20 }, (_, index) => all[index * 7] ?? '');
+  await Promise.all(again.map((id) => till.post(`/events/${id}/resend`)));
+  await until(isEmpty);
+  assert.deepEqual(new Set(repeated.slice(before)), new Set(again));
+  assert.equal(repeated.length, before + again.length);
 });

@@ -14,7 +14,7 @@ const eventsPerLife = 150;
 const objectsCount = 20;
 const environment = { EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true' };
 
-test(`through ${kills} kills in the middle of deliveries every event arrives, each object's in order`, async (t) => {
+test(`through ${kills} kills in the middle of deliveries every event arrives, each object's in order, and every resend`, async (t) => {
   const seed = seedOf('FAULT');
   t.diagnostic(`FAULT_SEED=${seed}`);
   const random = createRandom(seed);
@@ -26,6 +26,8 @@ test(`through ${kills} kills in the middle of deliveries every event arrives, ea
   );
   const objects = Array.from({ length: objectsCount }, () => crypto.randomUUID());
   const ids: string[] = [];
+  /** The number of events that had arrived when an event was resent. */
+  const resent = new Map<string, number>();
   const append = async () => {
     const events = Array.from({ length: eventsPerLife }, (_, index) => ({
       objectId: objects[index % objectsCount] ?? '',
@@ -39,6 +41,10 @@ test(`through ${kills} kills in the middle of deliveries every event arrives, ea
     await append();
     if (life === kills) break;
     await sink.arrived(before + Math.floor(eventsPerLife / 2));
+    // They are acknowledged, and the process dies at once: before, during or after their attempts.
+    const again = ids.slice(0, 5);
+    for (const id of again) resent.set(id, sink.received.length);
+    await Promise.all(again.map((id) => till.post(`/events/${id}/resend`)));
     const died = once(till.child, 'exit');
     till.child.kill('SIGKILL');
     await died;
@@ -56,12 +62,15 @@ test(`through ${kills} kills in the middle of deliveries every event arrives, ea
 
   /** What has failed once does not have to wait here. */
   async function allArrived(): Promise<void> {
-    const arrived = () => new Set(sink.received.map(({ body }) => body.id));
-    while (ids.some((id) => !arrived().has(id))) {
+    const arrived = (from = 0) => new Set(sink.received.slice(from).map(({ body }) => body.id));
+    const isMissing = () =>
+      ids.some((id) => !arrived().has(id)) || [...resent].some(([id, from]) => !arrived(from).has(id));
+    while (isMissing()) {
       const before = sink.received.length;
       // In one transaction, and the endpoint first, as Till locks them.
       await backend.sql(
-        'update till.event_endpoints set updated_at = now(); update till.event_retries set next_attempt_at = now()',
+        `update till.event_endpoints set updated_at = now(); update till.event_retries set next_attempt_at = now();
+         update till.event_resends set next_attempt_at = now()`,
       );
       await sink.arrived(before + 1);
     }

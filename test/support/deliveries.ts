@@ -2,8 +2,13 @@ import assert from 'node:assert/strict';
 import { appendForIds } from './stored-events.ts';
 import type { TillInProcess } from './till-in-process.ts';
 
-interface DeliveryBody {
+export interface DeliveryBody {
   readonly id: string;
+  readonly endpointId: string;
+  readonly eventType: string | null;
+  readonly objectType: string | null;
+  readonly objectId: string | null;
+  readonly customerId: string | null;
   readonly eventId: string;
   readonly attempt: number;
   readonly status: 'pending' | 'succeeded' | 'failed';
@@ -54,7 +59,8 @@ export function deliveryCalls(till: TillInProcess) {
       // In one transaction, and the endpoint first, as Till locks them: otherwise both could wait for each other.
       await sql(
         `update till.event_endpoints set updated_at = clock_timestamp();
-         update till.event_retries set next_attempt_at = now() ${change}`,
+         update till.event_retries set next_attempt_at = now() ${change};
+         update till.event_resends set next_attempt_at = now() ${change}`,
       );
       await dispatcher.endpointsChanged();
     },

@@ -4,6 +4,7 @@ import type { RequestOptions, WriteOptions } from '../options.ts';
 import type { Api } from '../requests/api.ts';
 import type {
   CursorQuery,
+  DeliveryQuery,
   EventDelivery,
   EventDeliveryList,
   EventEndpoint,
@@ -13,6 +14,7 @@ import type {
   EventReplay,
   EventSecretRotation,
   NewEventEndpoint,
+  ResentEvents,
 } from '../types.ts';
 
 /** Addresses to which Till sends events. `verifyEvent` verifies what arrives there. */
@@ -59,10 +61,18 @@ export class EventEndpoints {
     return this.#api.post('/api/v1/event-endpoints/{id}/replay', { params: { id }, body: replay }, options);
   }
 
+  /**
+   * Sends the events of failed deliveries again, outside their order, and returns how many. At most 10,000: repeat it
+   * until `count` is 0.
+   */
+  resendFailed(id: string, options?: WriteOptions): Promise<ResentEvents> {
+    return this.#api.post('/api/v1/event-endpoints/{id}/resend-failed', { params: { id } }, options);
+  }
+
   /** What was sent to the endpoint, newest first. */
   deliveries(
     id: string,
-    query: CursorQuery = {},
+    query: DeliveryQuery = {},
     options?: RequestOptions,
   ): TillList<EventDelivery, EventDeliveryList> {
     return cursorList(query, (page) =>

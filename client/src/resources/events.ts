@@ -1,8 +1,10 @@
 import { EventFollower, type FollowOptions } from '../events/event-follower.ts';
 import type { EventFilters, TillEvent } from '../events/event-types.ts';
 import { TillList } from '../list.ts';
-import type { RequestOptions } from '../options.ts';
+import { cursorList } from '../list-sources.ts';
+import type { RequestOptions, WriteOptions } from '../options.ts';
 import type { Api } from '../requests/api.ts';
+import type { DeliveryQuery, EventDelivery, EventDeliveryList, EventResend, ResentEvent } from '../types.ts';
 
 /** A filter that matches no event, as the documentation of the feed recommends it. */
 const noObject = 'none';
@@ -29,6 +31,27 @@ export class Events {
 
   constructor(api: Api) {
     this.#api = api;
+  }
+
+  async get(id: string, options?: RequestOptions): Promise<TillEvent> {
+    // As in `#read`.
+    return (await this.#api.get('/api/v1/events/{id}', { params: { id } }, options)) as TillEvent;
+  }
+
+  /** What was sent of the event, to all endpoints, newest first. */
+  deliveries(
+    id: string,
+    query: DeliveryQuery = {},
+    options?: RequestOptions,
+  ): TillList<EventDelivery, EventDeliveryList> {
+    return cursorList(query, (page) =>
+      this.#api.get('/api/v1/events/{id}/deliveries', { params: { id }, query: page }, options),
+    );
+  }
+
+  /** Sends the event again, outside its order: to one endpoint, or to all that are enabled and want its type. */
+  resend(id: string, resend: EventResend = {}, options?: WriteOptions): Promise<ResentEvent> {
+    return this.#api.post('/api/v1/events/{id}/resend', { params: { id }, body: resend }, options);
   }
 
   /** The events that exist now. `follow` also waits for new ones. */

@@ -8,12 +8,15 @@ import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { messageOf } from '../feed/stored-event.ts';
 import { DeliveryQueue, newDelivery, type QueuedDelivery } from './delivery-queue.ts';
 import { DeliveryReport } from './delivery-report.ts';
-import type { DeliveryStore } from './delivery-store.ts';
+import type { DeliveryStore, WaitingDelivery } from './delivery-store.ts';
 import type { EventSender } from './event-sender.ts';
 import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
+import type { ResendStore } from './resend-store.ts';
 
 /** Concurrent deliveries to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
 const parallelMax = 10;
+/** Of these, resends take at most half, so that a million of them delay no new event and no retry for long. */
+const parallelResendsMax = 5;
 /** Events in memory for one endpoint: 20 MB with fifty endpoints and events of 2 KB. */
 const heldMax = 200;
 /**
@@ -33,6 +36,7 @@ export interface LaneParts {
   readonly database: Database;
   readonly endpoints: EndpointStore;
   readonly deliveries: DeliveryStore;
+  readonly resends: ResendStore;
   readonly sender: EventSender;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -76,6 +80,8 @@ export class DeliveryLane {
   #horizon = 0;
   /** When to look for waiting deliveries again. */
   #dueAtMs = 0;
+  /** The same for resends. */
+  #resendDueAtMs = 0;
   /** An upper bound on the number of waiting deliveries. Infinity before they are counted. */
   #waiting = Number.POSITIVE_INFINITY;
   #leasedUntilMs: number;
@@ -117,7 +123,12 @@ export class DeliveryLane {
   /** Settings can change at any time. If the position changes, the lane must end instead. */
   update(settings: LaneEndpoint): void {
     // A change can make waiting deliveries due.
-    if (settings.endpoint.updatedAt > this.endpoint.updatedAt) this.#dueAtMs = 0;
+    const isChanged = settings.endpoint.updatedAt > this.endpoint.updatedAt;
+    const isResent = settings.endpoint.resendRevision !== this.endpoint.resendRevision;
+    if (isChanged || isResent) {
+      this.#dueAtMs = 0;
+      this.#resendDueAtMs = 0;
+    }
     this.#settings = settings;
   }
 
@@ -186,6 +197,7 @@ export class DeliveryLane {
     await this.#record(this.#queue.letSlowWait(performance.now() - slowAfterMs));
     if (this.#isOver) return;
     await this.#readWaiting();
+    await this.#readResends();
     await this.#readEvents();
     this.#send();
   }
@@ -219,6 +231,7 @@ export class DeliveryLane {
     this.#writtenPosition = position;
     this.#writtenAtMs = performance.now();
     this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + recorded.dueInMs);
+    this.#resendDueAtMs = Math.min(this.#resendDueAtMs, performance.now() + recorded.resendDueInMs);
     this.#waiting += recorded.retried + waiting.length;
     this.#report.add(this.endpoint, recorded, ended);
     if (recorded.isTurnedOff) this.#isStopping = true;
@@ -227,18 +240,52 @@ export class DeliveryLane {
   /** Loads deliveries that are due. */
   async #readWaiting(): Promise<void> {
     const { database, deliveries } = this.#parts;
-    const room = parallelMax - this.#queue.busyObjects.length;
+    const { busyObjects } = this.#queue;
+    const room = parallelMax - busyObjects.length;
     if (room <= 0 || performance.now() < this.#dueAtMs) return;
-    const found = await deliveries.findWaiting(database, this.endpoint.id, this.#queue.busyObjects, room + 1);
-    const due = found.filter(({ dueInMs }) => dueInMs <= 0).slice(0, room);
-    const [next] = found.slice(due.length);
-    this.#dueAtMs = next === undefined ? Number.POSITIVE_INFINITY : performance.now() + next.dueInMs;
-    for (const { event, isKept, ...waiting } of due) {
-      const delivery = { ...waiting, event, hasRow: true, startedAtMs: undefined };
+    // `update` can make something due while the statement runs, which may not see it.
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
+    const dueInMs = await this.#load(
+      deliveries.findWaiting(database, this.endpoint.id, busyObjects, room + 1).catch((error: unknown) => {
+        this.#dueAtMs = 0;
+        throw error;
+      }),
+      { room, isResend: false },
+    );
+    this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + dueInMs);
+  }
+
+  /** Loads resends that are due. */
+  async #readResends(): Promise<void> {
+    const { database, resends } = this.#parts;
+    const { busyResends } = this.#queue;
+    const room = parallelResendsMax - busyResends.length;
+    if (room <= 0 || performance.now() < this.#resendDueAtMs) return;
+    this.#resendDueAtMs = Number.POSITIVE_INFINITY;
+    const dueInMs = await this.#load(
+      resends.findWaiting(database, this.endpoint.id, busyResends, room + 1).catch((error: unknown) => {
+        this.#resendDueAtMs = 0;
+        throw error;
+      }),
+      { room, isResend: true },
+    );
+    this.#resendDueAtMs = Math.min(this.#resendDueAtMs, performance.now() + dueInMs);
+  }
+
+  /** Puts what is due into the queue. Returns when the next one is due. Infinity if there is none. */
+  async #load(
+    found: Promise<readonly WaitingDelivery[]>,
+    { room, isResend }: { readonly room: number; readonly isResend: boolean },
+  ): Promise<number> {
+    const waiting = await found;
+    const due = waiting.filter(({ dueInMs }) => dueInMs <= 0).slice(0, room);
+    for (const { event, isKept, ...rest } of due) {
+      const delivery = { ...rest, event, isResend, hasRow: true, startedAtMs: undefined };
       if (isKept) this.#queue.addWaiting(delivery);
       else this.#ended.push({ delivery, outcome: null });
     }
     if (this.#ended.length > 0) this.#isWoken = true;
+    return waiting[due.length]?.dueInMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** Reads events while there is room, and remembers how far it has read. */

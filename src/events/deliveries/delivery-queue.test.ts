@@ -22,6 +22,37 @@ test('each object has one event in flight, and different objects do not wait for
   assert.equal(queue.start(0), a2);
 });
 
+test('a resend neither waits for its object nor moves the position past the same event in its order', () => {
+  const queue = new DeliveryQueue();
+  const [a1, a2] = [delivery(5, 'a'), delivery(6, 'a')];
+  const resend = { ...delivery(6, 'a'), isResend: true, hasRow: true };
+  for (const one of [a1, a2]) queue.add(one);
+  queue.addWaiting(resend);
+  assert.deepEqual([queue.busyObjects, queue.busyResends], [[], [resend.id]]);
+  assert.deepEqual([queue.start(0), queue.start(0), queue.start(0)], [a1, resend, undefined]);
+  queue.end(resend, true);
+  assert.equal(queue.positionWith([resend], 20), 4);
+  queue.recorded([resend], []);
+  assert.deepEqual(queue.busyResends, []);
+  queue.end(a1, true);
+  assert.equal(queue.positionWith([a1], 20), 5, 'the event was resent, but not delivered in its order');
+  queue.recorded([a1], []);
+  assert.equal(queue.start(0), a2);
+});
+
+test('a failed resend does not block the events of its object', () => {
+  const queue = new DeliveryQueue();
+  const resend = { ...delivery(1, 'a'), isResend: true, hasRow: true };
+  queue.addWaiting(resend);
+  assert.equal(queue.start(0), resend);
+  queue.end(resend, false);
+  const a2 = delivery(2, 'a');
+  queue.add(a2);
+  assert.equal(queue.start(0), a2);
+  queue.recorded([resend], []);
+  assert.equal(queue.size, 1);
+});
+
 test('the position never passes an event that is not recorded', () => {
   const queue = new DeliveryQueue();
   const [a1, b1, c1] = [delivery(5, 'a'), delivery(7, 'b'), delivery(9, 'c')];

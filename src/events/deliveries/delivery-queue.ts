@@ -12,13 +12,20 @@ export interface QueuedDelivery {
   readonly isLast: boolean;
   /** It has a row in the table of waiting deliveries, or will get one. Later events of its object wait behind it. */
   hasRow: boolean;
+  /** It is sent again on request, outside the order of its object: it waits for no event, and no event waits for it. */
+  readonly isResend: boolean;
   startedAtMs: number | undefined;
 }
 
 /** A delivery of an event that was not sent yet. */
 export function newDelivery(event: StoredEvent, now: Date): QueuedDelivery {
-  const [attempt, isLast, hasRow, startedAtMs] = [0, false, false, undefined];
-  return { id: newId(now), createdAt: now, event, attempt, isLast, hasRow, startedAtMs };
+  const [attempt, isLast, hasRow, isResend, startedAtMs] = [0, false, false, false, undefined];
+  return { id: newId(now), createdAt: now, event, attempt, isLast, hasRow, isResend, startedAtMs };
+}
+
+/** Deliveries with the same key are sent one after the other. */
+function orderKeyOf({ id, event, isResend }: QueuedDelivery): string {
+  return isResend ? id : event.objectId;
 }
 
 /**
@@ -27,7 +34,7 @@ export function newDelivery(event: StoredEvent, now: Date): QueuedDelivery {
  * recorded one.
  */
 export class DeliveryQueue {
-  /** By object, in order. The first event of each object is ready or in flight. */
+  /** By object, in order. The first event of each object is ready or in flight. A resend counts as its own object. */
   readonly #byObject = new Map<string, QueuedDelivery[]>();
   readonly #ready: QueuedDelivery[] = [];
   readonly #inFlight = new Set<QueuedDelivery>();
@@ -35,12 +42,14 @@ export class DeliveryQueue {
   readonly #open = new Set<number>();
   /** Objects whose rows are loaded here. */
   readonly #busy = new Set<string>();
+  /** The ids of resends, whose rows are loaded here. */
+  readonly #resends = new Set<string>();
   /** Unrecorded failures, by object. Later events of the object will wait behind the row of the failure. */
   readonly #failed = new Map<string, QueuedDelivery>();
 
   /** The number of events in memory. A sent event counts until it is recorded. */
   get size(): number {
-    return this.#open.size + this.#busy.size;
+    return this.#open.size + this.#busy.size + this.#resends.size;
   }
 
   get inFlightCount(): number {
@@ -49,6 +58,10 @@ export class DeliveryQueue {
 
   get busyObjects(): readonly string[] {
     return [...this.#busy];
+  }
+
+  get busyResends(): readonly string[] {
+    return [...this.#resends];
   }
 
   /** Adds an event that was read. Call it in the order of positions. */
@@ -61,7 +74,7 @@ export class DeliveryQueue {
 
   /** Adds an event that was read with its row. */
   addWaiting(delivery: QueuedDelivery): void {
-    this.#busy.add(delivery.event.objectId);
+    (delivery.isResend ? this.#resends : this.#busy).add(orderKeyOf(delivery));
     this.#enqueue(delivery);
   }
 
@@ -76,17 +89,17 @@ export class DeliveryQueue {
 
   /** An attempt has ended. After a success, the next event of the object may be sent. */
   end(delivery: QueuedDelivery, succeeded: boolean): void {
-    const { objectId } = delivery.event;
+    const key = orderKeyOf(delivery);
     this.#inFlight.delete(delivery);
-    const queue = this.#byObject.get(objectId);
+    const queue = this.#byObject.get(key);
     if (queue?.[0] !== delivery) return;
     queue.shift();
     if (!succeeded && !delivery.hasRow) {
-      this.#failed.set(objectId, delivery);
+      this.#failed.set(key, delivery);
       this.#forget(queue.splice(0));
     }
     const [next] = queue;
-    if (next === undefined) this.#byObject.delete(objectId);
+    if (next === undefined) this.#byObject.delete(key);
     else this.#ready.push(next);
   }
 
@@ -119,15 +132,20 @@ export class DeliveryQueue {
 
   /** The position that can be written together with these deliveries. */
   positionWith(recorded: readonly QueuedDelivery[], readPosition: number): number {
-    const positions = new Set(recorded.map(({ event }) => event.position));
+    // A resend says nothing about the delivery of the same event in its order.
+    const inOrder = recorded.filter(({ isResend }) => !isResend);
+    const positions = new Set(inOrder.map(({ event }) => event.position));
     for (const position of this.#open) if (!positions.has(position)) return position - 1;
     return readPosition;
   }
 
   /** These are recorded: attempts that have ended, and events that wait from now on. */
   recorded(ended: readonly QueuedDelivery[], waiting: readonly QueuedDelivery[]): void {
-    for (const { event } of [...ended, ...waiting]) this.#open.delete(event.position);
+    for (const { id, event, isResend } of [...ended, ...waiting])
+      if (isResend) this.#resends.delete(id);
+      else this.#open.delete(event.position);
     for (const delivery of ended) {
+      if (delivery.isResend) continue;
       const { objectId } = delivery.event;
       // An earlier event of the object may be recorded while the failure of a later one is not.
       if (this.#failed.get(objectId) === delivery) this.#failed.delete(objectId);
@@ -136,13 +154,13 @@ export class DeliveryQueue {
   }
 
   #enqueue(delivery: QueuedDelivery): void {
-    const { objectId } = delivery.event;
-    const queue = this.#byObject.get(objectId);
+    const key = orderKeyOf(delivery);
+    const queue = this.#byObject.get(key);
     if (queue !== undefined) {
       queue.push(delivery);
       return;
     }
-    this.#byObject.set(objectId, [delivery]);
+    this.#byObject.set(key, [delivery]);
     this.#ready.push(delivery);
   }
 

@@ -11,7 +11,7 @@ const rangeMax = 10_000;
 type WithTypes = Pick<EventEndpoint, 'id' | 'types'>;
 
 /** A delivery that waits for an attempt. */
-interface WaitingDelivery {
+export interface WaitingDelivery {
   readonly id: string;
   readonly createdAt: Date;
   readonly attempt: number;
@@ -88,23 +88,7 @@ export class DeliveryStore {
     busy: readonly string[],
     limit: number,
   ): Promise<readonly WaitingDelivery[]> {
-    const rows = await db.query<WaitingRow & StoredEvent>(
-      `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
-         coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
-         extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
-         waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
-         ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
-         waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause
-       from (select * from till.event_retries where endpoint_id = $1 and object_id <> all($2)
-           order by next_attempt_at limit $3) as waiting
-         left join till.events on events.position = waiting.position and events.created_at = event_created_at
-       order by next_attempt_at`,
-      [endpointId, busy, limit],
-      'find_waiting_deliveries',
-    );
-    return rows.map(({ deliveryId: id, deliveryCreatedAt, attempt, isLast, isKept, dueInMs, ...event }) => ({
-      ...{ id, createdAt: deliveryCreatedAt, attempt, isLast, isKept, dueInMs, event },
-    }));
+    return readWaiting(db, 'event_retries', [endpointId, busy, limit]);
   }
 
   /** Safe to repeat: the connection may break just after a commit. */
@@ -207,11 +191,41 @@ interface WaitingRow {
   readonly dueInMs: number;
 }
 
-const recordSet = `jsonb_to_recordset($2::jsonb) as v (id uuid, position bigint, "eventCreatedAt" timestamptz,
+/**
+ * The rows of an endpoint that are due next, with their events. Without those of `busy` objects, or `busy` resends, which
+ * are in memory.
+ */
+export async function readWaiting(
+  db: Queryable,
+  table: 'event_retries' | 'event_resends',
+  values: readonly [endpointId: string, busy: readonly string[], limit: number],
+): Promise<readonly WaitingDelivery[]> {
+  const rows = await db.query<WaitingRow & StoredEvent>(
+    `select waiting.id as "deliveryId", waiting.created_at as "deliveryCreatedAt", attempt,
+       coalesce(give_up_at <= now(), false) as "isLast", events.position is not null as "isKept",
+       extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
+       waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
+       ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
+       waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause
+     from (select * from till.${table}
+         where endpoint_id = $1 and ${table === 'event_retries' ? 'object_id' : 'id'} <> all($2)
+         order by next_attempt_at limit $3) as waiting
+       left join till.events on events.position = waiting.position and events.created_at = event_created_at
+     order by next_attempt_at`,
+    values,
+    `find_waiting_${table}`,
+  );
+  return rows.map(({ deliveryId: id, deliveryCreatedAt, attempt, isLast, isKept, dueInMs, ...event }) => ({
+    ...{ id, createdAt: deliveryCreatedAt, attempt, isLast, isKept, dueInMs, event },
+  }));
+}
+
+/** The record set of `recordsText`, as $2. */
+export const recordSet = `jsonb_to_recordset($2::jsonb) as v (id uuid, position bigint, "eventCreatedAt" timestamptz,
   "objectId" uuid, "customerId" uuid, attempt integer, succeeded boolean, "responseStatus" integer, "responseBody" text,
   "durationMs" integer, "createdAt" timestamptz, "delayMs" float8)`;
 
-function recordsText(records: readonly (DeliveryRecord & { readonly delayMs?: number })[]): string {
+export function recordsText(records: readonly (DeliveryRecord & { readonly delayMs?: number })[]): string {
   return JSON.stringify(
     records.map(({ id, event, attempt, createdAt, outcome, delayMs }) => ({
       ...{ id, attempt, createdAt, delayMs, ...outcome },

@@ -1,15 +1,25 @@
+import type { EventObjectType, EventType } from '../event.ts';
+
 export const deliveryStatuses = ['pending', 'succeeded', 'failed'] as const;
+
+export type DeliveryStatus = (typeof deliveryStatuses)[number];
 
 /** One event at one endpoint, as the list of deliveries shows it. */
 export interface Delivery {
   readonly id: string;
+  readonly endpointId: string;
+  /** These three are null if the event is no longer kept. */
+  readonly eventType: EventType | null;
+  readonly objectType: EventObjectType | null;
+  readonly objectId: string | null;
+  readonly customerId: string | null;
   readonly position: number;
   readonly eventCreatedAt: Date;
   /** From the event's id. */
   readonly checksum: number;
   /** The number of attempts so far. */
   readonly attempt: number;
-  readonly status: (typeof deliveryStatuses)[number];
+  readonly status: DeliveryStatus;
   /** The status of the last attempt. Null if there was no response. */
   readonly responseStatus: number | null;
   readonly responseBody: string | null;

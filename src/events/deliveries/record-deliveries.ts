@@ -5,6 +5,7 @@ import type { EndpointStore } from '../endpoints/endpoint-store.ts';
 import { type DeliveryOutcome, retryDelayAfter } from './delivery.ts';
 import type { QueuedDelivery } from './delivery-queue.ts';
 import type { DeliveryRecord, DeliveryStore } from './delivery-store.ts';
+import type { ResendStore } from './resend-store.ts';
 
 /** An attempt that has ended. Null as the result: nothing was sent, because the event is no longer kept. */
 export interface EndedDelivery {
@@ -16,6 +17,7 @@ interface RecordParts {
   readonly database: Database;
   readonly endpoints: EndpointStore;
   readonly deliveries: DeliveryStore;
+  readonly resends: ResendStore;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
 }
@@ -42,6 +44,8 @@ export interface RecordedBatch {
   readonly isTurnedOff: boolean;
   /** When the first waiting delivery of this batch is due. Infinity if there is none. */
   readonly dueInMs: number;
+  /** The same for its resends. */
+  readonly resendDueInMs: number;
 }
 
 /**
@@ -49,7 +53,7 @@ export interface RecordedBatch {
  * it: another one holds the lease, the position went back, or the endpoint is deleted.
  */
 export function recordDeliveries(
-  { database, endpoints, deliveries, random }: RecordParts,
+  { database, endpoints, deliveries, resends, random }: RecordParts,
   endpoint: EventEndpoint,
   { owner, position, readPosition, ended, waiting, isEnding }: DeliveryBatch,
 ): Promise<RecordedBatch | undefined> {
@@ -70,21 +74,25 @@ export function recordDeliveries(
     const failed = others.filter(isFinal);
     const retried = others.filter((one) => !isFinal(one));
     const finished = [...succeeded, ...failed];
-    const withRows = finished.filter(({ delivery }) => delivery.hasRow).map(({ delivery }) => delivery);
     const retries = retried.map((one) => {
       const record = toRecord(one);
-      return { ...record, delayMs: retryDelayAfter(record.attempt, random()) };
+      return {
+        ...record,
+        isResend: one.delivery.isResend,
+        delayMs: retryDelayAfter(record.attempt, random()),
+      };
     });
-    deliveries.deleteWaiting(
-      tx,
-      endpoint.id,
-      withRows.map(({ id }) => id),
-    );
+    const [resent, inOrder] = partition(finished.map(({ delivery }) => delivery));
+    const [retriedResends, retriedInOrder] = partition(retries);
+    const withRows = inOrder.filter(({ hasRow }) => hasRow);
+    deliveries.deleteWaiting(tx, endpoint.id, idsOf(withRows));
+    resends.deleteWaiting(tx, endpoint.id, idsOf(resent));
     deliveries.insertFinished(tx, endpoint.id, finished.map(toRecord));
     deliveries.saveWaiting(tx, endpoint.id, [
-      ...retries,
+      ...retriedInOrder,
       ...waiting.map((delivery) => ({ ...delivery, outcome: null, delayMs: 0 })),
     ]);
+    resends.saveWaiting(tx, endpoint.id, retriedResends);
     const now = new Date();
     const freed = withRows.map(({ event: { objectId, position: done } }) => ({
       objectId,
@@ -100,9 +108,21 @@ export function recordDeliveries(
       retried: retried.length,
       failed: failed.length,
       isTurnedOff: state.isDead,
-      dueInMs: isDueNow ? 0 : Math.min(...retries.map(({ delayMs }) => delayMs)),
+      dueInMs: isDueNow ? 0 : Math.min(...retriedInOrder.map(({ delayMs }) => delayMs)),
+      resendDueInMs: Math.min(...retriedResends.map(({ delayMs }) => delayMs)),
     };
   });
+}
+
+/** The resends, and the others. */
+function partition<Sent extends { readonly isResend: boolean }>(
+  all: readonly Sent[],
+): readonly [readonly Sent[], readonly Sent[]] {
+  return [all.filter(({ isResend }) => isResend), all.filter(({ isResend }) => !isResend)];
+}
+
+function idsOf(deliveries: readonly QueuedDelivery[]): readonly string[] {
+  return deliveries.map(({ id }) => id);
 }
 
 function toRecord({ delivery, outcome }: EndedDelivery): DeliveryRecord {

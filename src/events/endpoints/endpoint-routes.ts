@@ -2,12 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import { Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
 import { body, CursorQuery, response } from '../../http/docs/api-schema.ts';
-import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
 import {
-  CreateBody,
+  DeliveriesQuery,
   DeliveryListSchema,
   deliveryExample,
   deliveryResponse,
+} from '../deliveries/delivery-schema.ts';
+import { type EventEndpoint, validSecretsMax } from './endpoint.ts';
+import {
+  CreateBody,
   EndpointListSchema,
   EndpointSchema,
   EndpointWithSecretSchema,
@@ -138,7 +141,7 @@ function addReads(routes: ApiRoutes, endpoints: EndpointService): void {
     description:
       'Shows deliveries that were attempted and those that wait for their next attempt. Later events of the same object ' +
       'wait behind a waiting delivery and are not listed yet.',
-    query: CursorQuery,
+    query: DeliveriesQuery,
     response: {
       200: response('One page of deliveries.', DeliveryListSchema, {
         data: [deliveryExample],

@@ -2,10 +2,7 @@ import { type Static, Type } from 'typebox';
 import { DateTime, Id, IdempotencyKey, NextCursor, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
-import { type Delivery, deliveryStatuses } from '../deliveries/delivery.ts';
 import { type EventType, eventTypes } from '../event.ts';
-import { eventId } from '../feed/event-id.ts';
-import { eventExample } from '../feed/event-schema.ts';
 import { disabledReasons, type EventEndpoint } from './endpoint.ts';
 import { urlLengthMax } from './endpoint-address.ts';
 
@@ -71,31 +68,6 @@ export const EndpointWithSecretSchema = component('EventEndpointWithSecret', {
 
 export const EndpointListSchema = component('EventEndpointList', {
   data: Type.Array(EndpointSchema),
-  nextCursor: NextCursor,
-});
-
-const DeliverySchema = component('EventDelivery', {
-  id: Id,
-  eventId: Type.String({ description: 'Also sent as the `webhook-id` header.' }),
-  attempt: Type.Integer({ description: 'The number of attempts so far.' }),
-  status: Type.Enum([...deliveryStatuses]),
-  responseStatus: nullable(
-    Type.Integer({ description: 'The HTTP status of the last attempt. Null if there was no response.' }),
-  ),
-  responseBody: nullable(
-    Type.String({
-      description:
-        'The first kilobyte of the response to the last attempt. If Till sent nothing, because it must not connect to ' +
-        'the URL, this says why.',
-    }),
-  ),
-  durationMs: nullable(Type.Integer({ description: 'The duration of the last attempt.' })),
-  createdAt: DateTime,
-  nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
-});
-
-export const DeliveryListSchema = component('EventDeliveryList', {
-  data: Type.Array(DeliverySchema),
   nextCursor: NextCursor,
 });
 
@@ -166,18 +138,6 @@ export const endpointWithSecretExample: Static<typeof EndpointWithSecretSchema> 
   secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
 };
 
-export const deliveryExample: Static<typeof DeliverySchema> = {
-  id: '0199c1f5-77a1-7b2c-8d3e-4f5061728394',
-  eventId: eventExample.id,
-  attempt: 2,
-  status: 'pending',
-  responseStatus: 503,
-  responseBody: 'try again later',
-  durationMs: 87,
-  createdAt: '2026-11-15T09:30:00.000Z',
-  nextAttemptAt: '2026-11-15T09:30:12.500Z',
-};
-
 export function endpointResponse(endpoint: EventEndpoint): Static<typeof EndpointSchema> {
   const { id, url, types, description, enabled, disabledReason } = endpoint;
   return {
@@ -186,15 +146,5 @@ export function endpointResponse(endpoint: EventEndpoint): Static<typeof Endpoin
     failingSince: endpoint.failingSince?.toISOString() ?? null,
     createdAt: endpoint.createdAt.toISOString(),
     updatedAt: endpoint.updatedAt.toISOString(),
-  };
-}
-
-export function deliveryResponse(delivery: Delivery): Static<typeof DeliverySchema> {
-  const { id, position, checksum, attempt, status, responseStatus, responseBody, durationMs } = delivery;
-  return {
-    ...{ id, attempt, status, responseStatus, responseBody, durationMs },
-    eventId: eventId({ position, createdAtMs: delivery.eventCreatedAt.getTime(), checksum }),
-    createdAt: delivery.createdAt.toISOString(),
-    nextAttemptAt: delivery.nextAttemptAt?.toISOString() ?? null,
   };
 }

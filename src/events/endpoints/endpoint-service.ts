@@ -4,10 +4,11 @@ import type { IdempotencyService } from '../../idempotency/idempotency-service.t
 import type { OperationResult } from '../../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
 import { isUuid } from '../../platform/id.ts';
-import type { Database, Transaction } from '../../platform/postgres.ts';
-import type { Delivery } from '../deliveries/delivery.ts';
+import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
+import type { Delivery, DeliveryStatus } from '../deliveries/delivery.ts';
 import type { DeliveryListStore } from '../deliveries/delivery-list-store.ts';
 import type { DeliveryStore } from '../deliveries/delivery-store.ts';
+import type { ResendStore } from '../deliveries/resend-store.ts';
 import type { EventStore } from '../feed/event-store.ts';
 import { locateEvent } from '../feed/locate-event.ts';
 import type { AddressResolver } from './address-resolver.ts';
@@ -29,11 +30,14 @@ import type { EndpointStore } from './endpoint-store.ts';
 
 /** The positions of all events are greater than this. */
 const beforeAllEvents = 0;
+/** Resends that one statement removes, when their endpoint is deleted. */
+const resendsPerStatement = 1_000;
 
 interface EndpointParts {
   readonly database: Database;
   readonly store: EndpointStore;
   readonly deliveries: DeliveryStore;
+  readonly resends: ResendStore;
   readonly events: EventStore;
   readonly deliveryList: DeliveryListStore;
   readonly idempotency: IdempotencyService;
@@ -62,6 +66,10 @@ interface ReplayRequest {
 interface WalkRequest {
   readonly cursor?: string | undefined;
   readonly limit: number;
+}
+
+interface DeliveryWalkRequest extends WalkRequest {
+  readonly status?: DeliveryStatus | undefined;
 }
 
 /** The use cases of event endpoints. */
@@ -157,21 +165,26 @@ export class EndpointService {
   }
 
   async remove(id: string): Promise<void> {
-    const { store, deliveries, database, onChanged } = this.#parts;
+    const { store, deliveries, resends, database, onChanged } = this.#parts;
     if (!isUuid(id)) throw endpointNotFound();
+    const deleteSome = (db: Queryable) => resends.deleteSome(db, id, resendsPerStatement);
+    // There may be a million. If this stops, the endpoint is still there, and the request can be repeated.
+    while ((await deleteSome(database)) === resendsPerStatement);
     await database.transaction(async (tx) => {
       // Locks the endpoint first, so that a delivery that is being recorded can finish.
       if (!(await store.delete(tx, id))) throw endpointNotFound();
       deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
+      while ((await deleteSome(tx)) === resendsPerStatement);
     });
     await onChanged();
   }
 
-  async listDeliveries(id: string, { cursor, limit }: WalkRequest): Promise<IdCursorPage<Delivery>> {
+  async listDeliveries(id: string, walk: DeliveryWalkRequest): Promise<IdCursorPage<Delivery>> {
     const { deliveryList, database } = this.#parts;
-    const endpoint = await this.read(id);
-    return pageById(`deliveries of ${endpoint.id}`, { cursor, limit }, (before, count) =>
-      deliveryList.list(database, endpoint.id, before, count),
+    const { id: endpointId } = await this.read(id);
+    const { status } = walk;
+    return pageById(`${status ?? 'all'} deliveries of ${endpointId}`, walk, (before, count) =>
+      deliveryList.list(database, { endpointId, status }, before, count),
     );
   }
 

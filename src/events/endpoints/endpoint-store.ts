@@ -22,7 +22,7 @@ const validReplaced = `(select coalesce(jsonb_agg(one order by place), '[]')
 
 const columns = `id, url, types, description, enabled, disabled_at as "disabledAt",
   disabled_reason as "disabledReason", failing_since as "failingSince", secret,
-  ${validReplaced} as "replacedSecrets", position, revision,
+  ${validReplaced} as "replacedSecrets", position, revision, resend_revision as "resendRevision",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
 /** All SQL for event endpoints and their leases. */
@@ -53,6 +53,22 @@ export class EndpointStore {
   async lock(tx: Transaction, id: string): Promise<EventEndpoint | undefined> {
     const text = `select ${columns} from till.event_endpoints where id = $1 for update`;
     return (await tx.query<EventEndpoint>(text, [id]))[0];
+  }
+
+  /** Locks the enabled endpoints that want events of this type. */
+  lockWanting(tx: Transaction, type: string): Promise<readonly EventEndpoint[]> {
+    return tx.query(
+      `select ${columns} from till.event_endpoints where enabled and (types is null or $1 = any(types))
+       order by id for update`,
+      [type],
+    );
+  }
+
+  /** Lets the lanes of these endpoints look for resends. */
+  noteResends(tx: Transaction, ids: readonly string[]): void {
+    tx.send('update till.event_endpoints set resend_revision = resend_revision + 1 where id = any($1)', [
+      ids,
+    ]);
   }
 
   /** Newest first, starting before `before`. */

@@ -31,6 +31,8 @@ export interface EventEndpoint {
   readonly position: number;
   /** Changes when the endpoint goes back to an earlier position. */
   readonly revision: number;
+  /** Changes when events are to be sent again. */
+  readonly resendRevision: number;
   readonly createdAt: Date;
   readonly updatedAt: Date;
 }
@@ -76,6 +78,10 @@ export function foundEndpoint(endpoint: EventEndpoint | undefined): EventEndpoin
 
 export function endpointNotFound(): Failure {
   return new Failure('not_found', 'No event endpoint has this id. Check the id.');
+}
+
+export function endpointDisabled(): Failure {
+  return new Failure('endpoint_disabled', 'The event endpoint is turned off. Turn it on, then resend.');
 }
 
 export function tooManyEndpoints(): Failure {

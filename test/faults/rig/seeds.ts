@@ -87,4 +87,8 @@ export const seeds: Readonly<Record<string, string>> = {
       select '018f0000-0000-7000-8000-00000000000f', 'cs_seed', customers.id, 'subscription', 'expired', 'unpaid', plans.id,
         1, 'seed', now(), '{"seed": "yes"}', now(), now(), now(), now()
       from till.customers, till.plans;`,
+  '0015': `
+    insert into till.event_resends (endpoint_id, position, event_created_at, id, object_id, attempt, next_attempt_at, created_at)
+      select id, 1, now(), '018f0000-0000-7000-8000-000000000010', '018f0000-0000-7000-8000-000000000001', 0, now(), now()
+      from till.event_endpoints;`,
 };
