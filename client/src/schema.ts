@@ -655,6 +655,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/invoices/{id}/lines": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List what an invoice bills
+         * @description Till does not store the lines: it reads them from the processor. Needs the scope `read`.
+         */
+        readonly get: operations["listInvoiceLines"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/checkouts": {
         readonly parameters: {
             readonly query?: never;
@@ -1123,8 +1143,8 @@ export interface paths {
             readonly cookie?: never;
         };
         /**
-         * Find objects by an id, an email or a number
-         * @description Returns up to 20 objects, exact matches first. A text that matches nothing returns none. Webhook events are only found with the scope `operate`. Needs the scope `read`.
+         * Find objects by an id, a name, an email, a number, a card or an amount
+         * @description Returns up to 20 objects: first those whose id or number is the text, then those with this email, then those of which a value begins with it, has these last four digits or is this amount, then those that contain it; the newest first within each. A text that matches nothing returns none. Webhook events are only found with the scope `operate`. Needs the scope `read`.
          */
         readonly get: operations["search"];
         readonly put?: never;
@@ -1486,6 +1506,20 @@ export interface components {
             /** @description The `cursor` of the next page. Null on the last page. */
             readonly nextCursor: string | null;
         };
+        /**
+         * CustomerSummary
+         * @description Only in the response to a `GET` with `include=customer`. Null if there is no customer, or if it was deleted.
+         */
+        readonly CustomerSummary: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            readonly externalId: string | null;
+            readonly email: string;
+            readonly name: string | null;
+        } | null;
         /** DefaultPaymentMethod */
         readonly DefaultPaymentMethod: {
             /**
@@ -1896,6 +1930,34 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
+        };
+        /** InvoiceLine */
+        readonly InvoiceLine: {
+            readonly description: string | null;
+            /**
+             * Format: uuid
+             * @description Null if the price of the line is not a plan.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly planId: string | null;
+            /** @description Null if usage decides what is billed. */
+            readonly quantity: number | null;
+            /** @description In the smallest unit of the currency. Negative for a credit. */
+            readonly amount: number;
+            readonly currency: string;
+            /** Format: date-time */
+            readonly periodStart: string;
+            /** Format: date-time */
+            readonly periodEnd: string;
+            /** @description Whether the line credits or charges a part of a period. */
+            readonly proration: boolean;
+        };
+        /** InvoiceLineList */
+        readonly InvoiceLineList: {
+            readonly data: readonly components["schemas"]["InvoiceLine"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
         };
         /** InvoiceList */
         readonly InvoiceList: {
@@ -2741,6 +2803,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
             /** @description Open and draft invoices that are older than the newest invoice. Newest first. Pay each with `invoiceId`. */
             readonly olderUnpaidInvoiceIds: readonly string[];
         };
@@ -2861,6 +2924,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
         };
         /**
          * PaymentChange
@@ -3081,6 +3145,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
         };
         /** RefundList */
         readonly RefundList: {
@@ -3179,6 +3244,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
             readonly refund: components["schemas"]["Refund"];
         };
         /** ReplayedWebhookEvents */
@@ -3273,11 +3339,11 @@ export interface components {
             /** Format: date-time */
             readonly createdAt: string;
             /**
-             * @description Where the text was found: `processorId` is any id from the processor.
+             * @description Where the text was found: `processorId` is any id from the processor, `last4` the last four digits of a card.
              * @enum {unknown}
              */
-            readonly matched: "id" | "processorId" | "externalId" | "email" | "number";
-            /** @description False if the text is only the beginning of the value. */
+            readonly matched: "id" | "processorId" | "externalId" | "number" | "email" | "name" | "last4" | "amount";
+            /** @description False if the text is only the beginning or another part of the value. */
             readonly exact: boolean;
         };
         /** SearchResults */
@@ -3402,6 +3468,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
         };
         /** SubscriptionChange */
         readonly SubscriptionChange: {
@@ -3663,11 +3730,18 @@ export interface operations {
                 readonly externalId?: string;
                 /** @description Return only customers with this email, in any case. */
                 readonly email?: string;
+                /**
+                 * @description Return only customers with this part of the name or of the email, in any case: at least 3 characters. Surrounding spaces are ignored.
+                 * @example lovel
+                 */
+                readonly q?: string;
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. */
+                readonly sort?: "-createdAt" | "createdAt";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4114,19 +4188,31 @@ export interface operations {
                 readonly currency?: string;
                 /** @description Return only payments whose last attempt failed, and which have not succeeded since. */
                 readonly failed?: "true";
-                /** @description Return only payments that were refunded, in full or in part. */
-                readonly refunded?: "true";
+                /** @description Return only failed payments whose `failure` has this `code` or this `declineCode`, such as `insufficient_funds`. */
+                readonly failureCode?: string;
+                /** @description Return only payments of which nothing (`none`), a part (`partial`), everything (`full`), or a part or everything (`true`) was refunded. */
+                readonly refunded?: "true" | "none" | "partial" | "full";
                 /** @description Return only payments that were disputed at any time. */
                 readonly disputed?: "true";
+                /** @description Return only payments whose newest dispute has this status, such as `needs_response`. */
+                readonly disputeStatus?: string;
+                /** @description Return only payments of at least this amount. In the smallest unit of `currency`, which is required with it. */
+                readonly amountMin?: number;
+                /** @description Return only payments of at most this amount. In the smallest unit of `currency`, which is required with it. */
+                readonly amountMax?: number;
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly subscriptionId?: string;
                 /** @description `subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId`, all. */
                 readonly source?: "subscription" | "all";
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. By an amount, an object whose amount changes during the walk may be missed or seen twice. */
+                readonly sort?: "-createdAt" | "createdAt" | "-amount" | "amount";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4212,7 +4298,10 @@ export interface operations {
     };
     readonly getPayment: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
+            };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
@@ -4362,11 +4451,15 @@ export interface operations {
                 readonly status?: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
                 readonly currency?: string;
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. */
+                readonly sort?: "-createdAt" | "createdAt";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4395,11 +4488,15 @@ export interface operations {
     readonly listRefunds: {
         readonly parameters: {
             readonly query?: {
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. */
+                readonly sort?: "-createdAt" | "createdAt";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4446,11 +4543,15 @@ export interface operations {
                 readonly addOnPlanId?: string;
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
                 readonly currency?: string;
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. */
+                readonly sort?: "-createdAt" | "createdAt";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4516,7 +4617,10 @@ export interface operations {
     };
     readonly getSubscription: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
+            };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
@@ -4753,11 +4857,20 @@ export interface operations {
                 readonly status?: "draft" | "open" | "paid" | "uncollectible" | "void";
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly subscriptionId?: string;
+                /**
+                 * @description Return only the invoice with this number, in any case.
+                 * @example A1B2C3D4-0001
+                 */
+                readonly number?: string;
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. By an amount, an object whose amount changes during the walk may be missed or seen twice. */
+                readonly sort?: "-createdAt" | "createdAt" | "-amountDue" | "amountDue";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -4785,7 +4898,10 @@ export interface operations {
     };
     readonly getInvoice: {
         readonly parameters: {
-            readonly query?: never;
+            readonly query?: {
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
+            };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
@@ -4806,6 +4922,33 @@ export interface operations {
             };
         };
     };
+    readonly listInvoiceLines: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of lines. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["InvoiceLineList"];
+                };
+            };
+        };
+    };
     readonly listCheckouts: {
         readonly parameters: {
             readonly query?: {
@@ -4816,7 +4959,9 @@ export interface operations {
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
                 readonly createdBefore?: string;
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The order. Default: `-createdAt`, the newest first. */
+                readonly sort?: "-createdAt" | "createdAt";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 /** @description Default: 1. Not allowed with `cursor`. */
                 readonly page?: number;
@@ -5085,7 +5230,7 @@ export interface operations {
     readonly listEventEndpoints: {
         readonly parameters: {
             readonly query?: {
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 readonly limit?: number;
             };
@@ -5282,7 +5427,7 @@ export interface operations {
     readonly listEventDeliveries: {
         readonly parameters: {
             readonly query?: {
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 readonly limit?: number;
                 readonly status?: "pending" | "succeeded" | "failed";
@@ -5550,7 +5695,7 @@ export interface operations {
         readonly parameters: {
             readonly query: {
                 /**
-                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, the beginning of an email or of the number of an invoice.
+                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and `58,00` are also the amount of a payment or what is due of an invoice, in any currency.
                  * @example ada@example.com
                  */
                 readonly q: string;
@@ -5575,7 +5720,7 @@ export interface operations {
     readonly listApiKeys: {
         readonly parameters: {
             readonly query?: {
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 readonly limit?: number;
             };

@@ -67,6 +67,12 @@ export type SubscriptionQuery = QueryOf<'/api/v1/subscriptions'>;
 export type Invoice = Schemas['Invoice'];
 export type InvoiceList = Schemas['InvoiceList'];
 export type InvoiceQuery = QueryOf<'/api/v1/invoices'>;
+export type InvoiceLine = Schemas['InvoiceLine'];
+export type InvoiceLineList = Schemas['InvoiceLineList'];
+
+/** What one object can include. */
+export type IncludeQuery = QueryOf<'/api/v1/payments/{id}'>;
+export type CustomerSummary = Schemas['CustomerSummary'];
 
 export type Entitlement = Schemas['Entitlement'];
 export type Entitlements = Schemas['Entitlements'];

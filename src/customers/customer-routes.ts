@@ -76,6 +76,9 @@ const example: Static<typeof CustomerSchema> = {
 };
 
 const path = '/api/v1/customers';
+const partLengthMax = 255;
+/** At least three characters besides surrounding spaces, and no control characters. */
+const partPattern = `^\\s*[^\\s\\p{Cc}][^\\p{Cc}]{1,${partLengthMax - 2}}[^\\s\\p{Cc}]\\s*$`;
 
 export interface CustomerRouteParts extends CustomerDependents {
   readonly customers: CustomerService;
@@ -98,6 +101,15 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
         description: 'Return only the customer with this external id.',
       }),
       email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
+      q: Type.Optional(
+        Type.String({
+          pattern: partPattern,
+          description:
+            'Return only customers with this part of the name or of the email, in any case: at least 3 characters. ' +
+            'Surrounding spaces are ignored.',
+          examples: ['lovel'],
+        }),
+      ),
     },
     list: (request) => parts.customers.list(request),
     toResponse: customerView,

@@ -23,7 +23,7 @@ import {
   type CustomerParts,
   IdentifiedCustomerCreation,
 } from './customer-creation.ts';
-import type { DeletedCustomer } from './customer-store.ts';
+import type { CustomerSummary, DeletedCustomer } from './customer-store.ts';
 import { type CustomerUpdate, customerUpdate } from './customer-update.ts';
 
 /** Rows per page when listing all customers: few enough to hold in memory, many enough to need few pages. */
@@ -63,6 +63,13 @@ export class CustomerService {
     return externalId === undefined
       ? idempotency.run(this.#anonymousCreation, values, key)
       : idempotency.run(this.creation, { ...values, externalId }, key);
+  }
+
+  /** What other objects show of these customers, by their ids. Deleted customers are left out. */
+  async summaries(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerSummary>> {
+    const { store, database } = this.#parts;
+    const found = await store.findSummaries(database, [...new Set(ids)]);
+    return new Map(found.map((summary) => [summary.id, summary]));
   }
 
   /** The customer with this external id, unchanged. Creates it if there is none. */

@@ -1,9 +1,9 @@
 import type { List } from '../mirrors/list.ts';
-import { byTextOfAnyCase } from '../mirrors/list-filter.ts';
+import { byCondition, byTextOfAnyCase, type ConditionFilter } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Customer } from '../model/customer.ts';
-import { beginsWith } from '../platform/begins-with.ts';
+import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
 
@@ -25,6 +25,25 @@ const customerTable = defineTable<Customer>('customers', {
 
 const { columns } = customerTable;
 
+/** What `q` is a part of. A name and an email are apart, so that no part begins in one and ends in the other. */
+const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
+const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
+/** The same, by the index. Only the index can tell fast that a row has all trigrams. */
+const hasTrigrams = (text: string) => `till.trigrams(${partText}) @> till.trigrams(lower(${text}))`;
+
+/**
+ * A part that more customers have is common: the newest customers with it are soon found by walking all customers from
+ * the newest on. Otherwise the index finds all customers with the part, and they are sorted. Both take the same time
+ * at about one in thirty of a million customers.
+ */
+const commonPartMin = 30_000;
+/** Of a search by a part: so many of the newest customers are compared before the index is used. It takes some ms. */
+const newestCompared = 5_000;
+
+function byPart(toSql: (text: string) => string): ConditionFilter {
+  return { ...byCondition(toSql), normalise: (text) => text.trim() };
+}
+
 export const customerList: List<Customer> = {
   table: customerTable,
   only: 'deleted_at is null',
@@ -38,8 +57,21 @@ export const customerList: List<Customer> = {
       normalise: (externalId) => externalId,
     },
     email: byTextOfAnyCase('email'),
+    q: byPart(
+      (text) => `id = any (array(select same.id from till.customers as same
+        where deleted_at is null and ${hasTrigrams(text)} and ${hasPart(text)}))`,
+    ),
   },
 };
+
+/** For a part that many customers have. */
+const commonPartList: List<Customer> = {
+  ...customerList,
+  filters: { ...customerList.filters, q: byPart(hasPart) },
+};
+
+/** What other objects show of their customer. */
+export type CustomerSummary = Pick<Customer, 'id' | 'externalId' | 'email' | 'name'>;
 
 /** A deleted customer whose events have to be searched for personal data. */
 export interface DeletedCustomer {
@@ -49,8 +81,12 @@ export interface DeletedCustomer {
 
 /** All SQL for the customers. Rows of deleted customers stay, because webhooks still refer to them. */
 export class CustomerStore extends MirrorStore<Customer> {
-  constructor() {
+  readonly #commonMin: number;
+
+  /** Tests set a lower limit. */
+  constructor({ commonMin = commonPartMin } = {}) {
     super(customerTable, 'processorCustomerId');
+    this.#commonMin = commonMin;
   }
 
   findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
@@ -58,30 +94,74 @@ export class CustomerStore extends MirrorStore<Customer> {
     return db.query(sql, [ids], 'find_live_customers');
   }
 
-  /** Customers whose email begins with this text, in any case, in the order of their emails. */
+  /** Customers whose email begins with this text, in any case: first the whole email, then the newest. */
   searchEmails(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return this.#searchBeginning(db, 'email', text, limit);
+  }
+
+  /** The same for the name. */
+  searchNames(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return this.#searchBeginning(db, 'name', text, limit);
+  }
+
+  #searchBeginning(
+    db: Queryable,
+    column: 'email' | 'name',
+    text: string,
+    limit: number,
+  ): Promise<readonly Customer[]> {
     return db.query(
-      `select ${columns} from till.customers
-       where deleted_at is null and ${beginsWith('lower(email)', 'lower($1::text)')}
-       order by lower(email) using ~<~, id desc limit $2`,
+      `select ${columns} from (
+         select * from till.customers
+         where deleted_at is null and ${column} is not null
+           and ${beginsWith(`lower(${column})`, 'lower($1::text)')}
+         order by lower(${column}) using ~<~, id desc limit ${comparedMax}
+       ) as customers
+       order by lower(${column}) = lower($1::text) desc, created_at desc, id desc limit $2`,
       [text, limit],
     );
   }
 
-  /** Customers whose external id begins with this text, in the order of their external ids. */
+  /**
+   * The newest customers with this part of a name or an email, in any case. If many customers have the part, but few
+   * of the newest ones, only some thousands are compared, so that a search takes a bounded time.
+   */
+  searchParts(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+    return db.query(
+      `with newest as materialized (
+         select id from (
+           select id, name, email from till.customers where deleted_at is null
+           order by created_at desc, id desc limit ${newestCompared}
+         ) as customers
+         where ${hasPart('$1::text')} limit $2
+       ),
+       -- The count is known before the rows are read, so that PostgreSQL reads none if there are enough.
+       matches as materialized (
+         select id from till.customers
+         where deleted_at is null and (select count(*) from newest) < $2
+           and ${hasTrigrams('$1::text')} and ${hasPart('$1::text')} limit ${comparedMax}
+       )
+       select ${columns} from till.customers
+       where id in (select id from newest union all select id from matches)
+       order by created_at desc, id desc limit $2`,
+      [text, limit],
+    );
+  }
+
+  /** Customers whose external id begins with this text: first the whole external id, then the newest. */
   searchExternalIds(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
     return db.query(
       `select customer.* from (
          select external_id as found, customer_id from till.external_ids
          where claim_id is null and ${beginsWith('external_id', '$1::text')}
-         order by external_id using ~<~ limit $2
+         order by external_id using ~<~ limit ${comparedMax}
        ) as matches
        -- The limit makes PostgreSQL look up each customer by its id.
        cross join lateral (
          select ${columns} from till.customers
          where id = customer_id and external_id = found and deleted_at is null limit 1
        ) as customer
-       order by found using ~<~`,
+       order by found = $1::text desc, customer."createdAt" desc, customer.id desc limit $2`,
       [text, limit],
     );
   }
@@ -148,7 +228,26 @@ export class CustomerStore extends MirrorStore<Customer> {
     );
   }
 
-  list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
-    return listPage(db, customerList, request);
+  async list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
+    const { q } = request.filters;
+    const isCommon = q !== undefined && (await this.#isCommonPart(db, q.trim()));
+    return listPage(db, isCommon ? commonPartList : customerList, request);
+  }
+
+  /** Both lists show the same rows. This only chooses the faster one. */
+  async #isCommonPart(db: Queryable, text: string): Promise<boolean> {
+    const [row] = await db.query<{ isCommon: boolean }>(
+      `select count(*) > $2::bigint as "isCommon" from (select from till.customers
+         where deleted_at is null and ${hasTrigrams('$1::text')} limit $2::bigint + 1) as matches`,
+      [text, this.#commonMin],
+    );
+    return row?.isCommon === true;
+  }
+
+  /** What other objects show of their customers. Deleted customers are left out. */
+  findSummaries(db: Queryable, ids: readonly string[]): Promise<readonly CustomerSummary[]> {
+    const sql = `select id, external_id as "externalId", email, name from till.customers
+      where id = any($1) and deleted_at is null`;
+    return db.query(sql, [ids], 'find_customer_summaries');
   }
 }

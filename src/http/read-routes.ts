@@ -1,12 +1,20 @@
 import type { FastifyInstance } from 'fastify';
-import type { TProperties, TSchema } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 import { Failure } from '../errors.ts';
+import type { FilterValues } from '../mirrors/list-filter.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { ApiRoutes } from './api-routes.ts';
 import { columnsOf } from './csv/csv.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
 import { withCsv } from './csv/csv-response.ts';
-import { describeResponse, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
+import { describeResponse, Include, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
+
+/** How a row shows its customer, if a request includes it. */
+interface IncludedCustomers<Row> {
+  readonly customerIdOf: (row: Row) => string | null;
+  /** One statement for all rows of a page. Deleted customers are left out. */
+  readonly find: (ids: readonly string[]) => Promise<ReadonlyMap<string, object>>;
+}
 
 interface ListRoute<Row, View> {
   /** With an `:id`, the list belongs to that object. */
@@ -19,12 +27,19 @@ interface ListRoute<Row, View> {
   readonly example: View;
   /** The schemas of the list's own filters. The store declares each under the same name. */
   readonly filters: TProperties;
+  /** Refuses filters that make no sense together. */
+  readonly check?: (filters: FilterValues) => void;
+  /** The amounts by which the list can be sorted, as in the store. */
+  readonly amounts?: readonly string[];
+  /** Only if the objects belong to customers. The schema then has the field `customer`. */
+  readonly customers?: IncludedCustomers<Row>;
   readonly list: (request: ListRequest, id: string) => Promise<ListPage<Row>>;
   readonly toResponse: (row: Row) => View;
 }
 
 interface ReadRoutes<Row, View>
-  extends Pick<ListRoute<Row, View>, 'plural' | 'schema' | 'example' | 'filters' | 'list' | 'toResponse'> {
+  extends Omit<ListRoute<Row, View>, 'path' | 'tag' | 'operationId' | 'summary' | 'customers'> {
+  readonly customers: IncludedCustomers<Row>;
   /** The resource in singular, as in the spec: `payment`. */
   readonly noun: string;
   readonly read: (id: string) => Promise<Row>;
@@ -34,7 +49,7 @@ interface ReadRoutes<Row, View>
  * The two read routes of every resource that belongs to a customer: the list, newest first, and one object by its id.
  */
 export function registerReadRoutes<Row, View>(app: FastifyInstance, routes: ReadRoutes<Row, View>): void {
-  const { noun, plural, schema, example, read, toResponse } = routes;
+  const { noun, plural, schema, example, read, customers, toResponse } = routes;
   const path = `/api/v1/${plural}` as const;
   registerListRoute(app, {
     ...routes,
@@ -47,14 +62,36 @@ export function registerReadRoutes<Row, View>(app: FastifyInstance, routes: Read
     scope: 'read',
     operationId: `get${capitalized(noun)}`,
     summary: `Get one of the ${plural}`,
+    query: Type.Object({ include: Include }, { additionalProperties: false }),
     response: { 200: describeResponse(`The ${noun}.`, schema, example) },
-    run: async ({ params }) => toResponse(await read(params.id)),
+    run: async ({ params, query }) => {
+      const row = await read(params.id);
+      if (query.include === undefined) return toResponse(row);
+      const [shown] = await withCustomers([row], customers, toResponse);
+      return shown;
+    },
   });
 }
 
-/** A list with cursors and filters, newest first. */
+async function withCustomers<Row, View>(
+  rows: readonly Row[],
+  { customerIdOf, find }: IncludedCustomers<Row>,
+  toResponse: (row: Row) => View,
+) {
+  const ids = rows.map(customerIdOf);
+  const found = await find(ids.filter((id) => id !== null));
+  return rows.map((row, index) => ({ ...toResponse(row), customer: found.get(ids[index] ?? '') ?? null }));
+}
+
+/** Of an included customer: a file already has the ids. */
+const customerColumns = ['email', 'name'].map((field) => ({
+  name: `customer.${field}`,
+  path: ['customer', field],
+}));
+
+/** A list with cursors and filters. */
 export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRoute<Row, View>): void {
-  const { path, tag, plural, operationId, summary, schema, filters, list, toResponse } = route;
+  const { path, tag, plural, operationId, summary, schema, list, customers, toResponse } = route;
   const example = {
     data: [route.example],
     total: 1,
@@ -63,8 +100,9 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
     limit: 20,
     nextCursor: null,
   };
-  const columns = columnsOf(schema);
-  const query: TSchema = listQuery(filters);
+  const columns = columnsOf(schema).filter((column) => column.path[0] !== 'customer');
+  const filters = { ...route.filters, ...(customers === undefined ? {} : { include: Include }) };
+  const query: TSchema = listQuery(filters, route.amounts);
   const page = describeResponse(`One page of ${plural}.`, listOf(schema), example);
   new ApiRoutes(app, tag).add(`GET ${path}`, {
     scope: 'read',
@@ -75,14 +113,23 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
     run: async (request, reply) => {
       // Each list has its own types of path and filters.
       const { id = '' } = request.params as { readonly id?: string };
-      const asked = toListRequest(request.query as ListQueryValues);
-      if (wantsCsv(request)) {
-        const read = (page: CsvPageRequest) => list({ ...withoutPage(asked), ...page }, id);
-        const source = { name: plural, columns, cursor: asked.cursor, read, toResponse };
-        return request.server.csvExports.send(request, reply, source);
-      }
-      const { data, ...rest } = await list(asked, id);
-      return { ...rest, data: data.map(toResponse) };
+      const { include, ...rest } = request.query as ListQueryValues;
+      const asked = toListRequest(rest);
+      route.check?.(asked.filters);
+      const included = include === undefined ? undefined : customers;
+      const read = async (wanted: ListRequest) => {
+        const { data, ...page } = await list(wanted, id);
+        if (included === undefined) return { ...page, data: data.map(toResponse) };
+        return { ...page, data: await withCustomers(data, included, toResponse) };
+      };
+      if (!wantsCsv(request)) return read(asked);
+      return request.server.csvExports.send(request, reply, {
+        name: plural,
+        columns: included === undefined ? columns : [...columns, ...customerColumns],
+        cursor: asked.cursor,
+        read: (page: CsvPageRequest) => read({ ...withoutPage(asked), ...page }),
+        toResponse: (view) => view,
+      });
     },
   });
 }
@@ -91,10 +138,10 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function toListRequest({ cursor, page, limit, ...filters }: ListQueryValues): ListRequest {
+function toListRequest({ cursor, page, limit, sort, ...given }: ListQueryValues): ListRequest {
   if (cursor !== undefined && page !== undefined) throw unwantedPage('must not be sent with cursor');
-  // Only `page` and `limit` are numbers.
-  return { cursor, page, limit, filters: filters as Readonly<Record<string, string | undefined>> };
+  const filters = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
+  return { cursor, page, limit, sort, filters };
 }
 
 /** A file has all pages. */

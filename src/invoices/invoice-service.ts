@@ -1,15 +1,25 @@
 import { Failure } from '../errors.ts';
-import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
+import { decodeTextCursor, encodeTextCursor } from '../mirrors/list-cursor.ts';
+import { type ListPage, type ListRequest, unknownCursor } from '../mirrors/list-page.ts';
 import type { Invoice } from '../model/invoice.ts';
+import type { PlanMirror } from '../plans/plan-mirror.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Database } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
+import { objectMissing } from '../processor/port/attempt.ts';
+import type { InvoiceLine } from '../processor/port/invoice-line.ts';
+import type { Processor } from '../processor/port/processor.ts';
 import type { InvoiceStore } from './invoice-store.ts';
 
 interface InvoiceParts {
   readonly database: Database;
   readonly store: InvoiceStore;
+  readonly processor: Pick<Processor, 'invoices'>;
+  readonly plans: Pick<PlanMirror, 'find'>;
 }
+
+/** A line with the plan of its price. Null if the price has none. */
+export type PlannedLine = InvoiceLine & { readonly planId: string | null };
 
 /** The processor creates and changes invoices; the API only shows them. */
 export class InvoiceService {
@@ -25,6 +35,27 @@ export class InvoiceService {
     const invoice = isUuid(id) ? await this.#reads.read(id) : undefined;
     if (invoice === undefined) throw new Failure('not_found', 'No invoice has this id. Check the id.');
     return invoice;
+  }
+
+  /** What the invoice bills, as the processor shows it. */
+  async listLines(
+    id: string,
+    { cursor, limit }: { readonly cursor?: string | undefined; readonly limit: number },
+  ): Promise<{ readonly data: readonly PlannedLine[]; readonly nextCursor: string | null }> {
+    const { database, processor, plans } = this.#parts;
+    const { processorInvoiceId } = await this.read(id);
+    const list = `lines of ${processorInvoiceId}`;
+    const after = cursor === undefined ? null : decodeTextCursor(cursor, list);
+    if (after === undefined) throw unknownCursor();
+    const page = await processor.invoices.listLines({ processorInvoiceId, limit, after });
+    if (page === null) throw objectMissing('invoice');
+    const { lines, next } = page;
+    const prices = lines.flatMap(({ processorPriceId }) => processorPriceId ?? []);
+    const planned = await plans.find(database, [...new Set(prices)]);
+    return {
+      data: lines.map((line) => ({ ...line, planId: planned.get(line.processorPriceId ?? '')?.id ?? null })),
+      nextCursor: next === null ? null : encodeTextCursor(next, list),
+    };
   }
 
   list(request: ListRequest): Promise<ListPage<Invoice>> {

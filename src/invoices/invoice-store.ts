@@ -1,9 +1,10 @@
+import { type CurrencyAmounts, findByAmounts } from '../mirrors/find-by-amounts.ts';
 import type { List } from '../mirrors/list.ts';
-import { byId, byText } from '../mirrors/list-filter.ts';
+import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Invoice } from '../model/invoice.ts';
-import { beginsWith } from '../platform/begins-with.ts';
+import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
@@ -52,7 +53,13 @@ const subscriptionKey = (id: string) =>
 export const invoiceList: List<Invoice> = {
   table: invoiceTable,
   owner: 'customerId',
+  amounts: ['amountDue'],
   filters: {
+    // A number belongs to one invoice, so the ids are found first.
+    number: byCondition(
+      (number) => `id = any (array(select same.id from till.invoices as same
+        where same.number is not null and lower(same.number) = lower(${number})))`,
+    ),
     customerId: byId('customer_id'),
     subscriptionId: byId('processor_subscription_id', subscriptionKey),
     status: byText('status'),
@@ -97,14 +104,22 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     return row?.count ?? 0;
   }
 
-  /** Invoices whose number begins with this text, in any case, in the order of their numbers. */
+  /** Invoices whose number begins with this text, in any case: first the whole number, then the newest. */
   searchNumbers(db: Queryable, text: string, limit: number): Promise<readonly Invoice[]> {
     return db.query(
-      `select ${columns} from till.invoices
-       where number is not null and ${beginsWith('lower(number)', 'lower($1::text)')}
-       order by lower(number) using ~<~, id desc limit $2`,
+      `select ${columns} from (
+         select * from till.invoices
+         where number is not null and ${beginsWith('lower(number)', 'lower($1::text)')}
+         order by lower(number) using ~<~, id desc limit ${comparedMax}
+       ) as invoices
+       order by lower(number) = lower($1::text) desc, created_at desc, id desc limit $2`,
       [text, limit],
     );
+  }
+
+  /** The newest invoices over one of these amounts. */
+  findByAmounts(db: Queryable, amounts: CurrencyAmounts, limit: number): Promise<readonly Invoice[]> {
+    return findByAmounts(db, invoiceTable, 'amount_due', amounts, limit);
   }
 
   /** What other rows show of these invoices, by the processor's ids. */

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
-import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import { decodeCursor, decodeTextCursor, encodeCursor, encodeTextCursor } from './list-cursor.ts';
 
 const query = '["payments",[["status","succeeded"]]]';
 const positions = fc.record({
@@ -11,6 +11,9 @@ const positions = fc.record({
   id: fc.uuid(),
   page: fc.integer({ min: 1, max: 0xffff_ffff }),
 });
+const positionsByAmount = fc
+  .tuple(positions, fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }))
+  .map(([position, amount]) => ({ ...position, amount }));
 
 test('a cursor gives back its position, to the microsecond', async () => {
   await assertProperty(
@@ -20,6 +23,22 @@ test('a cursor gives back its position, to the microsecond', async () => {
       assert.deepEqual(decodeCursor(cursor, text), { ...position });
     }),
   );
+  await assertProperty(
+    fc.property(positionsByAmount, fc.string(), (position, text) => {
+      assert.deepEqual(decodeCursor(encodeCursor(position, text), text), { ...position });
+    }),
+  );
+});
+
+test('a cursor of a list of the processor gives back its id, and is refused if it was changed', () => {
+  const cursor = encodeTextCursor('il_1MtHbELkdIwHu7ixl4OzzPMv', query);
+  assert.equal(decodeTextCursor(cursor, query), 'il_1MtHbELkdIwHu7ixl4OzzPMv');
+  assert.equal(decodeCursor(cursor, query), undefined);
+  for (const other of ['', 'A', `${cursor}A`, cursor.slice(1), cursor.slice(0, -1), cursor.toUpperCase()])
+    assert.equal(decodeTextCursor(other, query), undefined);
+  assert.equal(decodeTextCursor(cursor, `${query} `), undefined);
+  for (const forged of ['', 'il_1\n', 'é'])
+    assert.equal(decodeTextCursor(encodeTextCursor(forged, query), query), undefined);
 });
 
 test('a cursor with any character changed, added or removed is refused', () => {

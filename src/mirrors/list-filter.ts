@@ -24,7 +24,7 @@ export interface ConditionFilter {
    * Returns the SQL of the condition. `add` adds the value of the request to the statement, and returns the SQL of its
    * parameter.
    */
-  readonly toCondition: (add: () => string) => string;
+  readonly toCondition: (add: () => string, value: string) => string;
   readonly normalise: (value: string) => string | undefined;
 }
 
@@ -50,6 +50,14 @@ export type FilterValues = Readonly<Record<string, string | undefined>>;
 /** Selects the rows for which the condition is true. The only value is `true`. */
 export function byTruth(condition: string): ConditionFilter {
   return { toCondition: () => condition, normalise: (value) => value };
+}
+
+/** Selects the rows for which the condition of the value is true. */
+export function byChoice(conditions: Readonly<Record<string, string>>): ConditionFilter {
+  return {
+    toCondition: (_, value) => conditions[value] ?? 'false',
+    normalise: (value) => (Object.hasOwn(conditions, value) ? value : undefined),
+  };
 }
 
 /** Selects the rows for which a condition on the value is true. */

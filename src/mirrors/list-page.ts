@@ -3,6 +3,7 @@ import type { Queryable } from '../platform/postgres.ts';
 import type { List } from './list.ts';
 import { decodeCursor, encodeCursor, type Position } from './list-cursor.ts';
 import { type FilterValues, type Selection, selectionOf } from './list-filter.ts';
+import { type Sort, sortOf } from './list-sort.ts';
 import { isCapped, listStatement, totalMax } from './list-statement.ts';
 
 export interface PageRequest {
@@ -20,6 +21,8 @@ export interface ListRequest {
   readonly limit: number;
   readonly page?: number | undefined;
   readonly cursor?: string | undefined;
+  /** Such as `-amount`. Default: newest first. */
+  readonly sort?: string | undefined;
   /** For an export, which needs no total: the number of rows to skip before the page. */
   readonly skip?: number | undefined;
   readonly filters: FilterValues;
@@ -33,8 +36,8 @@ export interface ListPage<Item> extends Page<Item> {
 }
 
 /**
- * Lists one page, newest first. A cursor names the last row of the page before: `created_at` and `id` never change, so
- * a caller that follows cursors sees a row at most once. One statement has one snapshot, so the total and the page
+ * Lists one page. A cursor names the last row of the page before: `created_at` and `id` never change, so a caller that
+ * follows cursors sees a row at most once, unless the list is sorted by an amount. One statement has one snapshot, so the total and the page
  * always agree.
  */
 export async function listPage<Row extends { readonly id: string }>(
@@ -44,16 +47,15 @@ export async function listPage<Row extends { readonly id: string }>(
 ): Promise<ListPage<Row>> {
   const { limit } = request;
   const selection = selectionOf(list.filters, request.filters);
-  const query = describeQuery(list, selection);
+  const sort = sortOf(list, request.sort);
+  const query = describeQuery(list, selection, sort);
   const position = request.cursor === undefined ? undefined : readCursor(request.cursor, query);
   const page = position?.page ?? request.page ?? 1;
   if (selection === undefined)
     return { data: [], total: 0, totalCapped: false, page, limit, nextCursor: null };
   // One row more than the page has shows whether there is a next page.
-  const { text, values } = listStatement(list, selection, {
-    limit: limit + 1,
-    ...placeOf(request, position, (page - 1) * limit),
-  });
+  const place = { limit: limit + 1, ...placeOf(request, position, (page - 1) * limit) };
+  const { text, values } = listStatement(list, selection, place, sort);
   const rows = await db.query<Row & ListColumns>(text, values);
   // An empty page has one row, which contains only the total.
   const found = rows.filter(({ id }) => id !== null);
@@ -66,11 +68,17 @@ export async function listPage<Row extends { readonly id: string }>(
     totalCapped,
     page,
     limit,
-    nextCursor:
-      last === undefined
-        ? null
-        : encodeCursor({ createdAt: BigInt(last.list_micros), id: last.id, page: page + 1 }, query),
+    nextCursor: last === undefined ? null : encodeCursor({ ...placeAt(last, sort), page: page + 1 }, query),
   };
+}
+
+function placeAt<Row extends { readonly id: string }>(
+  row: Row & ListColumns,
+  { field }: Sort,
+): Omit<Position, 'page'> {
+  const place = { createdAt: BigInt(row.list_micros), id: row.id };
+  // The fields to sort by are amounts, which are integers.
+  return field === undefined ? place : { ...place, amount: BigInt(Number(row[field as keyof Row])) };
 }
 
 function placeOf({ skip }: ListRequest, position: Position | undefined, offset: number) {
@@ -85,12 +93,13 @@ interface ListColumns {
   readonly list_micros: string;
 }
 
-/** The list and its filters, to which a cursor belongs. */
+/** The list, its order and its filters, to which a cursor belongs. */
 function describeQuery<Row extends object>(
   { table, variant }: List<Row>,
   selection: Selection | undefined,
+  sort: Sort,
 ): string {
-  const name = variant === undefined ? table.name : `${table.name} ${variant}`;
+  const name = [table.name, ...(variant === undefined ? [] : [variant]), sort.name].join(' ');
   if (selection === undefined) return JSON.stringify([name, null]);
   const { used, createdAfter, createdBefore } = selection;
   const filters = used.map(({ name, value }) => [name, value]);
@@ -100,11 +109,15 @@ function describeQuery<Row extends object>(
 /** Reads the cursor of a request. `query` is the list and its filters. */
 export function readCursor(cursor: string, query: string): Position {
   const position = decodeCursor(cursor, query);
-  if (position !== undefined) return position;
+  if (position === undefined) throw unknownCursor();
+  return position;
+}
+
+export function unknownCursor(): Failure {
   const [path, message] = ['query.cursor', 'is not a cursor of this list with these filters'];
-  throw new Failure(
+  return new Failure(
     'invalid_request',
-    `${path} ${message}. Send nextCursor unchanged, with the same filters.`,
+    `${path} ${message}. Send nextCursor unchanged, with the same filters and the same sort.`,
     {
       errors: [{ path, message }],
     },

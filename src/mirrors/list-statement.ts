@@ -2,6 +2,7 @@ import { instantText } from '../platform/instant.ts';
 import type { List } from './list.ts';
 import type { Position } from './list-cursor.ts';
 import type { Filter, Selection, UsedFilter } from './list-filter.ts';
+import { newestFirst, type Sort } from './list-sort.ts';
 
 /**
  * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
@@ -32,27 +33,33 @@ interface Selected {
   readonly where: string;
   /** The columns of the walked index before `created_at` and `id`, with their values. */
   readonly lead: readonly Equality[];
+  readonly sort: Sort;
 }
 
 /**
  * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
  * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of
  * an equality. Otherwise PostgreSQL may walk all rows by time, because it assumes that matching rows are evenly spread.
- * That takes seconds for a plan that was sold long ago.
+ * That takes seconds for a plan that was sold long ago. Sorted by an amount, a list has no such index for each filter:
+ * PostgreSQL chooses between the index of the amount and sorting what a filter selects.
  */
 export function listStatement<Row extends object>(
   list: List<Row>,
   selection: Selection,
   place: RowWindow,
+  sort: Sort = newestFirst,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [place.limit];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const selected = select(list, selection, add);
+  const selected = select(list, selection, add, sort);
   const page =
     place.offset === undefined
       ? pageAfter(selected, place, add)
       : numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection));
-  const total = place.skip === undefined ? countRows(list, selection, selected) : 'select 0::bigint as total';
+  const counted = sort.column === undefined ? selected : select(list, selection, add, newestFirst);
+  const total = place.skip === undefined ? countRows(list, selection, counted) : 'select 0::bigint as total';
+  const { field, direction } = sort;
+  const amount = field === undefined ? '' : `item."${field}" ${direction}, `;
   const text = `
     with totals as materialized (${total}),
     ${page}
@@ -61,7 +68,7 @@ export function listStatement<Row extends object>(
       select ${list.table.columns}, (extract(epoch from place) * 1000000)::bigint::text as list_micros
       from page join till.${list.table.name} using (id)
     ) item on true
-    order by item."createdAt" desc, item.id desc`;
+    order by ${amount}item."createdAt" ${direction}, item.id ${direction}`;
   return { text, values };
 }
 
@@ -78,17 +85,18 @@ function select<Row extends object>(
   list: List<Row>,
   selection: Selection,
   add: (value: unknown) => string,
+  sort: Sort,
 ): Selected {
   const { used, createdAfter, createdBefore } = selection;
   const table = `till.${list.table.name}`;
-  const walked = walkedFilters(list, used);
+  const walked = sort.column === undefined ? walkedFilters(list, used) : [];
   const lead = walked.flatMap(({ filter, value }) => {
     const column = columnOf(filter);
     return column === undefined || !('toSql' in filter) ? [] : [{ column, value: filter.toSql(add(value)) }];
   });
   const others = used
     .filter((one) => !walked.includes(one) || columnOf(one.filter) === undefined)
-    .map(({ filter, value }) => conditionOf(filter, list.table.name, () => add(value)));
+    .map((one) => conditionOf(one, list.table.name, () => add(one.value)));
   const rows = [...(list.only === undefined ? [] : [list.only]), ...others];
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
   const bounds = [
@@ -97,7 +105,7 @@ function select<Row extends object>(
   ];
   const [first] = walked;
   if (first === undefined || !('linkTable' in first.filter))
-    return { from: table, where: [...bounds, ...rows].join(' and '), lead };
+    return { from: table, where: [...bounds, ...rows].join(' and '), lead, sort };
   const { linkTable, linkColumn, linkedId } = first.filter;
   // PostgreSQL never turns a scalar subquery into a join, so the links are walked in their order.
   const ofRow = `(select true from ${table} where ${[`${list.table.name}.id = links.id`, ...rows].join(' and ')})`;
@@ -105,6 +113,7 @@ function select<Row extends object>(
     from: `(select ${linkColumn} as link, created_at, ${linkedId} as id from till.${linkTable}) as links`,
     where: [...bounds, ...(rows.length === 0 ? [] : [ofRow])].join(' and '),
     lead,
+    sort,
   };
 }
 
@@ -115,9 +124,9 @@ function columnOf(filter: Filter): string | undefined {
 }
 
 /** The condition of a filter whose index is not walked. */
-function conditionOf(filter: Filter, table: string, add: () => string): string {
+function conditionOf({ filter, value }: UsedFilter, table: string, add: () => string): string {
   if ('column' in filter) return `${filter.column} = ${filter.toSql(add())}`;
-  if (!('linkTable' in filter)) return `(${filter.toCondition(add)})`;
+  if (!('linkTable' in filter)) return `(${filter.toCondition(add, value)})`;
   const { linkTable, linkColumn, linkedId } = filter;
   return `(select true from till.${linkTable} as links where links.${linkColumn} = ${filter.toSql(add())}
     and links.created_at = ${table}.created_at and links.${linkedId} = ${table}.id)`;
@@ -137,14 +146,15 @@ function walkedFilters<Row extends object>(
   return partner === undefined ? [first] : [first, partner];
 }
 
-function compare(operator: '>=' | '<=' | '<', terms: readonly Equality[]): string {
+function compare(operator: '>=' | '<=' | '<' | '>', terms: readonly Equality[]): string {
   if (terms.length === 0) return 'true';
   const row = (items: readonly string[]) => `(${items.join(', ')})`;
   return `${row(terms.map(({ column }) => column))} ${operator} ${row(terms.map(({ value }) => value))}`;
 }
 
-function orderBy({ lead }: Selected, direction: 'desc' | 'asc'): string {
-  const columns = [...lead.map(({ column }) => column), 'created_at', 'id'];
+function orderBy({ lead, sort }: Selected, direction: 'desc' | 'asc'): string {
+  const amount = sort.column === undefined ? [] : [sort.column];
+  const columns = [...lead.map(({ column }) => column), ...amount, 'created_at', 'id'];
   return `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
 }
 
@@ -155,7 +165,7 @@ function countRows<Row extends object>(list: List<Row>, selection: Selection, se
     return `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${list.table.name}'`;
   if (!isCapped(list, selection)) return `select count(*) as total from ${from} where ${where}`;
   return `select count(*) as total from (
-    select from ${from} where ${where} ${orderBy(selected, 'desc')} limit ${totalMax + 1}) as matches`;
+    select from ${from} where ${where} ${orderBy(selected, selected.sort.direction)} limit ${totalMax + 1}) as matches`;
 }
 
 function pageAfter(
@@ -165,12 +175,18 @@ function pageAfter(
 ): string {
   const after = position === undefined ? 'true' : isAfter(selected, position, add);
   return `page as (select created_at as place, id from ${selected.from} where ${selected.where} and ${after}
-    ${orderBy(selected, 'desc')} limit $1::bigint offset ${add(skip)}::bigint)`;
+    ${orderBy(selected, selected.sort.direction)} limit $1::bigint offset ${add(skip)}::bigint)`;
 }
 
-function isAfter({ lead }: Selected, { createdAt, id }: Position, add: (value: unknown) => string): string {
-  return compare('<', [
+function isAfter(
+  { lead, sort }: Selected,
+  { amount, createdAt, id }: Position,
+  add: (value: unknown) => string,
+): string {
+  const { column } = sort;
+  return compare(sort.direction === 'desc' ? '<' : '>', [
     ...lead,
+    ...(column === undefined ? [] : [{ column, value: `${add(String(amount))}::bigint` }]),
     { column: 'created_at', value: `${add(instantText(createdAt))}::timestamptz` },
     { column: 'id', value: `${add(id)}::uuid` },
   ]);
@@ -182,7 +198,8 @@ function isAfter({ lead }: Selected, { createdAt, id }: Position, add: (value: u
  * its own columns in its own order, directly to the limit: a limit of zero turns the other half off.
  */
 function numberedPage(selected: Selected, offset: string, mayBeCapped: boolean): string {
-  const { from, where } = selected;
+  const { from, where, sort } = selected;
+  const backwards = sort.direction === 'desc' ? 'asc' : 'desc';
   const isCut = mayBeCapped ? ` or total > ${totalMax}` : '';
   return `
     bounds as materialized (
@@ -195,9 +212,9 @@ function numberedPage(selected: Selected, offset: string, mayBeCapped: boolean):
     -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
     page as (select place, id from (
       (select created_at as place, id from ${from} where ${where}
-        ${orderBy(selected, 'desc')} limit (select near_limit from bounds) offset ${offset})
+        ${orderBy(selected, sort.direction)} limit (select near_limit from bounds) offset ${offset})
       union all
       (select created_at as place, id from ${from} where ${where}
-        ${orderBy(selected, 'asc')} limit (select far_limit from bounds) offset (select far_offset from bounds))
+        ${orderBy(selected, backwards)} limit (select far_limit from bounds) offset (select far_offset from bounds))
     ) either limit $1::bigint)`;
 }

@@ -20,4 +20,6 @@ export interface List<Row extends object> extends CountedList<Row> {
   readonly owner?: string;
   /** Two filters, neither of them selective, that share an index in this order. */
   readonly combined?: readonly [string, string];
+  /** The fields by which the list can be sorted besides `createdAt`. Each has an index on it, `created_at` and `id`. */
+  readonly amounts?: readonly string[];
 }

@@ -7,12 +7,24 @@ const withThreeDecimals = 'BHD JOD KWD OMR TND'.split(' ');
 
 /** Formats an amount in the smallest unit: 500 and `eur` give `5.00 EUR`, 500 and `jpy` give `500 JPY`. */
 export function formatAmount(amount: number, currency: string): string {
-  const code = currency.toUpperCase();
-  const decimals = decimalsOf(code);
-  const digits = String(amount).padStart(decimals + 1, '0');
-  const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals);
-  return decimals === 0 ? `${whole} ${code}` : `${whole}.${fraction} ${code}`;
+  return `${decimalAmount(amount, currency)} ${currency.toUpperCase()}`;
+}
+
+/** An amount as a plain decimal number: 500 and `eur` give `5.00`, -500 and `jpy` give `-500`. */
+export function decimalAmount(amount: number, currency: string): string {
+  const decimals = decimalsOf(currency.toUpperCase());
+  const digits = String(Math.abs(amount)).padStart(decimals + 1, '0');
+  const [whole, fraction] = [
+    digits.slice(0, digits.length - decimals),
+    digits.slice(digits.length - decimals),
+  ];
+  return `${amount < 0 ? '-' : ''}${whole}${decimals === 0 ? '' : `.${fraction}`}`;
+}
+
+/** The currencies with 0 or 3 decimals, in lower case. All others have two. */
+export function currenciesWith(decimals: number): readonly string[] {
+  const codes = decimals === 0 ? withoutDecimals : decimals === 3 ? withThreeDecimals : [];
+  return codes.map((code) => code.toLowerCase());
 }
 
 /** The number of decimals in which the processor counts amounts of a currency. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
@@ -10,6 +11,7 @@ import {
   DateTime,
   Id,
   IdempotencyKey,
+  IncludedCustomer,
   MetadataResponse,
   NewMetadata,
   nullable,
@@ -18,6 +20,7 @@ import {
 import { component } from '../http/docs/components.ts';
 import { inCurrency } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
+import type { FilterValues } from '../mirrors/list-filter.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
 import { DisputeSchema } from './dispute-schema.ts';
@@ -87,6 +90,7 @@ export const PaymentSchema = component('Payment', {
   dispute: nullable(DisputeSchema),
   createdAt: DateTime,
   updatedAt: DateTime,
+  customer: IncludedCustomer,
 });
 
 const CreateBody = Type.Object(
@@ -168,12 +172,31 @@ export const paymentExample: Static<typeof PaymentSchema> = {
   updatedAt: '2026-11-15T09:30:00.000Z',
 };
 
+const AmountFilter = (description: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: `${description} In the smallest unit of \`currency\`, which is required with it.`,
+    }),
+  );
+
+/** The same number is another amount in another currency. */
+function requireCurrency({ amountMin, amountMax, currency }: FilterValues): void {
+  if (currency === undefined && (amountMin !== undefined || amountMax !== undefined))
+    throw invalid('query.currency', 'is required with amountMin and amountMax');
+}
+
 /** A filter that has one value. */
 const isTrue = (description: string) => Type.Optional(Type.Enum(['true'], { description }));
 
 const path = '/api/v1/payments';
 
-export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentService): void {
+export function registerPaymentRoutes(
+  app: FastifyInstance,
+  payments: PaymentService,
+  customers: CustomerService,
+): void {
   registerWrites(app, payments);
   registerReadRoutes(app, {
     noun: 'payment',
@@ -185,8 +208,34 @@ export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentSer
       status: Type.Optional(Type.Enum([...paymentStatuses])),
       currency: CurrencyFilter,
       failed: isTrue('Return only payments whose last attempt failed, and which have not succeeded since.'),
-      refunded: isTrue('Return only payments that were refunded, in full or in part.'),
+      failureCode: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 255,
+          pattern: '^[^\\s\\p{C}]+$',
+          description:
+            'Return only failed payments whose `failure` has this `code` or this `declineCode`, such as ' +
+            '`insufficient_funds`.',
+        }),
+      ),
+      refunded: Type.Optional(
+        Type.Enum(['true', 'none', 'partial', 'full'], {
+          description:
+            'Return only payments of which nothing (`none`), a part (`partial`), everything (`full`), or a part or ' +
+            'everything (`true`) was refunded.',
+        }),
+      ),
       disputed: isTrue('Return only payments that were disputed at any time.'),
+      disputeStatus: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 100,
+          pattern: '^[a-z_]+$',
+          description: 'Return only payments whose newest dispute has this status, such as `needs_response`.',
+        }),
+      ),
+      amountMin: AmountFilter('Return only payments of at least this amount.'),
+      amountMax: AmountFilter('Return only payments of at most this amount.'),
       subscriptionId: Type.Optional(Id),
       source: Type.Optional(
         Type.Enum([...paymentSources], {
@@ -196,6 +245,9 @@ export function registerPaymentRoutes(app: FastifyInstance, payments: PaymentSer
         }),
       ),
     },
+    check: requireCurrency,
+    amounts: ['amount'],
+    customers: { customerIdOf: ({ customerId }) => customerId, find: (ids) => customers.summaries(ids) },
     list: (request) => payments.list(request),
     read: (id) => payments.read(id),
     toResponse: paymentView,

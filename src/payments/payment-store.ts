@@ -1,6 +1,7 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
+import { type CurrencyAmounts, findByAmounts } from '../mirrors/find-by-amounts.ts';
 import type { List } from '../mirrors/list.ts';
-import { byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
+import { byChoice, byCondition, byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Payment } from '../model/payment.ts';
@@ -50,13 +51,26 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns, ownColumns } = paymentTable;
 
+const hasFailed = `failure is not null and intent_status <> 'succeeded'`;
+
 /** The most selective first. A customer and a subscription have few payments, and few payments are disputed. */
 const ownerFilters = { customerId: byId('customer_id') };
 const otherFilters = {
   disputed: byTruth('dispute is not null'),
-  failed: byTruth(`failure is not null and intent_status <> 'succeeded'`),
-  refunded: byTruth('amount_refunded > 0'),
+  disputeStatus: byCondition((status) => `dispute is not null and dispute ->> 'status' = ${status}`),
+  failed: byTruth(hasFailed),
+  failureCode: byCondition(
+    (code) => `${hasFailed} and ${code} in (failure ->> 'code', failure ->> 'declineCode')`,
+  ),
+  refunded: byChoice({
+    true: 'amount_refunded > 0',
+    none: 'amount_refunded = 0',
+    partial: `amount_refunded > 0 and status <> 'refunded'`,
+    full: `amount_refunded > 0 and status = 'refunded'`,
+  }),
   currency: byText('currency'),
+  amountMin: byCondition((amount) => `amount >= ${amount}::bigint`),
+  amountMax: byCondition((amount) => `amount <= ${amount}::bigint`),
   status: byText('status'),
 };
 
@@ -65,6 +79,7 @@ export const paymentList: List<Payment> = {
   table: paymentTable,
   only: 'processor_invoice_id is null',
   owner: 'customerId',
+  amounts: ['amount'],
   filters: { ...ownerFilters, ...otherFilters },
 };
 
@@ -90,6 +105,7 @@ export const allPaymentList: List<Payment> = {
   table: paymentTable,
   variant: 'all',
   owner: 'customerId',
+  amounts: ['amount'],
   filters: subscriptionFilters,
 };
 
@@ -177,6 +193,21 @@ export class PaymentStore extends MirrorStore<Payment> {
   findByChargeId(db: Queryable, chargeId: string, limit: number): Promise<readonly Payment[]> {
     const sql = `select ${columns} from till.payments where processor_charge_id = $1 limit $2`;
     return db.query(sql, [chargeId, limit]);
+  }
+
+  /** The newest payments by a card with these last four digits. */
+  findByLast4(db: Queryable, last4: string, limit: number): Promise<readonly Payment[]> {
+    return db.query(
+      `select ${columns} from till.payments
+       where payment_method is not null and payment_method ->> 'last4' >= $1 and payment_method ->> 'last4' <= $1
+       order by payment_method ->> 'last4' desc, created_at desc, id desc limit $2`,
+      [last4, limit],
+    );
+  }
+
+  /** The newest payments of one of these amounts. */
+  findByAmounts(db: Queryable, amounts: CurrencyAmounts, limit: number): Promise<readonly Payment[]> {
+    return findByAmounts(db, paymentTable, 'amount', amounts, limit);
   }
 
   /** The payments of these subscriptions, by the processor's ids. */

@@ -1,11 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { body, CurrencyFilter, DateTime, Id, IdempotencyKey, response } from '../http/docs/api-schema.ts';
+import {
+  body,
+  CurrencyFilter,
+  DateTime,
+  Id,
+  IdempotencyKey,
+  IncludedCustomer,
+  response,
+} from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { optionalBody } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
-import { refundReasons, refundStatuses } from '../model/refund.ts';
+import { type Refund, refundReasons, refundStatuses } from '../model/refund.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
 import { PaymentSchema, paymentExample } from './payment-routes.ts';
 import { paymentView } from './payment-view.ts';
@@ -22,6 +31,7 @@ const RefundSchema = component('Refund', {
   reason: Type.Union([Type.Enum([...refundReasons]), Type.Null()]),
   createdAt: DateTime,
   updatedAt: DateTime,
+  customer: IncludedCustomer,
 });
 
 const CreateBody = Type.Object(
@@ -54,7 +64,15 @@ const example: Static<typeof RefundSchema> = {
   updatedAt: '2026-11-15T10:00:00.000Z',
 };
 
-export function registerRefundRoutes(app: FastifyInstance, refunds: RefundService): void {
+export function registerRefundRoutes(
+  app: FastifyInstance,
+  refunds: RefundService,
+  customers: CustomerService,
+): void {
+  const included = {
+    customerIdOf: ({ customerId }: Refund) => customerId,
+    find: (ids: readonly string[]) => customers.summaries(ids),
+  };
   new ApiRoutes(app, 'payments').addKeyed('POST /api/v1/payments/:id/refund', {
     scope: 'refund',
     operationId: 'refundPayment',
@@ -83,6 +101,7 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     schema: RefundSchema,
     example,
     filters: { status: Type.Optional(Type.Enum([...refundStatuses])), currency: CurrencyFilter },
+    customers: included,
     list: (request) => refunds.listAll(request),
     toResponse: refundView,
   });
@@ -95,6 +114,7 @@ export function registerRefundRoutes(app: FastifyInstance, refunds: RefundServic
     schema: RefundSchema,
     example,
     filters: {},
+    customers: included,
     list: (request, paymentId) => refunds.list(paymentId, request),
     toResponse: refundView,
   });

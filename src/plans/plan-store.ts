@@ -96,6 +96,18 @@ export class PlanStore extends MirrorStore<Plan> {
     return rows[0]?.inUse === true;
   }
 
+  /**
+   * Plans whose name has this part, in any case: first names that begin with it, then the newest. There are few plans,
+   * so no index is needed.
+   */
+  searchNames(db: Queryable, text: string, limit: number): Promise<readonly Plan[]> {
+    return db.query(
+      `select ${columns} from till.plans where strpos(lower(name), lower($1::text)) > 0
+       order by starts_with(lower(name), lower($1::text)) desc, created_at desc, id desc limit $2`,
+      [text, limit],
+    );
+  }
+
   /** Newest first. There are few plans, so the list has no pages. */
   list(db: Queryable, activeOnly: boolean): Promise<readonly Plan[]> {
     return db.query(

@@ -17,7 +17,9 @@ const Query = Type.Object(
       description:
         `What to search for: 1 to ${textLengthMax} characters. Surrounding spaces are ignored. An id of Till ` +
         '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, ' +
-        'the beginning of an email or of the number of an invoice.',
+        'the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 ' +
+        'characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and ' +
+        '`58,00` are also the amount of a payment or what is due of an invoice, in any currency.',
       examples: ['ada@example.com'],
     }),
   },
@@ -56,9 +58,12 @@ const SearchResultSchema = component('SearchResult', {
   currency: nullable(Type.String()),
   createdAt: DateTime,
   matched: Type.Enum([...matchedFields], {
-    description: 'Where the text was found: `processorId` is any id from the processor.',
+    description:
+      'Where the text was found: `processorId` is any id from the processor, `last4` the last four digits of a card.',
   }),
-  exact: Type.Boolean({ description: 'False if the text is only the beginning of the value.' }),
+  exact: Type.Boolean({
+    description: 'False if the text is only the beginning or another part of the value.',
+  }),
 });
 
 const SearchResultsSchema = component('SearchResults', {
@@ -84,10 +89,12 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
   new ApiRoutes(app, 'search').add('GET /api/v1/search', {
     scope: 'read',
     operationId: 'search',
-    summary: 'Find objects by an id, an email or a number',
+    summary: 'Find objects by an id, a name, an email, a number, a card or an amount',
     description:
-      `Returns up to ${resultsMax} objects, exact matches first. A text that matches nothing returns none. Webhook ` +
-      'events are only found with the scope `operate`.',
+      `Returns up to ${resultsMax} objects: first those whose id or number is the text, then those with this email, then ` +
+      'those of which a value begins with it, has these last four digits or is this amount, then those that contain ' +
+      'it; the newest first within each. A text that matches nothing returns none. Webhook events are only found ' +
+      'with the scope `operate`.',
     query: Query,
     response: { 200: response('The objects that were found.', SearchResultsSchema, { data: [example] }) },
     run: async ({ query, caller }) => {
@@ -101,6 +108,7 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
 function toResponse({
   planId: _,
   personalLabel: __,
+  begins: ___,
   createdAt,
   ...match
 }: Match): Static<typeof SearchResultSchema> {

@@ -2,6 +2,7 @@ import { type EventPlace, eventId, parseEventId } from '../events/feed/event-id.
 import type { StoredEvent } from '../events/feed/stored-event.ts';
 import type { Checkout } from '../model/checkout.ts';
 import type { Customer } from '../model/customer.ts';
+import { currenciesWith } from '../model/format-amount.ts';
 import type { Invoice } from '../model/invoice.ts';
 import type { Payment } from '../model/payment.ts';
 import type { Plan } from '../model/plan.ts';
@@ -9,7 +10,17 @@ import type { Refund } from '../model/refund.ts';
 import type { Subscription } from '../model/subscription.ts';
 import type { WebhookEvent } from '../model/webhook-event.ts';
 import type { Queryable } from '../platform/postgres.ts';
-import { type Found, idRange, isVisible, type Match, type MatchedField, resultsMax } from './search.ts';
+import {
+  amountsOf,
+  type Found,
+  idRange,
+  isLast4,
+  isPart,
+  isVisible,
+  type Match,
+  type MatchedField,
+  resultsMax,
+} from './search.ts';
 
 /** Finds the rows of a table by their ids, and by the processor's. */
 interface RowFinder<Row> {
@@ -18,22 +29,37 @@ interface RowFinder<Row> {
 }
 
 type Search<Row> = (db: Queryable, text: string, limit: number) => Promise<readonly Row[]>;
+type SearchAmounts<Row> = (
+  db: Queryable,
+  amounts: ReturnType<typeof currencyAmountsOf>,
+  limit: number,
+) => Promise<readonly Row[]>;
 
 /** The stores of all objects, as far as a search needs them. */
 export interface SearchedStores {
   readonly customers: RowFinder<Customer> & {
     readonly searchEmails: Search<Customer>;
+    readonly searchNames: Search<Customer>;
+    readonly searchParts: Search<Customer>;
     readonly searchExternalIds: Search<Customer>;
     findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
   };
   readonly plans: RowFinder<Plan> & {
     find(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
     findByProductIds(db: Queryable, ids: readonly string[]): Promise<readonly Plan[]>;
+    readonly searchNames: Search<Plan>;
   };
-  readonly payments: RowFinder<Payment> & { readonly findByChargeId: Search<Payment> };
+  readonly payments: RowFinder<Payment> & {
+    readonly findByChargeId: Search<Payment>;
+    readonly findByLast4: Search<Payment>;
+    readonly findByAmounts: SearchAmounts<Payment>;
+  };
   readonly refunds: RowFinder<Refund>;
   readonly subscriptions: RowFinder<Subscription>;
-  readonly invoices: RowFinder<Invoice> & { readonly searchNumbers: Search<Invoice> };
+  readonly invoices: RowFinder<Invoice> & {
+    readonly searchNumbers: Search<Invoice>;
+    readonly findByAmounts: SearchAmounts<Invoice>;
+  };
   readonly checkouts: RowFinder<Checkout>;
   readonly webhookEvents: { find(db: Queryable, id: string): Promise<WebhookEvent | undefined> };
   readonly events: { find(db: Queryable, place: EventPlace): Promise<StoredEvent | undefined> };
@@ -68,18 +94,14 @@ export async function findMatches(
         value: ({ externalId }) => externalId,
       }),
     ),
-    customers.searchEmails(db, text, resultsMax).then((rows) =>
-      compared('email', text.toLowerCase(), rows, {
-        show: showCustomer,
-        value: ({ email }) => email?.toLowerCase(),
-      }),
-    ),
-    invoices.searchNumbers(db, text, resultsMax).then((rows) =>
-      compared('number', text.toLowerCase(), rows, {
-        show: showInvoice,
-        value: ({ number }) => number?.toLowerCase(),
-      }),
-    ),
+    customers
+      .searchEmails(db, text, resultsMax)
+      .then((rows) => compared('email', text, rows, { show: showCustomer, value: ({ email }) => email })),
+    ofNames(db, stores, text),
+    ofSharedValues(db, stores, text),
+    invoices
+      .searchNumbers(db, text, resultsMax)
+      .then((rows) => compared('number', text, rows, { show: showInvoice, value: ({ number }) => number })),
     ofVisible(text, async () => {
       const event = withWebhookEvents ? await stores.webhookEvents.find(db, text) : undefined;
       return event === undefined ? [] : toMatches('processorId', [event], showWebhookEvent);
@@ -87,6 +109,59 @@ export async function findMatches(
     findEvent(db, stores.events, text),
   ]);
   return found.flat();
+}
+
+/** The names of customers and plans, and parts of them and of emails. */
+async function ofNames(
+  db: Queryable,
+  { customers, plans }: SearchedStores,
+  text: string,
+): Promise<readonly Match[]> {
+  const [named, parts, plansFound] = await Promise.all([
+    customers.searchNames(db, text, resultsMax),
+    isPart(text) ? customers.searchParts(db, text, resultsMax) : [],
+    plans.searchNames(db, text, resultsMax),
+  ]);
+  const name = (row: Customer | Plan) => row.name;
+  const lower = text.toLowerCase();
+  const isEmail = ({ email }: Customer) => email?.toLowerCase().includes(lower) === true;
+  const [ofEmails, ofOthers] = [parts.filter(isEmail), parts.filter((row) => !isEmail(row))];
+  return [
+    ...compared('name', text, named, { show: showCustomer, value: name }),
+    ...compared('email', text, ofEmails, { show: showCustomer, value: ({ email }) => email }),
+    ...compared('name', text, ofOthers, { show: showCustomer, value: name }),
+    // A shorter text is found only at the beginning of names.
+    ...compared('name', text, plansFound, { show: showPlan, value: name }).filter(
+      ({ begins }) => begins || isPart(text),
+    ),
+  ];
+}
+
+/** Values that many objects can have: the last four digits of a card, and amounts. */
+async function ofSharedValues(
+  db: Queryable,
+  { payments, invoices }: SearchedStores,
+  text: string,
+): Promise<readonly Match[]> {
+  const amounts = currencyAmountsOf(text);
+  const [byCard, paid, billed] = await Promise.all([
+    isLast4(text) ? payments.findByLast4(db, text, resultsMax) : [],
+    amounts.length > 0 ? payments.findByAmounts(db, amounts, resultsMax) : [],
+    amounts.length > 0 ? invoices.findByAmounts(db, amounts, resultsMax) : [],
+  ]);
+  return [
+    ...toMatches('last4', byCard, showPayment),
+    ...toMatches('amount', paid, showPayment),
+    ...toMatches('amount', billed, showInvoice),
+  ];
+}
+
+/** Two decimals are those of all currencies but a few. */
+function currencyAmountsOf(text: string) {
+  return amountsOf(text).map(({ decimals, amount }) => ({
+    amount,
+    currencies: decimals === 2 ? null : currenciesWith(decimals),
+  }));
 }
 
 async function ofMirror<Row>(
@@ -125,18 +200,22 @@ function toMatches<Row>(
 ): readonly Match[] {
   return rows.flatMap((row) => {
     const shown = show(row);
-    return shown === undefined ? [] : [{ ...shown, matched, exact }];
+    return shown === undefined ? [] : [{ ...shown, matched, exact, begins: true }];
   });
 }
 
-/** Matches of rows whose value begins with the text. */
+/** Matches of rows whose value contains the text, in any case. External ids were compared as they are. */
 function compared<Row>(
   matched: MatchedField,
   text: string,
   rows: readonly Row[],
   { show, value }: { show: (row: Row) => Found; value: (row: Row) => string | null | undefined },
 ): readonly Match[] {
-  return rows.map((row) => ({ ...show(row), matched, exact: value(row) === text }));
+  const part = text.toLowerCase();
+  return rows.map((row) => {
+    const whole = (value(row) ?? '').toLowerCase();
+    return { ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) };
+  });
 }
 
 const nothing = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { idRange, type Match, rank, resultsMax } from './search.ts';
+import { amountsOf, idRange, isLast4, isPart, type Match, rank, resultsMax } from './search.ts';
 
 const id = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
 
@@ -20,6 +20,7 @@ function matchOf(values: Partial<Match> = {}): Match {
     createdAt: new Date(0),
     matched: 'id',
     exact: true,
+    begins: true,
     ...values,
   };
 }
@@ -46,26 +47,57 @@ test('a text is an id or the beginning of one, with dashes at the right places o
     assert.equal(idRange(text), undefined, text);
 });
 
-test('exact matches come first, and an object appears once, with its best match', () => {
+test('ids and numbers come first, then emails, beginnings and parts, the newest first; an object appears once', () => {
+  const [older, newer] = [new Date(1), new Date(2)];
   const inOrder = [
-    matchOf({ objectId: 'a', matched: 'id' }),
-    matchOf({ objectId: 'b', matched: 'externalId' }),
-    matchOf({ objectId: 'c', matched: 'email' }),
-    matchOf({ objectId: 'd', matched: 'id', exact: false }),
-    matchOf({ objectId: 'e', matched: 'email', exact: false }),
-    matchOf({ objectId: 'f', matched: 'email', exact: false }),
+    matchOf({ objectId: 'a', matched: 'number', createdAt: newer }),
+    matchOf({ objectId: 'b', matched: 'id', createdAt: older }),
+    matchOf({ objectId: 'c', matched: 'email', createdAt: older }),
+    matchOf({ objectId: 'd', matched: 'amount', createdAt: newer }),
+    matchOf({ objectId: 'e', matched: 'email', exact: false, createdAt: older }),
+    matchOf({ objectId: 'f', matched: 'name', exact: false, begins: false, createdAt: newer }),
+    matchOf({ objectId: 'g', matched: 'email', exact: false, begins: false, createdAt: older }),
   ];
-  const repeated = [matchOf({ objectId: 'b', matched: 'email' }), matchOf({ objectId: 'a', exact: false })];
-  const [a, b, c, d, e, f] = inOrder;
-  const mixed = [e, f, d, c, b, a].filter((match) => match !== undefined);
-  assert.deepEqual(rank([...repeated, ...mixed]), inOrder);
+  const repeated = [
+    matchOf({ objectId: 'b', matched: 'email', createdAt: older }),
+    matchOf({ objectId: 'a', exact: false, begins: false, createdAt: newer }),
+  ];
+  assert.deepEqual(rank([...repeated, ...inOrder.toReversed()]), inOrder);
+});
+
+test('an amount is read with a point or a comma, in the decimals of each currency', () => {
+  const fiftyEight = [
+    { decimals: 0, amount: 58 },
+    { decimals: 2, amount: 5_800 },
+    { decimals: 3, amount: 58_000 },
+  ];
+  for (const text of ['58.00', '58,00']) assert.deepEqual(amountsOf(text), fiftyEight);
+  const big = [
+    { decimals: 2, amount: 123_456 },
+    { decimals: 3, amount: 1_234_560 },
+  ];
+  for (const text of ['1234.56', '1,234.56', '1.234,56', "1'234.56"]) assert.deepEqual(amountsOf(text), big);
+  assert.deepEqual(amountsOf('1,250'), [{ decimals: 3, amount: 1_250 }]);
+  for (const text of ['58', '58.0', '58.', '.58', '-58.00', '58.00 EUR', '1,2,3.00', '58.0000', '5800'])
+    assert.deepEqual(amountsOf(text), [], text);
+});
+
+test('a part has three characters of any language, and the last digits of a card are four', () => {
+  assert.deepEqual(['ada', '田中太', 'ad', '😀😀', ''].map(isPart), [true, true, false, false, false]);
+  assert.deepEqual(['4242', '424', '42424', '424a', '４２４２'].map(isLast4), [
+    true,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });
 
 test('an object of another type can have the same id, and the number of results is limited', () => {
   const pair = [matchOf(), matchOf({ objectType: 'payment' })];
   assert.deepEqual(rank(pair), pair);
   const many = Array.from({ length: resultsMax + 5 }, (_, index) =>
-    matchOf({ objectId: `${index}`, exact: false }),
+    matchOf({ objectId: `${index}`, exact: false, createdAt: new Date(-index) }),
   );
   assert.deepEqual(
     rank([...many, matchOf({ objectId: 'last' })]).map(({ objectId }) => objectId),

@@ -13,8 +13,17 @@ export const foundTypes = [
   'event',
 ] as const;
 
-/** What the text of a search was found in, the most certain first. Results come in this order. */
-export const matchedFields = ['id', 'processorId', 'externalId', 'email', 'number'] as const;
+/** What the text of a search was found in. If it was found in several fields of an object, the first one counts. */
+export const matchedFields = [
+  'id',
+  'processorId',
+  'externalId',
+  'number',
+  'email',
+  'name',
+  'last4',
+  'amount',
+] as const;
 
 export type MatchedField = (typeof matchedFields)[number];
 
@@ -44,21 +53,72 @@ export interface Found {
 /** How a search found it. */
 export interface Match extends Found {
   readonly matched: MatchedField;
-  /** Whether the text is the whole value, and not only its beginning. */
+  /** Whether the text is the whole value, and not only its beginning or another part of it. */
   readonly exact: boolean;
+  /** Whether the value begins with the text. */
+  readonly begins: boolean;
 }
 
-/** Exact matches first, each object once. */
+/** Fields whose values identify one object. */
+const identifying: readonly MatchedField[] = ['id', 'processorId', 'externalId', 'number'];
+
+/**
+ * The contract's order: ids and numbers, emails, beginnings, other parts; the newest first within each. Each object
+ * comes once.
+ */
 export function rank(matches: readonly Match[]): readonly Match[] {
-  const orderOf = ({ exact, matched }: Match) =>
-    matchedFields.indexOf(matched) + (exact ? 0 : matchedFields.length);
   const best = new Map<string, Match>();
-  // The sort is stable: matches of one kind keep the order in which they were found.
-  for (const match of matches.toSorted((a, b) => orderOf(a) - orderOf(b))) {
+  for (const match of matches.toSorted(compareMatches)) {
     const key = `${match.objectType} ${match.objectId}`;
     if (!best.has(key)) best.set(key, match);
   }
   return [...best.values()].slice(0, resultsMax);
+}
+
+function compareMatches(a: Match, b: Match): number {
+  return (
+    groupOf(a) - groupOf(b) ||
+    b.createdAt.getTime() - a.createdAt.getTime() ||
+    matchedFields.indexOf(a.matched) - matchedFields.indexOf(b.matched)
+  );
+}
+
+/** Values that many objects share, such as an amount or a name, count as beginnings. */
+function groupOf({ matched, exact, begins }: Match): number {
+  if (!begins) return 3;
+  if (exact && identifying.includes(matched)) return 0;
+  return exact && matched === 'email' ? 1 : 2;
+}
+
+/** A shorter part matches most names and emails. */
+const partLengthMin = 3;
+
+/** Whether to look for the text within names and emails, not only at their beginning. */
+export function isPart(text: string): boolean {
+  return [...text].length >= partLengthMin && !/\p{Cc}/u.test(text);
+}
+
+/** Whether the text can be the last four digits of a card. */
+export function isLast4(text: string): boolean {
+  return /^\d{4}$/.test(text);
+}
+
+/** The longest amounts that the API accepts have 12 digits in the smallest unit. */
+const amountPattern = /^(\d{1,12}|\d{1,3}(?:[.,' ]\d{3}){1,3})[.,](\d{2,3})$/;
+
+/**
+ * The amounts in the smallest unit that a text such as `58.00` or `58,00` means, by the decimals of their currencies.
+ * Three decimals mean an amount only in a currency that has them: in others `1,000` is probably a thousand.
+ */
+export function amountsOf(text: string): readonly { readonly decimals: number; readonly amount: number }[] {
+  const [, whole, fraction = ''] = amountPattern.exec(text) ?? [];
+  if (whole === undefined) return [];
+  const units = whole.replace(/\D/g, '');
+  return [0, 2, 3].flatMap((decimals) => {
+    if (fraction.length === 3 && decimals < 3) return [];
+    if (decimals === 0 && fraction !== '00') return [];
+    return [{ decimals, amount: Number(units + fraction.padEnd(decimals, '0').slice(0, decimals)) }];
+  });
 }
 
 /** A shorter prefix probably means something else, and matches all objects that were created within hours. */

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
+import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   body,
@@ -103,6 +104,7 @@ export function registerSubscriptionRoutes(
   app: FastifyInstance,
   subscriptions: SubscriptionService,
   entitlements: EntitlementService,
+  customers: CustomerService,
 ): void {
   const toResponse = (subscription: Subscription) =>
     subscriptionView(subscription, entitlements.isEntitled(subscription));
@@ -119,6 +121,7 @@ export function registerSubscriptionRoutes(
       addOnPlanId: Type.Optional({ ...Id, description: 'The plan of one of the add-ons.' }),
       currency: CurrencyFilter,
     },
+    customers: { customerIdOf: ({ customerId }) => customerId, find: (ids) => customers.summaries(ids) },
     list: (request) => subscriptions.list(request),
     read: (id) => subscriptions.read(id),
     toResponse,

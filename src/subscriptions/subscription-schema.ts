@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
+import { DateTime, Id, IncludedCustomer, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { subscriptionStatuses } from '../model/subscription.ts';
 
@@ -84,6 +84,7 @@ export const SubscriptionSchema = component('Subscription', {
   metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
+  customer: IncludedCustomer,
 });
 
 export const subscriptionExample: Static<typeof SubscriptionSchema> = {

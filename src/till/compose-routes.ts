@@ -58,16 +58,16 @@ export async function registerRoutes(
   registerPaymentMethodRoutes(app, services.paymentMethods);
   registerPortalRoutes(app, services.portal);
   registerPlanRoutes(app, plans);
-  registerPaymentRoutes(app, payments);
+  registerPaymentRoutes(app, payments, customers);
   registerPaymentUpdateRoutes(app, payments);
   registerCaptureRoutes(app, payments);
-  registerRefundRoutes(app, refunds);
-  registerSubscriptionRoutes(app, subscriptions, entitlements);
+  registerRefundRoutes(app, refunds, customers);
+  registerSubscriptionRoutes(app, subscriptions, entitlements, customers);
   registerEntitlementRoutes(app, entitlements, subscriptions);
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
-  registerInvoiceRoutes(app, invoices);
+  registerInvoiceRoutes(app, invoices, customers);
   registerCheckoutRoutes(app, services.checkouts);
   registerEventRoutes(app, {
     ...parts,

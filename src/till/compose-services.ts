@@ -242,7 +242,7 @@ function composeDomain(
     mirror: mirrors.checkouts,
     grouping: { groups: stores.groups, store: stores.subscriptions, plans },
   });
-  const invoices = new InvoiceService({ ...parts, store: stores.invoices });
+  const invoices = new InvoiceService({ ...parts, store: stores.invoices, plans: mirrors.plans });
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
   const portal = new PortalService({ ...parts, customers, subscriptions });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });

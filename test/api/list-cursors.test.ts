@@ -62,10 +62,24 @@ const filters: Readonly<Record<Listed, readonly (readonly [query: string, condit
   refunds: [['', 'true']],
 };
 
+/** The orders whose values never change. */
+const orders = [
+  ['', 'created_at desc, id desc'],
+  ['&sort=createdAt', 'created_at, id'],
+] as const;
+const orderByAmount = {
+  payments: ['&sort=-amount', 'amount desc, created_at desc, id desc'],
+  invoices: ['&sort=amountDue', 'amount_due, created_at, id'],
+} as const;
+
 const walks = fc.constantFrom(...listed).chain((list) =>
   fc.record({
     list: fc.constant(list),
     filter: fc.constantFrom(...filters[list]),
+    order: fc.constantFrom(
+      ...orders,
+      ...(list === 'payments' || list === 'invoices' ? [orderByAmount[list]] : []),
+    ),
     limits: fc.array(fc.constantFrom(1, 2, 3, 7, 20), { minLength: 1, maxLength: 5 }),
     before: fc.array(rowsOf(), { minLength: 1, maxLength: 30 }),
     meanwhile: fc.array(fc.array(rowsOf(), { minLength: 1, maxLength: 5 }), { minLength: 1, maxLength: 8 }),
@@ -79,16 +93,17 @@ function rowsOf(): fc.Arbitrary<ListRow> {
 
 test('a walk shows each row that existed when it began exactly once, while others are inserted', async () => {
   await assertProperty(
-    fc.asyncProperty(walks, async ({ list, filter: [query, condition], limits, before, meanwhile }) => {
+    fc.asyncProperty(walks, async ({ list, filter, order: [sort, order], limits, before, meanwhile }) => {
+      const [query, condition] = filter;
       await clearRows(till, list);
       await insertRows(till, list, before);
-      const existing = await plainIds(till, list, condition);
+      const existing = await plainIds(till, list, condition, order);
       const shown: string[] = [];
       let response: PageBody<Item> | undefined;
       for (let number = 1; response?.nextCursor !== null; number += 1) {
         const limit = limits[number % limits.length];
         const cursor = response === undefined ? '' : `&cursor=${response.nextCursor}`;
-        const reading = call('GET', `${pathOf(list)}?limit=${limit}&${query}${cursor}`);
+        const reading = call('GET', `${pathOf(list)}?limit=${limit}&${query}${sort}${cursor}`);
         // Some are inserted while the page is read, and all of them before the next one.
         await insertRows(till, list, meanwhile[number % (3 * meanwhile.length)] ?? []);
         const next: PageBody<Item> = await readJson(await reading, 200);
@@ -165,7 +180,8 @@ test('400: a cursor with a page, with other filters, of another list, or tampere
   assert.ok(nextCursor !== null);
   const path = `/payments?cursor=${nextCursor}`;
   // The same filters in another spelling and order, and another limit, are the same walk.
-  const same = '&limit=1&createdAfter=2026-01-01T02:00:00.000%2B02:00&status=succeeded';
+  const same =
+    '&limit=1&createdAfter=2026-01-01T02:00:00.000%2B02:00&status=succeeded&sort=-createdAt&include=customer';
   assert.equal((await call('GET', path + same)).status, 200);
   const middle = nextCursor.length / 2;
   for (const [refused, named] of [
@@ -181,6 +197,8 @@ test('400: a cursor with a page, with other filters, of another list, or tampere
     [`${path}&${filter}&source=all`, 'query.cursor'],
     [`${path}&${filter}&source=subscription`, 'query.cursor'],
     [`${path}&${filter}&subscriptionId=${owners.subscriptions[0]}`, 'query.cursor'],
+    [`${path}&${filter}&sort=createdAt`, 'query.cursor'],
+    [`${path}&${filter}&sort=-amount`, 'query.cursor'],
     [`/invoices?cursor=${nextCursor}`, 'query.cursor'],
     [`/subscriptions?cursor=${nextCursor}`, 'query.cursor'],
     [`/payments/${owners.payments[0]}/refunds?cursor=${nextCursor}`, 'query.cursor'],

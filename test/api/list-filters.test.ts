@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
+import { CustomerStore } from '../../src/customers/customer-store.ts';
 import { totalMax } from '../../src/mirrors/list-statement.ts';
 import { readJson } from '../support/client.ts';
 import {
@@ -53,13 +54,35 @@ const showsCreatedOnly = (list: Listed, queries: readonly string[]) =>
 
 /** The values of each filter to try, with the condition of a plain query. */
 const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Condition[]>>>> = {
-  customers: { email: ofColumn('lower(email)', 'ADA@example.com', 'bob@example.com', 'eve@example.com') },
+  customers: {
+    email: ofColumn('lower(email)', 'ADA@example.com', 'bob@example.com', 'eve@example.com'),
+    q: ['LOVE', 'a%20l', '@exa', 'com', '田中太', 'J%C3%9CRGEN', '%25%20_', 'nobody'].map((text) => [
+      text,
+      `position(lower('${decodeURIComponent(text)}') in lower(coalesce(name, ''))) > 0
+        or position(lower('${decodeURIComponent(text)}') in lower(email)) > 0`,
+    ]),
+  },
   payments: {
     customerId: ofColumn('customer_id', customer, otherCustomer.toUpperCase(), unknownId),
     status: ofColumn('status', 'succeeded', 'canceled', 'refunded'),
     currency: ofColumn('currency', 'eur', 'usd', 'jpy'),
     failed: [['true', `failure is not null and intent_status <> 'succeeded'`]],
-    refunded: [['true', 'amount_refunded > 0']],
+    refunded: [
+      ['true', 'amount_refunded > 0'],
+      ['none', 'amount_refunded = 0'],
+      ['partial', `amount_refunded > 0 and status <> 'refunded'`],
+      ['full', `status = 'refunded'`],
+    ],
+    disputeStatus: ofColumn(`dispute ->> 'status'`, 'won', 'needs_response', 'lost'),
+    failureCode: ['card_declined', 'insufficient_funds', 'expired_card', 'unknown'].map((code) => [
+      code,
+      `intent_status <> 'succeeded' and (failure ->> 'code' = '${code}' or failure ->> 'declineCode' = '${code}')`,
+    ]),
+    amountMin: [['2500', 'amount >= 2500']],
+    amountMax: [
+      ['2500', 'amount <= 2500'],
+      ['0', 'false'],
+    ],
     disputed: [['true', 'dispute is not null']],
     subscriptionId: ofSubscriptions,
     source: [
@@ -84,8 +107,23 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
     customerId: ofColumn('customer_id', customer, otherCustomer),
     status: ofColumn('status', 'paid', 'open', 'draft'),
     subscriptionId: ofSubscriptions,
+    number: ofColumn('lower(number)', 'A1-0001', 'b2-0007', 'A1-0002'),
   },
   refunds: {},
+};
+
+/** The orders of each list, with that of a plain query. */
+const orders: Readonly<Record<string, string>> = {
+  '': 'created_at desc, id desc',
+  '-createdAt': 'created_at desc, id desc',
+  createdAt: 'created_at, id',
+};
+const ordersByAmount: Readonly<Partial<Record<Listed, Readonly<Record<string, string>>>>> = {
+  payments: { '-amount': 'amount desc, created_at desc, id desc', amount: 'amount, created_at, id' },
+  invoices: {
+    '-amountDue': 'amount_due desc, created_at desc, id desc',
+    amountDue: 'amount_due, created_at, id',
+  },
 };
 
 const requests = fc.constantFrom(...listed).chain((list) => {
@@ -98,20 +136,33 @@ const requests = fc.constantFrom(...listed).chain((list) => {
   );
   return fc.record({
     list: fc.constant(list),
-    filters: fc.tuple(...chosen).map((some) => some.filter((one) => one !== null)),
+    filters: fc.tuple(...chosen).map((some) => withCurrency(some.filter((one) => one !== null))),
+    sort: fc.constantFrom(...Object.entries({ ...orders, ...ordersByAmount[list] })),
     limit: fc.constantFrom(1, 5, 20, 100),
     page: fc.integer({ min: 1, max: 12 }),
   });
 });
 
-test('every filter, alone and combined, shows what a plain query shows', async () => {
+interface UsedFilter {
+  readonly query: string;
+  readonly condition: string;
+}
+
+/** A range of amounts needs a currency. */
+function withCurrency(used: readonly UsedFilter[]): readonly UsedFilter[] {
+  const needsCurrency = used.some(({ query }) => query.startsWith('amountM'));
+  if (!needsCurrency || used.some(({ query }) => query.startsWith('currency='))) return used;
+  return [...used, { query: 'currency=eur', condition: `currency = 'eur'` }];
+}
+
+test('every filter, alone and combined, in every order, shows what a plain query shows', async () => {
   const rows = fc.sample(
     fc.record({ id: fc.uuid(), micros: fc.integer({ min: 0, max: 3_000 }), kind: fc.nat(35) }),
     { seed: 1, numRuns: 60 },
   );
   for (const list of listed) await insertRows(till, list, rows);
   await assertProperty(
-    fc.asyncProperty(requests, async ({ list, filters: used, limit, page }) => {
+    fc.asyncProperty(requests, async ({ list, filters: used, sort: [sort, order], limit, page }) => {
       const isCreated = showsCreatedOnly(
         list,
         used.map((one) => one.query),
@@ -120,8 +171,9 @@ test('every filter, alone and combined, shows what a plain query shows', async (
         isCreated ? 'processor_invoice_id is null' : 'true',
         ...used.map((one) => one.condition),
       ];
-      const ids = await plainIds(till, list, conditions.map((one) => `(${one})`).join(' and '));
-      const query = [...used.map((one) => one.query), `limit=${limit}`, `page=${page}`].join('&');
+      const ids = await plainIds(till, list, conditions.map((one) => `(${one})`).join(' and '), order);
+      const sorted = sort === '' ? [] : [`sort=${sort}`];
+      const query = [...used.map((one) => one.query), ...sorted, `limit=${limit}`, `page=${page}`].join('&');
       const response: PageBody<Item> = await readJson(await call('GET', `${pathOf(list)}?${query}`), 200);
       assert.deepEqual(
         { ...response, data: response.data.map(({ id }) => id), nextCursor: response.nextCursor !== null },
@@ -172,7 +224,21 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
     '1767225600',
   ];
   const malformed: Readonly<Record<Listed, readonly string[]>> = {
-    customers: ['email=', 'email=x', 'email=a@b.co&email=a@b.co', 'status=active', `customerId=${customer}`],
+    customers: [
+      'q=',
+      'q=ab',
+      'q=%20%20ab%20',
+      'q=a%00b',
+      'q=ce%0Aada',
+      'q=abc&q=abc',
+      'sort=amount',
+      'include=customer',
+      'email=',
+      'email=x',
+      'email=a@b.co&email=a@b.co',
+      'status=active',
+      `customerId=${customer}`,
+    ],
     payments: [
       'status=',
       'status=paid',
@@ -193,6 +259,22 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
         'failed=',
         'refunded=1',
         'disputed=TRUE',
+        'refunded=all',
+        'disputeStatus=',
+        'disputeStatus=Won',
+        'failureCode=',
+        'failureCode=a%20b',
+        'amountMin=x&currency=eur',
+        'amountMin=-1&currency=eur',
+        'amountMax=1.5&currency=eur',
+        'amountMax=9007199254740992&currency=eur',
+        'sort=',
+        'sort=amountDue',
+        'sort=-status',
+        'sort=amount&sort=amount',
+        'include=',
+        'include=plan',
+        'include=customer,plan',
       ],
     ],
     subscriptions: [
@@ -204,7 +286,16 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       'addOnPlanId=gold',
       `subscriptionId=${subscription}`,
     ],
-    invoices: ['status=active', 'subscriptionId=sub_1', 'subscriptionId=%00', `planId=${plan}`],
+    invoices: [
+      'sort=amount',
+      'number=',
+      'number=%00',
+      'include=subscription',
+      'status=active',
+      'subscriptionId=sub_1',
+      'subscriptionId=%00',
+      `planId=${plan}`,
+    ],
     refunds: ['status=succeeded', `customerId=${customer}`, `paymentId=${owners.payments[0]}`],
   };
   for (const list of listed) {
@@ -218,6 +309,25 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       assert.equal(errors?.[0]?.path, `query.${query.slice(0, query.indexOf('='))}`, `${list}?${query}`);
     }
   }
+});
+
+test('400: a range of amounts without a currency', async () => {
+  for (const query of ['amountMin=1', 'amountMax=1', 'amountMin=1&amountMax=2&status=succeeded']) {
+    const { errors } = await readProblem(await call('GET', `/payments?${query}`), 400, 'invalid_request');
+    assert.deepEqual(
+      errors?.map(({ path }) => path),
+      ['query.currency'],
+    );
+  }
+});
+
+test('a part that many customers have shows the same customers as one that is found by the index', async () => {
+  const [few, many] = [new CustomerStore(), new CustomerStore({ commonMin: 1 })];
+  for (const q of ['ada', '@example', 'LOVE', 'nobody'])
+    for (const sort of ['-createdAt', 'createdAt']) {
+      const request = { limit: 7, page: 2, sort, filters: { q, createdAfter: times[1] } };
+      assert.deepEqual(await many.list(till.database, request), await few.list(till.database, request));
+    }
 });
 
 test('with a filter other than customerId a total stops at 10,000', async () => {

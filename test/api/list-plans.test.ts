@@ -5,6 +5,7 @@ import { customerList } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
+import { sortOf } from '../../src/mirrors/list-sort.ts';
 import { listStatement, type RowWindow, totalMax } from '../../src/mirrors/list-statement.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
 import { allRefundList } from '../../src/payments/refund-store.ts';
@@ -149,6 +150,27 @@ for (const { name, list, selections } of cases) {
     }
   });
 }
+
+test('a page that is sorted by an amount walks its index', async () => {
+  const position = { amount: 2_500n, createdAt: 1_767_225_603_000_000n, id: unknownId, page: 2 };
+  for (const [list, name, index] of [
+    [allPaymentList, '-amount', 'payments_amount_idx'],
+    [paymentList, 'amount', 'payments_amount_idx'],
+    [invoiceList, '-amountDue', 'invoices_amount_due_idx'],
+  ] as const)
+    for (const place of [
+      { limit, offset: 0 },
+      { limit, position },
+    ]) {
+      const selection = selectionOf(list.filters, {});
+      assert.ok(selection !== undefined);
+      const { text, values } = listStatement<object>(list, selection, place, sortOf<object>(list, name));
+      const explained = await pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [...values]);
+      const plan = explained.rows.map((line) => line['QUERY PLAN']).join('\n');
+      assert.match(plan, new RegExp(`using ${index}`));
+      assert.doesNotMatch(plan, /Seq Scan on (payments|invoices)/);
+    }
+});
 
 test('a customer with another filter reads only the rows of the customer', async () => {
   const selection = selectionOf(paymentList.filters, { customerId, status: 'canceled' });

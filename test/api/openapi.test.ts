@@ -173,11 +173,13 @@ async function makePayment(action: string | undefined): Promise<string> {
 }
 
 async function makeInvoice(): Promise<string> {
+  const { id: customer } = await till.stripe.customers.create({});
+  const { id: processorInvoiceId } = await till.stripe.invoices.create({ customer });
   const [row] = await sql<{ id: string }>(
     `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, amount_remaining, currency, status,
        attempt_count, processor_as_of, processor_as_of_latest, created_at, updated_at)
-     values (gen_random_uuid(), 'in_' || gen_random_uuid(), 1900, 0, 1900, 'eur', 'open', 0, now(), now(),
-       now(), now()) returning id`,
+     values (gen_random_uuid(), $1, 1900, 0, 1900, 'eur', 'open', 0, now(), now(), now(), now()) returning id`,
+    [processorInvoiceId],
   );
   return row?.id ?? '';
 }

@@ -71,7 +71,7 @@ const rounds = fc
 
 /** What depends on another field, the object, the time, or which plans have replaced the placeholders of a request. */
 const refusedByState =
-  /body\.(metadata must leave at most|expiresAt must be in the future|group must be null|addOns|subscriptionId (is required with|must be sent only with))/;
+  /query\.currency is required with|body\.(metadata must leave at most|expiresAt must be in the future|group must be null|addOns|subscriptionId (is required with|must be sent only with))/;
 
 /** The request was valid and the charge was attempted, but the bank refused it. That is kept under the idempotency key. */
 const declined = 402;

@@ -50,6 +50,12 @@ function withFormula(cell: Cell): Cell {
 export function flatten(object: object, columns: readonly string[]): Readonly<Record<string, Cell>> {
   return Object.fromEntries(
     columns.map((column) => {
+      if (column.endsWith('Decimal')) {
+        const name = column.slice(0, -'Decimal'.length);
+        const amount = flatten(object, [name])[name];
+        // The amounts of these files are in hundredths.
+        return [column, amount == null ? null : (Number(amount) / 100).toFixed(2)];
+      }
       const value = column.split('.').reduce<unknown>(
         // Every step but the last is an object of the API, or null.
         (from, name) => (from === null ? null : (from as Readonly<Record<string, unknown>>)[name]),

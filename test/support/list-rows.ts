@@ -28,29 +28,33 @@ const rows = 'from jsonb_to_recordset($1::jsonb) as v (id uuid, micros bigint, k
 const common = `now(), now(), ${time}, now()`;
 const commonColumns = 'processor_as_of, processor_as_of_latest, created_at, updated_at';
 
-const failure = `'{"code": null, "declineCode": null, "message": null}'::jsonb`;
-const dispute = `'{"status": "won", "amount": 1, "currency": "eur", "reason": null, "evidenceDueBy": null}'::jsonb`;
+const failure = `jsonb_build_object('code', ${pick(['card_declined', 'expired_card'])}, 'declineCode',
+  ${pick(['insufficient_funds', 'lost_card', 'expired_card'])}, 'message', null)`;
+const dispute = `jsonb_build_object('status', ${pick(['won', 'needs_response'])}, 'amount', 1, 'currency', 'eur',
+  'reason', null, 'evidenceDueBy', null)`;
 
 const addOnOf = (planId: string) => `{"planId": "${planId}", "quantity": 2}`;
 const addOns = ['[]', `[${addOnOf(owners.plans[0])}]`, `[${owners.plans.map(addOnOf).join(', ')}]`];
 
 const inserts: Readonly<Record<Listed, string>> = {
-  customers: `insert into till.customers (id, processor_customer_id, email, ${commonColumns})
-    select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])}, ${common} ${rows}`,
+  customers: `insert into till.customers (id, processor_customer_id, email, name, ${commonColumns})
+    select id, 'cus_' || id, ${pick(['ada@example.com', 'Ada@Example.COM', 'bob@example.com'])},
+      nullif(${pick(['', 'Ada Lovelace', 'Jürgen 田中太郎', '100% _of_'], 2)}, ''), ${common} ${rows}`,
   payments: `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
-      processor_invoice_id, processor_subscription_id, failure, dispute, amount_refunded, ${commonColumns})
-    select id, 'pi_' || id, 2000, ${pick(['eur', 'usd'], 3)}, ${pick(owners.customers)}::uuid,
+      processor_invoice_id, processor_subscription_id, failure, dispute, amount_received, amount_refunded,
+      ${commonColumns})
+    select id, 'pi_' || id, 2000 + kind / 4 % 3 * 500, ${pick(['eur', 'usd'], 3)}, ${pick(owners.customers)}::uuid,
       ${pick(['succeeded', 'processing', 'canceled'], 2)}, case when ${isCharged} then 'in_' || id end,
       case when ${isCharged} then 'sub_' || ${pick(owners.subscriptions, 12)} end,
       case when kind % 5 = 0 then ${failure} end, case when kind % 7 = 0 then ${dispute} end,
-      case when kind % 11 = 0 then 1 else 0 end, ${common} ${rows}`,
+      2, case kind % 11 when 0 then 1 when 2 then 2 else 0 end, ${common} ${rows}`,
   subscriptions: `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
       add_ons, ${commonColumns})
     select id, 'sub_' || id, ${pick(owners.customers)}::uuid, ${pick(owners.plans, 2)}::uuid,
       ${pick(['active', 'trialing', 'canceled'], 4)}, ${pick(addOns, 6)}::jsonb, ${common} ${rows}`,
-  invoices: `insert into till.invoices (id, processor_invoice_id, amount_due, amount_paid, amount_remaining, currency,
-      customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
-    select id, 'in_' || id, 1, 1, 0, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)}, 1,
+  invoices: `insert into till.invoices (id, processor_invoice_id, number, amount_due, amount_paid, amount_remaining,
+      currency, customer_id, status, attempt_count, processor_subscription_id, ${commonColumns})
+    select id, 'in_' || id, nullif(${pick(['', 'A1-0001', 'B2-0007'])}, ''), kind / 3 % 4, 1, 0, 'eur', ${pick(owners.customers)}::uuid, ${pick(['paid', 'open', 'void'], 2)}, 1,
       'sub_' || ${pick(owners.subscriptions, 6)}, ${common} ${rows}`,
   refunds: `insert into till.refunds (id, processor_refund_id, payment_id, amount, currency, status, ${commonColumns})
     select id, 're_' || id, '${owners.payments[0]}', 1, 'eur', 'succeeded', ${common} ${rows}`,
@@ -108,15 +112,16 @@ export function pathOf(list: Listed): string {
   return list === 'refunds' ? `/payments/${owners.payments[0]}/refunds` : `/${list}`;
 }
 
-/** The ids of the rows that the condition selects, in the order of every list. */
+/** The ids of the rows that the condition selects, in the order of the list. */
 export async function plainIds(
   { sql }: { readonly sql: Sql },
   list: Listed,
   condition: string,
+  order = 'created_at desc, id desc',
 ): Promise<readonly string[]> {
   const only = list === 'customers' ? 'deleted_at is null' : 'true';
   const found = await sql<{ id: string }>(
-    `select id from till.${list} where ${only} and ${condition} order by created_at desc, id desc`,
+    `select id from till.${list} where ${only} and ${condition} order by ${order}`,
   );
   return found.map(({ id }) => id);
 }

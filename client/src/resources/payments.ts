@@ -5,6 +5,7 @@ import type { Api } from '../requests/api.ts';
 import type {
   ClientSecret,
   CreatedPayment,
+  IncludeQuery,
   NewCapture,
   NewPayment,
   NewRefund,
@@ -32,8 +33,8 @@ export class Payments {
     return this.#api.post('/api/v1/payments', { body: payment }, options);
   }
 
-  get(id: string, options?: RequestOptions): Promise<Payment> {
-    return this.#api.get('/api/v1/payments/{id}', { params: { id } }, options);
+  get(id: string, query: IncludeQuery = {}, options?: RequestOptions): Promise<Payment> {
+    return this.#api.get('/api/v1/payments/{id}', { params: { id }, query }, options);
   }
 
   update(id: string, change: PaymentChange, options?: WriteOptions): Promise<Payment> {

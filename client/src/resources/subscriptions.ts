@@ -6,6 +6,7 @@ import type {
   ChangedSubscription,
   ClientSecret,
   CreatedSubscription,
+  IncludeQuery,
   NewSubscription,
   PaidSubscription,
   PreviewedSubscriptionChange,
@@ -29,8 +30,8 @@ export class Subscriptions {
     return this.#api.post('/api/v1/subscriptions', { body: subscription }, options);
   }
 
-  get(id: string, options?: RequestOptions): Promise<Subscription> {
-    return this.#api.get('/api/v1/subscriptions/{id}', { params: { id } }, options);
+  get(id: string, query: IncludeQuery = {}, options?: RequestOptions): Promise<Subscription> {
+    return this.#api.get('/api/v1/subscriptions/{id}', { params: { id }, query }, options);
   }
 
   update(id: string, change: SubscriptionChange, options?: WriteOptions): Promise<ChangedSubscription> {

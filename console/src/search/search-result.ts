@@ -29,6 +29,9 @@ const matchTexts: Readonly<Record<SearchResult['matched'], string>> = {
   externalId: 'external id',
   email: 'e-mail',
   number: 'number',
+  name: 'name',
+  last4: 'last digits of the card',
+  amount: 'amount',
 };
 
 export function typeText({ objectType }: SearchResult): string {

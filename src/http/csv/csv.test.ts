@@ -37,6 +37,34 @@ test('the columns are the fields, those of nested objects with a dot', () => {
   assert.equal(headerLine(columns), `${names.join(',')}\r\n`);
 });
 
+test('an amount has a second column, in the decimals of its currency', () => {
+  const priced = columnsOf(
+    Type.Object({
+      amount: Type.Integer(),
+      currency: Type.String(),
+      dispute: nullable(Type.Object({ amount: nullable(Type.Integer()) })),
+      discount: nullable(
+        Type.Object({ amountOff: nullable(Type.Integer()), currency: nullable(Type.String()) }),
+      ),
+    }),
+  );
+  assert.equal(
+    headerLine(priced),
+    'amount,amountDecimal,currency,dispute.amount,dispute.amountDecimal,discount.amountOff,' +
+      'discount.amountOffDecimal,discount.currency\r\n',
+  );
+  const line = (currency: string, amount: number) =>
+    csvLine(priced, { amount, currency, dispute: null, discount: { amountOff: amount, currency: 'jpy' } });
+  assert.equal(line('eur', 5_800), '5800,58.00,eur,,,5800,5800,jpy\r\n');
+  assert.equal(line('kwd', 58), '58,0.058,kwd,,,58,58,jpy\r\n');
+  assert.equal(line('jpy', 0), '0,0,jpy,,,0,0,jpy\r\n');
+  assert.equal(line('usd', -5), '-5,-0.05,usd,,,-5,-5,jpy\r\n');
+  const of = (dispute: object | null, discount: object | null) =>
+    csvLine(priced, { amount: 1, currency: 'eur', dispute, discount });
+  assert.equal(of({ amount: 1 }, null), '1,0.01,eur,1,0.01,,,\r\n');
+  assert.equal(of({ amount: null }, { amountOff: null, currency: null }), '1,0.01,eur,,,,,\r\n');
+});
+
 test('a file reads back as the objects that it was written from', async () => {
   await assertProperty(
     fc.property(fc.array(objects, { maxLength: 5 }), (all) => {

@@ -1,7 +1,11 @@
+import { decimalAmount } from '../../model/format-amount.ts';
+
 /** A column of a file: its name, and where its value is in an object of the API. */
 export interface CsvColumn {
   readonly name: string;
   readonly path: readonly string[];
+  /** Where the currency of an amount is that the column shows in decimals. */
+  readonly currencyPath?: readonly string[];
 }
 
 /** RFC 4180. */
@@ -15,15 +19,36 @@ const formula = /^(?:'*[\t\r\n]|['" \u00a0\u3000]*[=+\-@＝＋－＠])/;
 const formulaInside = /[;\t\r\n\v\f\u0085\u2028\u2029](?=['" \u00a0\u3000]*[=+\-@＝＋－＠])/g;
 const plainNumber = /^[+-]?\d+(?:\.\d+)?$/;
 
+/** A JSON schema, reduced to what decides about columns. */
+interface ColumnSchema {
+  readonly type?: unknown;
+  readonly properties?: Readonly<Record<string, object>>;
+}
+
 /**
  * The columns of objects with this schema: one for each field, and one for each field of a nested object, such as
- * `failure.code`. An object whose keys callers choose is one column.
+ * `failure.code`. An object whose keys callers choose is one column. An amount has a second column in decimals, such as
+ * `amountDecimal`. Its currency is in the same object, or in the one around it.
  */
-export function columnsOf(schema: object, path: readonly string[] = []): readonly CsvColumn[] {
-  // A JSON schema, reduced to what decides about columns.
-  const { properties } = schema as { readonly properties?: Readonly<Record<string, object>> };
-  if (properties === undefined) return [{ name: path.join('.'), path }];
-  return Object.entries(properties).flatMap(([name, field]) => columnsOf(field, [...path, name]));
+export function columnsOf(
+  schema: object,
+  path: readonly string[] = [],
+  currencyPath?: readonly string[],
+): readonly CsvColumn[] {
+  const { type, properties } = schema as ColumnSchema;
+  const name = path.join('.');
+  if (properties === undefined) {
+    const isAmount = /^amount/.test(path.at(-1) ?? '') && [type].flat().includes('integer');
+    if (!isAmount || currencyPath === undefined) return [{ name, path }];
+    return [
+      { name, path },
+      { name: `${name}Decimal`, path, currencyPath },
+    ];
+  }
+  const ownCurrency = 'currency' in properties ? [...path, 'currency'] : currencyPath;
+  return Object.entries(properties).flatMap(([field, inner]) =>
+    columnsOf(inner, [...path, field], ownCurrency),
+  );
 }
 
 export function headerLine(columns: readonly CsvColumn[]): string {
@@ -31,7 +56,19 @@ export function headerLine(columns: readonly CsvColumn[]): string {
 }
 
 export function csvLine(columns: readonly CsvColumn[], object: unknown): string {
-  return columns.map(({ path }) => cellOf(path.reduce<unknown>(fieldOf, object))).join(',') + lineEnd;
+  const valueAt = (path: readonly string[]) => path.reduce<unknown>(fieldOf, object);
+  return (
+    columns
+      .map(({ path, currencyPath }) => {
+        const value = valueAt(path);
+        return currencyPath === undefined ? cellOf(value) : decimalCell(value, valueAt(currencyPath));
+      })
+      .join(',') + lineEnd
+  );
+}
+
+function decimalCell(amount: unknown, currency: unknown): string {
+  return typeof amount === 'number' && typeof currency === 'string' ? decimalAmount(amount, currency) : '';
 }
 
 function fieldOf(object: unknown, name: string): unknown {

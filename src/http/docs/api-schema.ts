@@ -1,4 +1,5 @@
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
+import { sortNames } from '../../mirrors/list-sort.ts';
 import { externalIdLengthMax, externalIdPattern } from '../../model/customer.ts';
 import {
   type Metadata,
@@ -114,8 +115,8 @@ const Cursor = Type.Optional(
   Type.String({
     maxLength: cursorLengthMax,
     description:
-      'The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows ' +
-      'each object that existed when it began exactly once, and every page takes the same time.',
+      'The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor ' +
+      'shows each object that existed when it began exactly once, and every page takes the same time.',
   }),
 );
 /** The query of a list that has no filters and no page numbers. */
@@ -128,8 +129,26 @@ export const NextCursor = nullable(
   Type.String({ description: 'The `cursor` of the next page. Null on the last page.' }),
 );
 
+/** The customer of an object, in a response to a request that includes it. */
+export const IncludedCustomer = Type.Optional(
+  nullable(
+    Type.Object(
+      { id: Id, externalId: nullable(Type.String()), email: Type.String(), name: nullable(Type.String()) },
+      {
+        title: 'CustomerSummary',
+        description:
+          'Only in the response to a `GET` with `include=customer`. Null if there is no customer, or if it was deleted.',
+      },
+    ),
+  ),
+);
+
+export const Include = Type.Optional(
+  Type.Enum(['customer'], { description: 'Adds `customer` to each object: who it belongs to.' }),
+);
+
 /** The parameters of a list: its own filters, and those that every list has. */
-export function listQuery<Filters extends TProperties>(filters: Filters) {
+export function listQuery<Filters extends TProperties>(filters: Filters, amounts: readonly string[] = []) {
   return Type.Object(
     {
       ...filters,
@@ -141,6 +160,15 @@ export function listQuery<Filters extends TProperties>(filters: Filters) {
       ),
       createdBefore: Type.Optional(
         Type.String({ format: 'date-time', description: 'Return only objects created before this time.' }),
+      ),
+      sort: Type.Optional(
+        Type.Enum([...sortNames(amounts)], {
+          description:
+            'The order. Default: `-createdAt`, the newest first.' +
+            (amounts.length === 0
+              ? ''
+              : ' By an amount, an object whose amount changes during the walk may be missed or seen twice.'),
+        }),
       ),
       cursor: Cursor,
       page: Type.Optional(
@@ -157,6 +185,8 @@ export interface ListQueryValues {
   readonly cursor?: string;
   readonly page?: number;
   readonly limit: number;
+  readonly sort?: string;
+  readonly include?: 'customer';
   /** The filters. */
   readonly [name: string]: string | number | undefined;
 }

@@ -13,6 +13,7 @@ import type { Attempt } from './attempt.ts';
 import type { CheckoutCalls } from './checkout-calls.ts';
 import type { EventCalls, ProcessorEvent, VerifiedWebhook } from './event-calls.ts';
 import type { CausingWrite, EventContent } from './event-facts.ts';
+import type { InvoiceLinePage } from './invoice-line.ts';
 import type { InvoicePaymentCalls, SubscriptionToPay } from './invoice-payment.ts';
 import type { ListingStart, Pages } from './pages.ts';
 import type { PortalCalls } from './portal-calls.ts';
@@ -316,6 +317,10 @@ export interface InvoiceCalls extends InvoicePaymentCalls {
   ): Pages<InvoiceFacts>;
   /** The payment intents that pay or attempt to pay invoices. Other ways to pay are left out. */
   listPayments(place?: ListingStart): Pages<PaymentOfInvoice>;
+  /** One page of what an invoice bills. Null if the processor does not know the invoice, or the line to start after. */
+  listLines(
+    page: ListingStart & { readonly processorInvoiceId: string; readonly limit: number },
+  ): Promise<InvoiceLinePage | null>;
 }
 
 export interface PaymentMethodCalls {

@@ -2,6 +2,7 @@ import type { PlanInterval } from '../../model/plan.ts';
 import type { SubscriptionChange, SubscriptionFacts } from '../../model/subscription.ts';
 import type { SubscriptionItemFacts } from '../../model/subscription-items.ts';
 import type { Attempt } from './attempt.ts';
+import type { InvoiceLine } from './invoice-line.ts';
 import type { Declined } from './invoice-payment.ts';
 
 /**
@@ -145,11 +146,7 @@ export interface ChangePreview {
   readonly lines: readonly PreviewLine[];
 }
 
-export interface PreviewLine {
-  readonly description: string | null;
-  readonly amount: number;
-  readonly periodStart: Date;
-  readonly periodEnd: Date;
-  /** The line credits or charges a part of a period. */
-  readonly proration: boolean;
-}
+export type PreviewLine = Pick<
+  InvoiceLine,
+  'description' | 'amount' | 'periodStart' | 'periodEnd' | 'proration'
+>;

@@ -30,7 +30,7 @@ export async function calls(key: string | undefined): Promise<void> {
   await till.payments.create({ customerId: 'c', amount, currency: 'eur', idempotencyKey: 'k' });
   await till.payments.create({ customerId: 'c', amount, currency: 'eur' }, { idempotencyKey: 'k' });
   // @ts-expect-error: a GET has no idempotency key
-  await till.payments.get('p', { idempotencyKey: 'k' });
+  await till.payments.get('p', {}, { idempotencyKey: 'k' });
   // @ts-expect-error: there is no such field
   payment.cents;
   // @ts-expect-error: there is no such status

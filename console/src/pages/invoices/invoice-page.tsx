@@ -18,7 +18,7 @@ const paymentsMax = 100;
 export function InvoicePage() {
   const { id = '' } = useRoute().params;
   const invoice = useResource(
-    (options) => till().invoices.get(id, options),
+    (options) => till().invoices.get(id, {}, options),
     [id],
     ({ objectId }) => objectId === id,
   );

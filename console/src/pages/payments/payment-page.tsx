@@ -23,7 +23,7 @@ import { canRefund, RefundPayment } from './refund-payment.tsx';
 export function PaymentPage() {
   const { id = '' } = useRoute().params;
   const payment = useResource(
-    (options) => till().payments.get(id, options),
+    (options) => till().payments.get(id, {}, options),
     [id],
     ({ objectId }) => objectId === id,
   );

@@ -1,6 +1,6 @@
 import type { AsOf } from '../../../model/facts.ts';
 import type { ChangePreview, PreviewLine, SubscriptionChangeCalls } from '../../port/subscription-changes.ts';
-import { hasMoreLines, readLines } from '../objects/invoice-lines.ts';
+import { hasMoreLines, mapLine, readLines } from '../objects/invoice-lines.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
@@ -48,18 +48,5 @@ function mapPreview(value: unknown, asOf: AsOf): Previewed {
     prorationDate: details?.optional('moment', 'subscription_proration_date') ?? null,
     now: invoice.createdAt(asOf.latest),
     shown: hasMoreLines(invoice) ? null : invoice.list('lines').map(mapLine),
-  };
-}
-
-function mapLine(line: WireObject): PreviewLine {
-  const period = line.object('period');
-  const parent = line.optional('object', 'parent');
-  const details = parent?.optional('object', parent.optionalText('type') ?? '');
-  return {
-    description: line.optionalText('description'),
-    amount: line.wholeNumber('amount'),
-    periodStart: period.moment('start'),
-    periodEnd: period.moment('end'),
-    proration: details?.optional('flag', 'proration') ?? false,
   };
 }

@@ -5,7 +5,7 @@ import type { AdapterContext } from '../wire/adapter-context.ts';
 import { isMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
-import { readLines } from './invoice-lines.ts';
+import { listLines, readLines } from './invoice-lines.ts';
 import { createInvoicePaymentCalls } from './invoice-payment.ts';
 import { coversUntilOf, isFirstInvoice, mapInvoice, mapInvoicePayment } from './map-invoice.ts';
 import { mapPaymentResponse } from './map-payment.ts';
@@ -65,6 +65,8 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
     },
 
     listPayments: (place) => listPayments(context, place),
+
+    listLines: (page) => listLines(context, page),
   };
 }
 

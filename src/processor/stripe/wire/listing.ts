@@ -132,7 +132,7 @@ interface ListingPage<T> {
   readonly next: string | null;
 }
 
-function takePage<T>(response: unknown, map: (value: unknown) => T): ListingPage<T> {
+export function takePage<T>(response: unknown, map: (value: unknown) => T): ListingPage<T> {
   const list = WireObject.parse(response, 'list');
   list.oneOf('object', ['list']);
   const values = list.array('data');
