@@ -36,8 +36,8 @@ export const errorCatalogue = {
     example:
       'The customer must authenticate this payment. Get the client secret and confirm with it in the frontend.',
   }),
-  forbidden: failure(403, 'API key without the needed scope', {
-    when: 'The API key does not have the scope that the route needs.',
+  forbidden: failure(403, 'Forbidden', {
+    when: 'The API key does not have the scope that the route needs, or a page other than the console uses its session.',
     advice: 'Use an API key with that scope. [scopes.md](scopes.md) lists the routes of each scope.',
     example: 'The API key needs the scope `write`. Use a key that has it, or ask an administrator for one.',
   }),

@@ -3,8 +3,10 @@ import type { TillConnectionError, TillError } from './errors.ts';
 export interface TillOptions {
   /** Where Till is: `https://till.example.com`. A path is kept, for a proxy that serves Till below one. */
   readonly url: string | undefined;
-  /** An API key with the scopes that your calls need. */
-  readonly apiKey: string | undefined;
+  /** An API key with the scopes that your calls need. Null if something else admits them, such as a proxy. */
+  readonly apiKey: string | null | undefined;
+  /** Headers of every request, for what is between your application and Till. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** How long one attempt may take, in milliseconds. Default: 35,000, a little longer than Till takes at most. */
   readonly timeoutMs?: number | undefined;
   /** How long a call may take with all its retries, in milliseconds. Default: 90,000. */

@@ -1199,6 +1199,26 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/audit-log": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List who did what, newest first
+         * @description Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, replays, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
+         */
+        readonly get: operations["listAuditLog"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/webhooks/processor": {
         readonly parameters: {
             readonly query?: never;
@@ -1290,6 +1310,40 @@ export interface components {
                 /** @description At most 20, the most urgent first. */
                 readonly data: readonly components["schemas"]["UnsettledClaim"][];
             } | null;
+        };
+        /** AuditEntry */
+        readonly AuditEntry: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** @description Who did it. Both are null if a sign-in with an API key was refused. */
+            readonly actor: {
+                /** @description The name of the API key. `console` for a person who used single sign-on. */
+                readonly keyName: string | null;
+                /** @description The e-mail address of the person. Null for an API key. */
+                readonly person: string | null;
+            };
+            /** @description The operation, such as `refundPayment`, or one of `session.created`, `session.ended`, `session.refused`, `key.first_used`. */
+            readonly action: string;
+            /** @description The object of the path, or else the one that was created: `payment`, `api_key`. */
+            readonly objectType: string | null;
+            readonly objectId: string | null;
+            /** @description Where the request came from. `TRUST_PROXY` decides what counts. */
+            readonly address: string | null;
+            /** @description The `x-request-id` of the request. */
+            readonly requestId: string | null;
+            /** @description The status code of the response. */
+            readonly outcome: number;
+        };
+        /** AuditLog */
+        readonly AuditLog: {
+            readonly data: readonly components["schemas"]["AuditEntry"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
         };
         /** ChangedSubscription */
         readonly ChangedSubscription: {
@@ -1452,6 +1506,11 @@ export interface components {
              * @description Refused from then on. Null if it does not expire.
              */
             readonly expiresAt: string | null;
+            /** @description The person who has signed in to the console through single sign-on. Null for an API key. */
+            readonly person: {
+                readonly email: string;
+                readonly name: string | null;
+            } | null;
             readonly processor: components["schemas"]["ProcessorLink"];
         };
         /** Customer */
@@ -1644,6 +1703,8 @@ export interface components {
                 readonly kind: "api" | "webhook" | "recovery" | "resync" | "import" | "sweeper";
                 /** @description The name of the API key of the request. */
                 readonly keyName: string | null;
+                /** @description The e-mail address of the person who sent the request with the console. */
+                readonly person: string | null;
                 /** @description The `x-request-id` of the request. */
                 readonly requestId: string | null;
                 /** @description The id of the processor's event. */
@@ -5147,7 +5208,7 @@ export interface operations {
     readonly listDeliveriesOfEvent: {
         readonly parameters: {
             readonly query?: {
-                /** @description The `nextCursor` of the page before, with the same filters and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
                 readonly cursor?: string;
                 readonly limit?: number;
                 readonly status?: "pending" | "succeeded" | "failed";
@@ -5792,6 +5853,38 @@ export interface operations {
                     readonly [name: string]: unknown;
                 };
                 content?: never;
+            };
+        };
+    };
+    readonly listAuditLog: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The name of an API key, or an e-mail address. */
+                readonly actor?: string;
+                readonly action?: string;
+                readonly objectId?: string;
+                /** @description Return only objects created at or after this time (RFC 3339). */
+                readonly createdAfter?: string;
+                /** @description Return only objects created before this time. */
+                readonly createdBefore?: string;
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of entries. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["AuditLog"];
+                };
             };
         };
     };

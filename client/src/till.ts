@@ -10,7 +10,7 @@ import { Customers } from './resources/customers.ts';
 import { EventEndpoints } from './resources/event-endpoints.ts';
 import { Events } from './resources/events.ts';
 import { Invoices } from './resources/invoices.ts';
-import { ApiKeys, Resyncs, WebhookEvents } from './resources/operators.ts';
+import { ApiKeys, AuditLog, Resyncs, WebhookEvents } from './resources/operators.ts';
 import { Payments, Refunds } from './resources/payments.ts';
 import { Plans } from './resources/plans.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
@@ -42,6 +42,7 @@ export class Till {
   readonly events: Events;
   readonly eventEndpoints: EventEndpoints;
   readonly apiKeys: ApiKeys;
+  readonly auditLog: AuditLog;
   readonly webhookEvents: WebhookEvents;
   readonly resyncs: Resyncs;
   readonly #api: Api;
@@ -62,6 +63,7 @@ export class Till {
     this.events = new Events(api);
     this.eventEndpoints = new EventEndpoints(api);
     this.apiKeys = new ApiKeys(api);
+    this.auditLog = new AuditLog(api);
     this.webhookEvents = new WebhookEvents(api);
     this.resyncs = new Resyncs(api);
   }

@@ -11,6 +11,10 @@ export type CreatedApiKey = Schemas['CreatedApiKey'];
 export type CurrentApiKey = Schemas['CurrentApiKey'];
 export type NewApiKey = Without<Schemas['NewApiKey']>;
 
+export type AuditEntry = Schemas['AuditEntry'];
+export type AuditLog = Schemas['AuditLog'];
+export type AuditLogQuery = QueryOf<'/api/v1/audit-log'>;
+
 export type Customer = Schemas['Customer'];
 export type CustomerList = Schemas['CustomerList'];
 export type NewCustomer = Without<Schemas['NewCustomer']>;

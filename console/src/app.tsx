@@ -29,7 +29,7 @@ import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx'
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
 import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
-import { currentKey, isSignedIn, resume } from './session.ts';
+import { isSignedIn, isSignedOut, resume } from './session.ts';
 import { Shell } from './shell.tsx';
 
 /** The pages that need more than the scope `read`. */
@@ -44,8 +44,8 @@ const ApiKeys = allowed('admin', 'API keys', ApiKeysPage);
 export function App() {
   useEffect(followChanges, []);
   useEffect(watchConnection, []);
-  if (!isSignedIn.value) return <SignIn />;
-  if (currentKey.value === undefined) return <Resume />;
+  if (isSignedOut.value) return <SignIn />;
+  if (!isSignedIn.value) return <Resume />;
   return (
     <LocationProvider scope={home}>
       <Shell>
@@ -78,7 +78,7 @@ export function App() {
   );
 }
 
-/** After a reload of the tab, the API key is known, but not its scopes. */
+/** After a load of the tab, it is not known whether a user is signed in. */
 function Resume() {
   const [failure, setFailure] = useState<Failure | undefined>(undefined);
   const ask = () => {

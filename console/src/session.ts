@@ -3,75 +3,100 @@ import { type CurrentApiKey, Till, TillTimeoutError } from '../../client/src/ind
 
 export type Scope = CurrentApiKey['scopes'][number];
 
-/** Session storage ends with the tab. Only a duplicate of the tab starts with its values. */
-const storageName = 'till-api-key';
+/** The session is a cookie that scripts cannot read, so whether there is one is known only after a request. */
+type State = 'unknown' | 'signed in' | 'signed out';
 
-const storedKey = sessionStorage.getItem(storageName);
-const client = signal(storedKey === null ? null : connect(storedKey));
-/** Undefined until the server has accepted the API key. */
+const state = signal<State>('unknown');
+/** Undefined until the server has accepted the session. */
 const current = signal<CurrentApiKey | undefined>(undefined);
 
 /** Why the last session ended, for the sign-in page. */
 export const signedOutBecause = signal('');
 /** False after a request got no response, until one does. */
 export const isReachable = signal(true);
-export const isSignedIn = computed(() => client.value !== null);
+export const isSignedOut = computed(() => state.value === 'signed out');
+export const isSignedIn = computed(() => state.value === 'signed in');
 export const currentKey = computed(() => current.value);
+/** Who has signed in, as the page shows it. */
+export const userName = computed(
+  () => current.value?.person?.name ?? current.value?.person?.email ?? current.value?.name,
+);
 
-/** The API, with the API key of this session. */
+/** Tells the other tabs that the session has changed. */
+const tabs = new BroadcastChannel('till-session');
+
+/** How people sign in here. */
+const ways = document.documentElement.dataset['signIn'] ?? '';
+export const hasKeySignIn = ways.includes('key');
+export const hasSingleSignOn = ways.includes('single-sign-on');
+
+/** Without it, Till refuses a request: no page of another origin can send it. */
+const consoleHeader = { 'x-till-console': '1' };
+
+const client = new Till({
+  // The operations of the API are also below this path, with the cookie of the session in place of an API key.
+  url: `${location.origin}/console`,
+  apiKey: null,
+  headers: consoleHeader,
+  // The user sees a failure at once and decides. A load without a response is repeated once there is a connection.
+  retries: 0,
+  fetch: async (input, init) => {
+    const session = current.value;
+    // Without `no-store`, a tab would wait for the same request of another tab.
+    const response = await fetch(input, { ...init, cache: 'no-store', credentials: 'same-origin' }).catch(
+      (error: unknown) => {
+        const isStopped = init?.signal?.aborted === true && !(init.signal.reason instanceof TillTimeoutError);
+        if (!isStopped) isReachable.value = false;
+        throw error;
+      },
+    );
+    isReachable.value = true;
+    // A late response to the session before says nothing about this one.
+    if (response.status === 401 && current.value === session)
+      forget(session === undefined ? '' : 'Your session has ended.');
+    return response;
+  },
+});
+
+/** The API, with the session of this browser. */
 export function till(): Till {
-  if (client.value === null) throw new Error('no user is signed in');
-  return client.value;
+  return client;
 }
 
-/** Whether the API key has this scope. The server decides; this only hides actions that it would refuse. */
+/** Whether the session has this scope. The server decides; this only hides actions that it would refuse. */
 export function can(scope: Scope): boolean {
   const held = current.value?.scopes ?? [];
   return held.includes(scope) || held.includes('admin') || (scope === 'read' && held.length > 0);
 }
 
-/**
- * Asks the server about an API key, and keeps it for this tab if it is valid. Throws a TypeError if it is malformed.
- */
-export async function signIn(key: string): Promise<void> {
-  const next = connect(key);
-  current.value = await next.apiKeys.current();
-  sessionStorage.setItem(storageName, key);
-  signedOutBecause.value = '';
-  client.value = next;
+/** Opens a session with an API key, for all tabs. */
+export async function signIn(apiKey: string): Promise<void> {
+  await client.request({ method: 'POST', path: '/session', body: { apiKey } });
+  await resume();
+  tabs.postMessage('signed in');
 }
 
-/** After a reload of the tab, the API key is known, but not its scopes. */
+/** Asks the server who has signed in. */
 export async function resume(): Promise<void> {
-  current.value = await till().apiKeys.current();
+  current.value = await client.apiKeys.current();
+  signedOutBecause.value = '';
+  state.value = 'signed in';
 }
 
-export function signOut(because = ''): void {
-  sessionStorage.removeItem(storageName);
+/** Ends this session, or all sessions of the person. Throws if Till does not respond. */
+export async function signOut(from: 'here' | 'everywhere'): Promise<void> {
+  await client.request({ method: 'DELETE', path: from === 'here' ? '/session' : '/sessions' });
+  forget('');
+  tabs.postMessage('signed out');
+}
+
+function forget(because: string): void {
   signedOutBecause.value = because;
   current.value = undefined;
-  client.value = null;
+  state.value = 'signed out';
 }
 
-function connect(apiKey: string): Till {
-  const own: Till = new Till({
-    url: location.origin,
-    apiKey,
-    // The user sees a failure at once and decides. A load without a response is repeated once there is a connection.
-    retries: 0,
-    fetch: async (input, init) => {
-      // Without `no-store`, a tab would wait for the same request of another tab.
-      const options: RequestInit = { ...init, cache: 'no-store', credentials: 'omit' };
-      const response = await fetch(input, options).catch((error: unknown) => {
-        const isStopped = init?.signal?.aborted === true && !(init.signal.reason instanceof TillTimeoutError);
-        if (!isStopped) isReachable.value = false;
-        throw error;
-      });
-      isReachable.value = true;
-      // An API key that is no longer valid ends the session.
-      if (response.status === 401 && client.value === own) signOut('The API key is no longer valid.');
-      return response;
-    },
-  });
-  return own;
-}
+tabs.addEventListener('message', ({ data }) => {
+  if (data === 'signed out') forget('');
+  else if (state.value === 'signed out') state.value = 'unknown';
+});

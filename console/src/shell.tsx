@@ -5,10 +5,10 @@ import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
 import { home } from './links.ts';
 import { navigation } from './navigation.ts';
-import { Notices } from './parts/notices.tsx';
+import { Notices, notify } from './parts/notices.tsx';
 import { ThemeButton } from './parts/theme-button.tsx';
 import { SearchButton } from './search/search-button.tsx';
-import { currentKey, isReachable, signOut } from './session.ts';
+import { currentKey, isReachable, signOut, userName } from './session.ts';
 
 /** What surrounds every page: navigation, who is signed in, and whether changes arrive. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
@@ -44,7 +44,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         <div class="top-end">
           <LiveState />
           <ThemeButton />
-          <button type="button" onClick={() => signOut()}>
+          <button type="button" onClick={() => leave('here')}>
             Sign out
           </button>
         </div>
@@ -62,7 +62,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
             </li>
           ))}
         </ul>
-        <p class="quiet">Signed in with the API key {currentKey.value?.name}</p>
+        <SignedInAs />
       </nav>
       <main id="main" tabIndex={-1}>
         {!isReachable.value && (
@@ -75,6 +75,24 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       <Notices />
     </div>
   );
+}
+
+function SignedInAs() {
+  const { person } = { person: null, ...currentKey.value };
+  return (
+    <div class="signed-in">
+      <p class="quiet">
+        {person === null ? 'Signed in with the API key' : 'Signed in as'} {userName.value}
+      </p>
+      <button type="button" onClick={() => leave('everywhere')}>
+        End all sessions
+      </button>
+    </div>
+  );
+}
+
+function leave(from: 'here' | 'everywhere'): void {
+  signOut(from).catch(() => notify('You are still signed in, because Till does not respond. Try again.'));
 }
 
 /** The overview is at the beginning of every other path. */

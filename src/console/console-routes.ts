@@ -1,29 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { type ReadyFile, readyFile, sendReadyFile } from '../http/ready-file.ts';
-
-/**
- * The page loads only its own script and styles, and calls only this server. Scripts cannot turn text into HTML or code
- * (Trusted Types), no other page can frame it, and no form can send anything elsewhere.
- */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
-
-const pageHeaders = {
-  'content-security-policy': pagePolicy,
-  'cross-origin-opener-policy': 'same-origin',
-  'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=()',
-};
+import { pageHeaders } from './page-headers.ts';
 
 const types = {
   'console.js': 'text/javascript; charset=utf-8',
@@ -32,9 +10,15 @@ const types = {
   'licences.txt': 'text/plain; charset=utf-8',
 } as const;
 
+/** How people sign in: the page says it to its script. */
+export interface SignInWays {
+  readonly hasKeySignIn: boolean;
+  readonly hasSingleSignOn: boolean;
+}
+
 /** Serves the console: the same page for every path below /console, and the files that it loads. */
-export function registerConsoleRoutes(app: FastifyInstance): void {
-  const page = readAsset('index.html', 'text/html; charset=utf-8');
+export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): void {
+  const page = readyFile(pageWith(ways), 'text/html; charset=utf-8');
   const schema = { hide: true };
   for (const url of ['/console', '/console/*'])
     app.get(url, { schema }, (request, reply) => {
@@ -50,5 +34,14 @@ export function registerConsoleRoutes(app: FastifyInstance): void {
 }
 
 function readAsset(name: string, type: string): ReadyFile {
-  return readyFile(readFileSync(new URL(`../../console/dist/${name}`, import.meta.url)), type);
+  return readyFile(readDist(name), type);
+}
+
+function readDist(name: string): Buffer {
+  return readFileSync(new URL(`../../console/dist/${name}`, import.meta.url));
+}
+
+function pageWith({ hasKeySignIn, hasSingleSignOn }: SignInWays): Buffer {
+  const ways = [...(hasKeySignIn ? ['key'] : []), ...(hasSingleSignOn ? ['single-sign-on'] : [])].join(' ');
+  return Buffer.from(readDist('index.html').toString().replace('data-sign-in=""', `data-sign-in="${ways}"`));
 }

@@ -94,14 +94,18 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     return holder;
   }
 
-  /** Removes the personal data. False if the row has none left. */
-  async erase(key: string): Promise<boolean> {
+  /**
+   * Removes the personal data. False if the row has none left. `within` adds to the transaction, with the id of the
+   * customer.
+   */
+  async erase(key: string, within: (tx: Transaction, id: string) => void = () => {}): Promise<boolean> {
     const { database, store, eraseOwned, clock } = this.#parts;
     const isErased = await database.transaction(async (tx) => {
       const [customer] = await store.lockByKeys(tx, [key]);
       if (customer === undefined || customer.deletedAt !== null) return false;
       store.update(tx, [{ before: customer, after: eraseCustomer(customer, clock.now()) }]);
       await eraseOwned(tx, [customer.id]);
+      within(tx, customer.id);
       return true;
     });
     // Even if another process deleted the customer: it may not have reached this step yet.

@@ -165,6 +165,7 @@ function addWrites(routes: ApiRoutes, { customers, ...dependents }: CustomerRout
   routes.add(`DELETE ${path}/:id`, {
     scope: 'write',
     operationId: 'deleteCustomer',
+    audited: 'everyone',
     summary: 'Delete a customer',
     description:
       "Expires the customer's open checkouts, cancels the subscriptions and erases the email, name, phone, externalId and metadata, and the " +

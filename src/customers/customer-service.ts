@@ -12,6 +12,7 @@ import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { applyResponse, correct } from '../mirrors/refresh.ts';
 import { type Customer, type CustomerChange, customerNotFound, foundCustomer } from '../model/customer.ts';
 import { type MetadataChange, type OwnedMetadata, refuseChange } from '../model/metadata.ts';
+import { auditChange } from '../platform/cause.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
 import { notReached, objectMissing } from '../processor/port/attempt.ts';
@@ -118,7 +119,7 @@ export class CustomerService {
     const attempt = await processor.customers.delete(processorCustomerId);
     if (attempt.outcome !== 'done') await this.#requireDeleted(customer, attempt);
     await correctSubscriptions(id);
-    await mirror.erase(processorCustomerId);
+    await mirror.erase(processorCustomerId, auditChange);
   }
 
   /** A refused deletion does not prove that the customer is deleted. Only a read that says `deleted` does. */

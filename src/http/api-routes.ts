@@ -3,6 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import type { FailureCode } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { Caller, Scope } from '../model/api-key.ts';
+import { type AuditedOperation, auditedObjectType } from './audited-requests.ts';
 import { IdParams } from './docs/api-schema.ts';
 import { idempotencyKeyOf } from './input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from './input/validator.ts';
@@ -40,6 +41,8 @@ interface Operation<Responses, Params, Query, Body> {
   /** Only failures that do not follow from the other fields; see `failuresOf`. */
   readonly failures?: readonly FailureCode[];
   readonly callsProcessor?: true;
+  /** Whose requests the audit log contains. By default it contains every write of a person. */
+  readonly audited?: AuditedOperation['of'];
   readonly onSend?: RouteOptions['onSend'];
 }
 
@@ -144,7 +147,11 @@ function optionsOf(
   return {
     method,
     url,
-    config: { scope, failures: failuresOf(method, params !== undefined, operation, failures) },
+    config: {
+      scope,
+      failures: failuresOf(method, params !== undefined, operation, failures),
+      ...auditOf(method, url, operation),
+    },
     schema: {
       tags: [tag],
       operationId,
@@ -158,6 +165,23 @@ function optionsOf(
     },
     ...(isBodyOptional ? { preValidation: emptyIfAbsent } : {}),
     ...(onSend === undefined ? {} : { onSend }),
+  };
+}
+
+/** A preview needs the scope `read`, and writes nothing. */
+function auditOf(
+  method: HTTPMethods,
+  url: string,
+  operation: Pick<
+    Operation<object, unknown, unknown, unknown>,
+    'scope' | 'operationId' | 'response' | 'audited'
+  >,
+): { readonly audit?: AuditedOperation } {
+  const { scope, operationId: action, response, audited } = operation;
+  const of = audited ?? (method === 'GET' || scope === 'read' ? undefined : 'people');
+  if (of === undefined) return {};
+  return {
+    audit: { action, objectType: auditedObjectType(url), outcomes: Object.keys(response).map(Number), of },
   };
 }
 

@@ -9,7 +9,9 @@ import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { ApiGuard } from './access/api-guard.ts';
+import { rewriteConsoleUrl } from './access/console-calls.ts';
 import { registerKeyChecks } from './access/key-checks.ts';
+import { type AuditWriter, registerAudit } from './audited-requests.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
@@ -56,6 +58,10 @@ export interface AppParts {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly guard: ApiGuard;
+  /** Undefined if there is none. */
+  readonly audit?: AuditWriter | undefined;
+  /** Whether the console may call the API below its own path. */
+  readonly hasConsole?: boolean;
   readonly dependencies: readonly Dependency[];
   readonly trustProxy: readonly string[];
   /** Shorter limits for tests. */
@@ -142,11 +148,13 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.addHook('preValidation', (request, _reply, done) => {
     done(isApi(request) ? undeclaredInput(request) : undefined);
   });
+  if (parts.audit !== undefined) registerAudit(app, parts.audit, parts.logger);
   // The last of these hooks: socket events, such as those that deliver the body, run outside a context that an earlier
   // hook enters.
   app.addHook('preHandler', (request, _reply, done) => {
-    if (isApi(request)) runWithCause(causeOf(request), done, () => parts.guard.confirm(request));
-    else done();
+    if (!isApi(request)) return done();
+    const confirm = () => parts.guard.confirm(request);
+    return runWithCause(causeOf(request), done, { confirm, audit: request.audit });
   });
 
   if (parts.servesApi) await registerDocs(app);
@@ -179,6 +187,7 @@ function createServer(parts: AppParts): FastifyInstance {
       requireHostHeader: false,
     },
     routerOptions: { maxParamLength: pathParamLengthMax },
+    ...(parts.hasConsole === true ? { rewriteUrl: rewriteConsoleUrl } : {}),
     trustProxy: parts.trustProxy.length === 0 ? false : [...parts.trustProxy],
     // During a shutdown, requests that still arrive on an open connection are served, and then the connection closes.
     return503OnClosing: false,
@@ -195,7 +204,8 @@ function createServer(parts: AppParts): FastifyInstance {
 }
 
 function causeOf({ id, caller }: FastifyRequest): Cause {
-  return { kind: 'api', keyName: caller?.name ?? null, requestId: id, processorEventId: null };
+  const [keyName, person] = [caller?.name ?? null, caller?.person?.email ?? null];
+  return { kind: 'api', keyName, person, requestId: id, processorEventId: null };
 }
 
 /**

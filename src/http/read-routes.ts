@@ -109,6 +109,7 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
     operationId,
     summary,
     query,
+    audited: 'exports',
     response: { 200: withCsv(page, columns, route.example) },
     run: async (request, reply) => {
       // Each list has its own types of path and filters.

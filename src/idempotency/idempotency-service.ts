@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
-import { confirmCaller } from '../platform/cause.ts';
+import { auditOperation, confirmCaller, isAudited } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { type Claim, type ClaimOperation, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
@@ -273,22 +273,30 @@ export class IdempotencyService {
   }
 
   async #record<Request, Prepared, Effect, Result>(
-    { operation, request }: ClaimedRequest<Request, Prepared, Effect, Result>,
+    { operation, request, isOther = false }: ClaimedRequest<Request, Prepared, Effect, Result>,
     effect: Effect,
     claim: StoredClaim,
     isFound: boolean,
   ): Promise<Recorded<Result>> {
     const { database, claims, crashPoints } = this.#parts;
-    const inserted = isFound ? undefined : await operation.insert?.(claim.resourceId, effect, request);
+    // Requests share the statement that inserts rows, so it cannot contain the entry of the audit log.
+    const isAlone = isFound || isAudited();
+    const inserted = isAlone ? undefined : await operation.insert?.(claim.resourceId, effect, request);
     if (inserted !== undefined) {
       await crashPoints.pass('record.row');
       this.#late.add(claim);
       return { result: inserted };
     }
     const pass = crashPoints.pass.bind(crashPoints);
-    const recorded = await database.transaction((tx) =>
-      recordEffect({ tx, claims, pass }, operation, claim, effect),
-    );
+    const recorded = await database.transaction(async (tx) => {
+      const written = await recordEffect({ tx, claims, pass }, operation, claim, effect);
+      const ids = {
+        createdId: operation.idOf?.(effect) ?? claim.resourceId,
+        existingId: operation.existingIdOf?.(effect) ?? null,
+      };
+      if (!isOther && written.failure === undefined) auditOperation(tx, ids);
+      return written;
+    });
     this.#claims.end(claim);
     return recorded;
   }

@@ -16,6 +16,15 @@ const CurrentApiKeySchema = component('CurrentApiKey', {
   }),
   scopes,
   expiresAt,
+  person: nullable(
+    Type.Object(
+      { email: Type.String(), name: nullable(Type.String()) },
+      {
+        description:
+          'The person who has signed in to the console through single sign-on. Null for an API key.',
+      },
+    ),
+  ),
   processor: component('ProcessorLink', {
     mode: Type.Enum(['sandbox', 'test', 'live'], {
       description:
@@ -36,6 +45,7 @@ const example: Static<typeof CurrentApiKeySchema> = {
   name: 'console',
   scopes: ['write', 'refund'],
   expiresAt: null,
+  person: null,
   processor: { mode: 'test', dashboardUrl: 'https://dashboard.processor.example/test' },
 };
 
@@ -51,12 +61,13 @@ export function registerCurrentKeyRoutes(
     response: { 200: response('The API key of the request.', CurrentApiKeySchema, example) },
     run: async ({ caller }) => {
       if (caller === undefined) throw new Error('a request reached the API without an API key');
-      const { id, name, scopes, expiresAt } = caller;
+      const { id, name, scopes, expiresAt, person } = caller;
       return {
         id,
         name,
         scopes: [...scopes],
         expiresAt: expiresAt?.toISOString() ?? null,
+        person: person === null ? null : { email: person.email, name: person.name },
         processor: { mode, dashboardUrl },
       };
     },

@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import { type Caller, idInKey } from '../model/api-key.ts';
+import type { Sender } from '../model/audit-entry.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
@@ -19,9 +20,19 @@ const loadDelayMs = 250;
 const cachedKeysMax = 2_000;
 const minuteMs = 60_000;
 
+export interface FirstUse {
+  readonly keyName: string;
+  readonly sender: Sender;
+}
+
 interface CacheParts {
   readonly database: Database;
-  readonly store: Pick<KeyStore, 'listValid' | 'recordUses'>;
+  readonly store: Pick<KeyStore, 'listValid'>;
+  /** Writes when API keys were used, and who used those first that were not used before. */
+  readonly recordUses: (
+    uses: ReadonlyMap<string, Date>,
+    firstUses: ReadonlyMap<string, FirstUse>,
+  ) => Promise<void>;
   readonly clock: Clock;
   /** A clock that is never set back. Tests set their own. */
   readonly elapsedMs?: () => number;
@@ -46,6 +57,8 @@ export class KeyCache {
   /** The minute of the last use that this process knows of, by key, and those that are not written yet. */
   readonly #uses = new Map<string, number>();
   #unwritten = new Map<string, Date>();
+  /** Who first used a key, as far as this process knows. */
+  readonly #firstUses = new Map<string, FirstUse>();
 
   constructor(parts: CacheParts) {
     this.#parts = parts;
@@ -53,14 +66,20 @@ export class KeyCache {
   }
 
   /** The owner of an API key. A promise only if the database must be asked. Undefined if the key is not valid. */
-  find(presented: string): Caller | undefined | Promise<Caller | undefined> {
+  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined> {
     const id = idInKey(presented);
     if (id === undefined) return undefined;
     const known = this.#trusted(id);
-    if (known !== undefined) return this.#check(known, presented);
+    if (known !== undefined) return this.#check(known, presented, sender);
     return this.#lookUp(id).then((found) =>
-      found === undefined ? undefined : this.#check(found, presented),
+      found === undefined ? undefined : this.#check(found, presented, sender),
     );
+  }
+
+  /** The owner of the API key with this id, for a session that was opened with the API key. */
+  async findById(id: string): Promise<Caller | undefined> {
+    const key = this.#trusted(id) ?? (await this.#lookUp(id));
+    return key === undefined || this.#hasExpired(key) ? undefined : this.#use(key);
   }
 
   /** Reads the keys with a statement that begins after this call. Callers share it. */
@@ -81,7 +100,8 @@ export class KeyCache {
     const uses = this.#unwritten;
     this.#unwritten = new Map();
     try {
-      await this.#parts.store.recordUses(this.#parts.database, uses);
+      await this.#parts.recordUses(uses, this.#firstUses);
+      for (const id of uses.keys()) this.#firstUses.delete(id);
     } catch (error) {
       this.#unwritten = new Map([...uses, ...this.#unwritten]);
       throw error;
@@ -134,14 +154,20 @@ export class KeyCache {
     return expiresAt !== null && expiresAt <= this.#parts.clock.now();
   }
 
-  #check(key: ValidKey, presented: string): Caller | undefined {
-    const { id, name, scopes, expiresAt, digest } = key;
+  #check(key: ValidKey, presented: string, sender: Sender): Caller | undefined {
+    const { id, name: keyName, digest, isUnused } = key;
     // As hexadecimal text, which Node produces three times as fast as bytes.
     const given = Buffer.from(hash('sha256', presented, 'hex'), 'hex');
     if (!timingSafeEqual(given, digest) || this.#hasExpired(key)) return undefined;
+    if (isUnused && !this.#uses.has(id)) this.#firstUses.set(id, { keyName, sender });
+    return this.#use(key);
+  }
+
+  #use({ id, name, scopes, expiresAt }: ValidKey): Caller {
     const nowMs = this.#parts.clock.now().getTime();
     this.#noteUse(id, nowMs - (nowMs % minuteMs));
-    return { id, name, application: name, scopes, expiresAt, isValid: () => this.#isValid(id) };
+    const isValid = () => this.#isValid(id);
+    return { id, name, application: name, person: null, scopes, expiresAt, isValid };
   }
 
   #noteUse(id: string, usedAtMs: number): void {

@@ -82,6 +82,7 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
   routes.addKeyed(`POST ${path}`, {
     scope: 'admin',
     operationId: 'createApiKey',
+    audited: 'everyone',
     summary: 'Create an API key',
     body: body(CreateBody, { name: 'shop', scopes: ['write', 'refund'] }),
     response: {
@@ -113,6 +114,7 @@ export function registerKeyRoutes(app: FastifyInstance, keys: KeyService): void 
   routes.add(`DELETE ${path}/:id`, {
     scope: 'admin',
     operationId: 'revokeApiKey',
+    audited: 'everyone',
     summary: 'Revoke an API key',
     description:
       'All processes refuse the API key within 5 seconds. API keys from the environment cannot be revoked here.',

@@ -1,13 +1,17 @@
+import type { AuditLog } from '../audit/audit-log.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/api-key.ts';
-import { KeyCache } from './key-cache.ts';
+import type { NewAuditEntry, Sender } from '../model/audit-entry.ts';
+import { auditOperation } from '../platform/cause.ts';
+import { type FirstUse, KeyCache } from './key-cache.ts';
 import { type CreatedKey, KeyCreation, type KeyParts, keyNotFound } from './key-creation.ts';
 
 interface KeyServiceParts extends KeyParts {
   readonly idempotency: IdempotencyService;
+  readonly audit: AuditLog;
 }
 
 /** API keys that are created and revoked while Till runs, without those from the environment. */
@@ -19,7 +23,10 @@ export class KeyService {
   constructor(parts: KeyServiceParts) {
     this.#parts = parts;
     this.creation = new KeyCreation(parts);
-    this.#cache = new KeyCache(parts);
+    this.#cache = new KeyCache({
+      ...parts,
+      recordUses: (uses, firstUses) => this.#recordUses(uses, firstUses),
+    });
   }
 
   create(values: KeyValues, key: IdempotencyKey | undefined): Promise<OperationResult<CreatedKey>> {
@@ -38,13 +45,21 @@ export class KeyService {
   /** This process refuses the API key at once, the others within five seconds. Revoking it again changes nothing. */
   async revoke(id: string): Promise<void> {
     const { store, database } = this.#parts;
-    if (!(await store.revoke(database, id))) throw keyNotFound();
+    await database.transaction(async (tx) => {
+      if (!(await store.revoke(tx, id))) throw keyNotFound();
+      auditOperation(tx);
+    });
     this.#cache.drop(id);
   }
 
   /** The owner of a request's API key. A promise only if the database must be asked. */
-  find(presented: string): Caller | undefined | Promise<Caller | undefined> {
-    return this.#cache.find(presented);
+  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined> {
+    return this.#cache.find(presented, sender);
+  }
+
+  /** The owner of the API key with this id. Undefined if it is not valid. */
+  findById(id: string): Promise<Caller | undefined> {
+    return this.#cache.findById(id);
   }
 
   /** Must run every `refreshDelayMs`, so that requests rarely wait for the database. */
@@ -52,4 +67,22 @@ export class KeyService {
     await this.#cache.refresh();
     await this.#cache.writeUses();
   }
+
+  async #recordUses(
+    uses: ReadonlyMap<string, Date>,
+    firstUses: ReadonlyMap<string, FirstUse>,
+  ): Promise<void> {
+    const { database, store, audit } = this.#parts;
+    await database.transaction(async (tx) => {
+      for (const id of await store.recordUses(tx, uses)) {
+        const first = firstUses.get(id);
+        if (first !== undefined) audit.write(tx, firstUseEntry(id, first));
+      }
+    });
+  }
+}
+
+function firstUseEntry(objectId: string, { keyName, sender }: FirstUse): NewAuditEntry {
+  const actor = { keyName, person: null };
+  return { ...sender, actor, action: 'key.first_used', objectType: 'api_key', objectId, outcome: 200 };
 }

@@ -4,6 +4,7 @@ import type { Queryable } from '../platform/postgres.ts';
 /** An API key that requests may carry. */
 export interface ValidKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'expiresAt'> {
   readonly digest: Buffer;
+  readonly isUnused: boolean;
 }
 
 export interface NewKey extends Pick<StoredKey, 'id' | 'name' | 'scopes' | 'createdAt' | 'expiresAt'> {
@@ -46,8 +47,8 @@ export class KeyStore {
   /** Oldest first, so that the limit always excludes the same ones. */
   listValid(db: Queryable, limit: number): Promise<readonly ValidKey[]> {
     return db.query(
-      `select id, name, scopes, digest, expires_at as "expiresAt" from till.api_keys where ${isValid}
-       order by created_at, id limit $1`,
+      `select id, name, scopes, digest, expires_at as "expiresAt", last_used_at is null as "isUnused"
+       from till.api_keys where ${isValid} order by created_at, id limit $1`,
       [limit],
       'list_valid_keys',
     );
@@ -62,17 +63,19 @@ export class KeyStore {
     return rows.length > 0;
   }
 
-  /** Locks the rows in a fixed order, because every process does this. */
-  async recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<void> {
-    await db.query(
+  /** Returns the ids of those that were never used before. Locks the rows in a fixed order, because every process does this. */
+  async recordUses(db: Queryable, uses: ReadonlyMap<string, Date>): Promise<readonly string[]> {
+    const rows = await db.query<{ id: string; isFirst: boolean }>(
       `with used as (
-         select api_keys.id, v.at
+         select api_keys.id, v.at, last_used_at is null as is_first
          from unnest($1::uuid[], $2::timestamptz[]) as v (id, at) join till.api_keys on api_keys.id = v.id
          where last_used_at is null or last_used_at < v.at
          order by api_keys.id for update of api_keys)
-       update till.api_keys set last_used_at = used.at from used where api_keys.id = used.id`,
+       update till.api_keys set last_used_at = used.at from used where api_keys.id = used.id
+       returning api_keys.id, used.is_first as "isFirst"`,
       [[...uses.keys()], [...uses.values()]],
     );
+    return rows.filter(({ isFirst }) => isFirst).map(({ id }) => id);
   }
 }
 

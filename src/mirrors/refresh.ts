@@ -1,4 +1,5 @@
 import type { Applied, Revisions } from '../model/fold.ts';
+import { auditChange } from '../platform/cause.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import { objectMissing } from '../processor/port/attempt.ts';
 import type { Mirror } from './mirror.ts';
@@ -32,11 +33,23 @@ export async function applyResponse<Facts>(
   database: Database,
   mirror: Mirror<Facts>,
   facts: Facts,
-  { revision }: { readonly revision: number },
+  row: { readonly revision: number },
 ): Promise<void> {
-  const { needsRefresh } = await database.transaction((tx) =>
-    applyInTransaction(tx, mirror, facts, { revision }),
-  );
+  const { needsRefresh } = await database.transaction((tx) => applyInTransaction(tx, mirror, facts, row));
+  if (needsRefresh) await correct(mirror, mirror.keyOf(facts));
+}
+
+/** Like `applyResponse`, for a response that says that the change of the row is done. */
+export async function applyChange<Facts>(
+  database: Database,
+  mirror: Mirror<Facts>,
+  facts: Facts,
+  row: { readonly id: string; readonly revision: number },
+): Promise<void> {
+  const { needsRefresh } = await database.transaction((tx) => {
+    auditChange(tx, row.id);
+    return applyInTransaction(tx, mirror, facts, row);
+  });
   if (needsRefresh) await correct(mirror, mirror.keyOf(facts));
 }
 

@@ -19,16 +19,30 @@ export interface StoredKey {
 /** The values of a new API key. */
 export type KeyValues = Pick<StoredKey, 'name' | 'scopes' | 'expiresAt'>;
 
-/** The caller of a request, identified by its API key. */
+/** A person who has signed in to the console through the company's identity provider. */
+export interface Person {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly email: string;
+  readonly name: string | null;
+}
+
+/** The name that logs, events and the audit log show for what people do. */
+export const consoleKeyName = 'console';
+
+/** The caller of a request, identified by its API key, or by the session of the console. */
 export interface Caller {
-  /** Null for an API key from the environment, which has no id. */
+  /** Null for an API key from the environment, which has no id, and for a person. */
   readonly id: string | null;
   /** The name of the API key, for logs and events. */
   readonly name: string;
   /**
-   * The application that idempotency keys belong to: the name of the API key, or empty if it has no name of its own.
+   * The application that idempotency keys belong to: the name of the API key, or empty if it has no name of its own. A
+   * person is an application too.
    */
   readonly application: string;
+  /** Null for an API key. */
+  readonly person: Person | null;
   readonly scopes: readonly Scope[];
   /** Null if the API key does not expire. */
   readonly expiresAt: Date | null;

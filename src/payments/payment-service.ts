@@ -4,7 +4,7 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { applyChange, correct } from '../mirrors/refresh.ts';
 import { foundPayment, type Payment, type PaymentChange, paymentNotFound } from '../model/payment.ts';
 import { isUuid } from '../platform/id.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -104,7 +104,7 @@ export class PaymentService {
       processorPaymentIntentId,
       idempotencyKey: randomUUID(),
     });
-    if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, payment);
+    if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, payment);
     else await correct(mirror, processorPaymentIntentId);
     const corrected = await this.read(id);
     if (corrected.status === 'canceled') return corrected;

@@ -76,6 +76,7 @@ export function registerRefundRoutes(
   new ApiRoutes(app, 'payments').addKeyed('POST /api/v1/payments/:id/refund', {
     scope: 'refund',
     operationId: 'refundPayment',
+    audited: 'everyone',
     summary: 'Refund a payment fully or partially',
     description: 'The payment becomes `refunded` once the whole amount received is refunded.',
     body: body(CreateBody, { amount: 2_000, reason: 'requested_by_customer' }),

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
-import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { applyChange, correct } from '../mirrors/refresh.ts';
 import {
   activePlan,
   foundPlan,
@@ -64,7 +64,7 @@ export class PlanService {
     const ofProduct = await store.findByProductIds(database, [plan.processorProductId]);
     const keepsProduct = ofProduct.some((other) => other.id !== id && other.active);
     const attempt = await processor.plans.archive({ ...plan, keepsProduct, idempotencyKey: randomUUID() });
-    if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, plan);
+    if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, plan);
     else await correct(mirror, plan.processorPriceId);
     const archived = await this.read(id);
     if (archived.active) throw notReached(attempt, 'plan', 'active');

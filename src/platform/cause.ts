@@ -1,10 +1,13 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Transaction } from './postgres.ts';
 
 /** Why a row changes: which request, webhook or background work is responsible. Null where it does not apply. */
 export interface Cause {
   readonly kind: 'api' | 'webhook' | 'recovery' | 'resync' | 'import' | 'sweeper';
   /** The name of the API key of the request. */
   readonly keyName: string | null;
+  /** The e-mail address of the person who sent the request through the console. */
+  readonly person: string | null;
   readonly requestId: string | null;
   readonly processorEventId: string | null;
 }
@@ -16,21 +19,33 @@ type CauseOf = (ids: readonly string[]) => Cause | undefined;
 interface Work {
   readonly cause: Cause | CauseOf | undefined;
   readonly confirm?: Confirm | undefined;
+  readonly audit?: AuditedRequest | undefined;
+}
+
+/** A request that the audit log will contain. */
+export interface AuditedRequest {
+  /** The object that the request is about. Null until a creation knows the id of its object. */
+  objectId: string | null;
+  /** Writes the entry in the transaction of the change. `isExisting`: a creation found its object. */
+  write(tx: Transaction, isExisting: boolean): void;
 }
 
 /** Fails if the API key of a request is no longer valid. A promise only if the database must be asked. */
 type Confirm = () => Promise<void> | undefined;
 
-/** Follows the work through every await, so that no function in between needs to pass it on. */
-const works = new AsyncLocalStorage<Work>();
+/**
+ * Follows the work through every await, so that no function in between needs to pass it on. The mark lets a bundler
+ * leave it out: the console uses constants of files that import this one.
+ */
+const works = /* @__PURE__ */ new AsyncLocalStorage<Work>();
 
 /** Everything that `work` starts has this cause, even after `work` has returned. Undefined: no cause. */
 export function runWithCause<Result>(
   cause: Cause | undefined,
   work: () => Result,
-  confirm?: Confirm,
+  { confirm, audit }: Omit<Work, 'cause'> = {},
 ): Result {
-  return works.run({ cause, confirm }, work);
+  return works.run({ cause, confirm, audit }, work);
 }
 
 /** The same for work that serves several requests or events at once. */
@@ -44,7 +59,7 @@ export function runAs<Result>(kind: Cause['kind'], work: () => Result): Result {
 }
 
 export function causeOfKind(kind: Cause['kind']): Cause {
-  return { kind, keyName: null, requestId: null, processorEventId: null };
+  return { kind, keyName: null, person: null, requestId: null, processorEventId: null };
 }
 
 /** The cause of the work that calls this. Undefined for work that has none, or that serves several requests at once. */
@@ -57,6 +72,30 @@ export function currentCause(): Cause | undefined {
 export function currentCauseOf(ids: readonly string[]): Cause | undefined {
   const current = works.getStore()?.cause;
   return typeof current === 'function' ? current(ids) : current;
+}
+
+/** Whether the audit log will contain the request of the work that calls this. */
+export function isAudited(): boolean {
+  return works.getStore()?.audit !== undefined;
+}
+
+/**
+ * Call it in the transaction of the change that a request asks for. If the audit log will contain the request, its entry
+ * is part of the transaction. `createdId` is what the request has created, and `existingId` what it has found instead.
+ */
+export function auditOperation(
+  tx: Transaction,
+  { createdId, existingId }: { readonly createdId?: string; readonly existingId?: string | null } = {},
+): void {
+  const audit = works.getStore()?.audit;
+  if (audit === undefined) return;
+  audit.objectId ??= existingId ?? createdId ?? null;
+  audit.write(tx, typeof existingId === 'string');
+}
+
+/** The same for a change that other requests also make on their way: only the request about this object has an entry. */
+export function auditChange(tx: Transaction, objectId: string): void {
+  if (works.getStore()?.audit?.objectId === objectId) auditOperation(tx);
 }
 
 /**

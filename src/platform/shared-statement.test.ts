@@ -112,10 +112,13 @@ test('a shared statement has no cause, and each of its callers keeps its own', a
     },
   });
   const callers = ['first', 'second'].map((requestId) =>
-    runWithCause({ kind: 'api', keyName: 'shop', requestId, processorEventId: null }, async () => {
-      await statement.add(requestId);
-      return currentCause()?.requestId;
-    }),
+    runWithCause(
+      { kind: 'api', keyName: 'shop', person: null, requestId, processorEventId: null },
+      async () => {
+        await statement.add(requestId);
+        return currentCause()?.requestId;
+      },
+    ),
   );
   assert.deepEqual(await Promise.all(callers), ['first', 'second']);
   assert.deepEqual(seen, [undefined]);

@@ -3,7 +3,7 @@ import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
-import { applyResponse, correct } from '../mirrors/refresh.ts';
+import { applyChange, applyResponse, correct } from '../mirrors/refresh.ts';
 import type { Revisions } from '../model/fold.ts';
 import { isGrouped, type Plan } from '../model/plan.ts';
 import {
@@ -160,7 +160,7 @@ export class SubscriptionService {
     const subscription = await this.read(id);
     const { processorSubscriptionId } = subscription;
     const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
-    if (attempt.outcome === 'done') await applyResponse(database, mirror, attempt.value, subscription);
+    if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, subscription);
     // The processor may refuse because the subscription has ended and the event has not arrived yet.
     else await correct(mirror, processorSubscriptionId);
     const corrected = await this.read(id);

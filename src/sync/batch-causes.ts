@@ -51,7 +51,7 @@ export function causeOfEvent(
   ids: readonly string[],
 ): Cause {
   const request = write === null ? undefined : processor.causeOf(write, ids.slice(0, ownIds));
-  const none = { keyName: null, requestId: null };
+  const none = { keyName: null, person: null, requestId: null };
   return { ...(request ?? { kind: 'webhook', ...none }), processorEventId: event.id };
 }
 

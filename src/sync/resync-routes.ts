@@ -61,6 +61,7 @@ export function registerResyncRoutes(app: FastifyInstance, runs: ResyncRuns): vo
   routes.add(`POST ${path}`, {
     scope: 'operate',
     operationId: 'startResync',
+    audited: 'everyone',
     summary: 'Compare with the processor',
     description:
       'Compares every object with the processor, or those of one customer, and corrects what differs. It runs after ' +

@@ -1,4 +1,5 @@
 import { Failure } from '../errors.ts';
+import { auditOperation } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -38,6 +39,7 @@ export class ResyncRuns {
     const run = await job.take(async (tx) => {
       await store.stopRunning(tx);
       await store.start(tx, started);
+      auditOperation(tx, { createdId: started.id });
       return started;
     }, this.#stopping.signal);
     if (run === undefined)

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { registerAttentionRoutes } from '../attention/attention-routes.ts';
+import { registerAuditRoutes } from '../audit/audit-routes.ts';
 import { registerCheckoutRoutes } from '../checkouts/checkout-routes.ts';
 import { registerCustomerRoutes } from '../customers/customer-routes.ts';
 import { registerResendRoutes } from '../events/deliveries/resend-routes.ts';
@@ -83,6 +84,7 @@ export async function registerRoutes(
   registerAttentionRoutes(app, services.attention);
   registerSearchRoutes(app, services.search);
   registerKeyRoutes(app, services.keys);
+  registerAuditRoutes(app, services.audit);
   const { sandbox } = parts;
   if (sandbox !== undefined) registerSandboxRoutes(app, { sandbox, payments });
   await registerWebhookRoutes(app, { ...parts, inbox: services.inbox });

@@ -1,5 +1,7 @@
 import { AttentionService } from '../attention/attention-service.ts';
 import { AttentionStore } from '../attention/attention-store.ts';
+import { AuditLog } from '../audit/audit-log.ts';
+import { AuditStore, auditWeeks } from '../audit/audit-store.ts';
 import { CheckoutService } from '../checkouts/checkout-service.ts';
 import { checkoutList } from '../checkouts/checkout-store.ts';
 import { CustomerService } from '../customers/customer-service.ts';
@@ -18,6 +20,7 @@ import { InvoiceService } from '../invoices/invoice-service.ts';
 import { invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
+import { auditRetentionDays } from '../model/audit-entry.ts';
 import { countedTables, countSubscribers } from '../overview/overview-count-store.ts';
 import { OverviewFollower } from '../overview/overview-follower.ts';
 import { OverviewService } from '../overview/overview-service.ts';
@@ -246,11 +249,12 @@ function composeDomain(
   const paymentMethods = new PaymentMethodService({ ...parts, customers, subscriptions });
   const portal = new PortalService({ ...parts, customers, subscriptions });
   const entitlements = new EntitlementService({ ...parts, store: new EntitlementStore() });
-  const keys = new KeyService({ ...parts, store: new KeyStore() });
+  const audit = new AuditLog({ ...parts, store: new AuditStore() });
+  const keys = new KeyService({ ...parts, store: new KeyStore(), audit });
   const searched = { ...stores, webhookEvents: new WebhookEventStore(), events: new EventStore() };
   const search = new SearchService({ ...parts, stores: searched });
   const resources = { customers, plans, payments, refunds, subscriptions, invoices, checkouts };
-  return { ...resources, paymentMethods, portal, entitlements, keys, search };
+  return { ...resources, paymentMethods, portal, entitlements, keys, audit, search };
 }
 
 type Domain = ReturnType<typeof composeDomain>;
@@ -293,8 +297,11 @@ function composeWebhooks(parts: WebhookParts) {
   const retention = new Retention({
     ...parts,
     inboxWeeks: new InboxWeeksStore(),
-    eventWeeks: [eventWeeks, deliveryWeeks].map((table) => new WeeksStore(table)),
-    eventRetentionDays: parts.events.retentionDays,
+    weeks: [
+      { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
+      { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
+      { store: new WeeksStore(auditWeeks), days: auditRetentionDays },
+    ],
   });
   const erasure = new Erasure({
     ...parts,

@@ -1,6 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import { registerConsoleRoutes } from '../console/console-routes.ts';
 import { ApiGuard } from '../http/access/api-guard.ts';
 import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.ts';
 import { RateLimiter } from '../http/access/rate-limiter.ts';
@@ -22,6 +21,7 @@ import { AccountStore } from '../processor/account/account-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { composeBackgroundWork } from './compose-background.ts';
+import { composeConsole } from './compose-console.ts';
 import {
   closeTimeoutMs,
   describeAddress,
@@ -130,16 +130,26 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
   const { database, cache, metrics, keys, services, processor, sandbox, limits } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
-  const app = await buildApp({
+  const { keys: storedKeys, audit } = services;
+  const shared = { database, ring: keys.ring, keys: storedKeys, audit, clock: systemClock, logger };
+  const address = () => app.server.address();
+  const operators = config.hasConsole
+    ? composeConsole({ ...shared, config: config.console, port: () => portOf(address(), config) })
+    : undefined;
+  const guard = new ApiGuard({
+    keys: keys.ring,
+    storedKeys,
+    sessions: operators?.access,
+    limiter,
+    requestsPerMinute: config.rateLimitPerMinute,
+  });
+  const app: FastifyInstance = await buildApp({
     ...limits,
     logger,
     metrics,
-    guard: new ApiGuard({
-      keys: keys.ring,
-      storedKeys: services.keys,
-      limiter,
-      requestsPerMinute: config.rateLimitPerMinute,
-    }),
+    guard,
+    audit,
+    hasConsole: config.hasConsole,
     dependencies: [
       { name: 'database', check: () => database.ping(), reach: () => database.reach() },
       { name: 'cache', check: () => cache.ping() },
@@ -151,7 +161,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       registerRoot(scope, config.hasConsole);
-      if (config.hasConsole) registerConsoleRoutes(scope);
+      operators?.registerRoutes(scope, guard);
     },
   });
   if (config.role !== 'worker') refreshKeys({ logger, shutdown }, services);
@@ -160,6 +170,10 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     closeApp(app, stopDelayMs),
   );
   return app;
+}
+
+function portOf(address: ReturnType<FastifyInstance['server']['address']>, { port }: Config): number {
+  return typeof address === 'object' && address !== null ? address.port : port;
 }
 
 /** Starts before the first request, and stops after the last one. */

@@ -19,6 +19,7 @@ const production = {
   REDIS_URL: 'memory://',
   PROCESSOR_SECRET_KEY: 'sk_live_abc',
   PROCESSOR_WEBHOOK_SECRET: 'whsec_abc',
+  PUBLIC_URL: 'https://till.example.com',
 };
 
 test('an empty environment gives the documented defaults', () => {
@@ -52,6 +53,13 @@ test('an empty environment gives the documented defaults', () => {
     overviewTimeZone: 'UTC',
     returnUrlOrigins: [],
     hasConsole: true,
+    console: {
+      publicUrl: undefined,
+      idleMinutes: 480,
+      sessionHours: 168,
+      hasKeySignIn: true,
+      oidc: undefined,
+    },
     stopDelaySeconds: 0,
   });
 });
@@ -79,6 +87,14 @@ test('every setting is read from its variable', () => {
       EVENT_RETENTION_DAYS: '7',
       ENTITLEMENT_GRACE_DAYS: '7',
       OVERVIEW_TIME_ZONE: 'America/New_York',
+      CONSOLE_SESSION_IDLE_MINUTES: '30',
+      CONSOLE_SESSION_HOURS: '8',
+      OIDC_ISSUER: 'https://login.example.com/company',
+      OIDC_CLIENT_ID: 'till',
+      OIDC_CLIENT_SECRET: 'hidden',
+      OIDC_SCOPES: 'openid email',
+      OIDC_GROUPS_CLAIM: 'roles',
+      OIDC_ROLES: '{"support":["read","refund"],"admins":["admin"]}',
     },
     '/srv/till',
   );
@@ -97,6 +113,23 @@ test('every setting is read from its variable', () => {
     [config.rateLimitPerMinute, config.webhookRetentionDays, config.events.retentionDays],
     [0, 35, 7],
   );
+  assert.deepEqual(config.console, {
+    publicUrl: 'https://till.example.com',
+    idleMinutes: 30,
+    sessionHours: 8,
+    hasKeySignIn: false,
+    oidc: {
+      issuer: new URL('https://login.example.com/company'),
+      clientId: 'till',
+      clientSecret: 'hidden',
+      scope: 'openid email',
+      groupsClaim: 'roles',
+      roles: new Map([
+        ['support', ['read', 'refund']],
+        ['admins', ['admin']],
+      ]),
+    },
+  });
   assert.equal(config.entitlementGraceDays, 7);
   assert.equal(config.overviewTimeZone, 'America/New_York');
   assert.deepEqual(config.returnUrlOrigins, ['https://shop.example.com', 'http://127.0.0.1:8080']);
@@ -189,10 +222,17 @@ test('a publishable key is refused in place of a secret one', () => {
 test('production names each missing variable and accepts a complete set', () => {
   assert.deepEqual(
     mistakesOf({ NODE_ENV: 'production' }).map((line) => line.split(' ')[0]),
-    ['API_KEYS', 'DATABASE_URL', 'REDIS_URL', 'PROCESSOR_SECRET_KEY', 'PROCESSOR_WEBHOOK_SECRET'],
+    [
+      'PUBLIC_URL',
+      'API_KEYS',
+      'DATABASE_URL',
+      'REDIS_URL',
+      'PROCESSOR_SECRET_KEY',
+      'PROCESSOR_WEBHOOK_SECRET',
+    ],
   );
   assert.deepEqual(mistakesOf(production), []);
-  for (const name of ['DATABASE_URL', 'REDIS_URL', 'PROCESSOR_WEBHOOK_SECRET']) {
+  for (const name of ['PUBLIC_URL', 'DATABASE_URL', 'REDIS_URL', 'PROCESSOR_WEBHOOK_SECRET']) {
     const [mistake, ...rest] = mistakesOf({ ...production, [name]: '' });
     assert.deepEqual(rest, []);
     assert.ok(mistake?.startsWith(`${name} is not set`), mistake);
@@ -227,4 +267,59 @@ test('keys for the secrets of event endpoints are long, and no mistake quotes th
   assert.ok(!mistake.includes('hunter2'));
   assert.match(mistakesOf({ EVENT_ENDPOINTS_ALLOW_PRIVATE: 'yes' })[0] ?? '', /one of true, false/);
   assert.match(mistakesOf({ EVENT_RETENTION_DAYS: '6' })[0] ?? '', /from 7 to/);
+});
+
+test('PUBLIC_URL is required where another host can open the console, and is safe', () => {
+  const names = (environment: Record<string, string>) =>
+    mistakesOf(environment).map((line) => line.split(' ')[0]);
+  assert.deepEqual(names({ HOST: '0.0.0.0' }), ['PUBLIC_URL']);
+  for (const host of ['127.0.0.1', '127.0.0.2', '::1', 'localhost'])
+    assert.deepEqual(names({ HOST: host }), []);
+  assert.deepEqual(names({ HOST: '0.0.0.0', CONSOLE: 'off' }), []);
+  assert.deepEqual(names({ HOST: '0.0.0.0', PUBLIC_URL: 'https://till.example.com' }), []);
+  assert.deepEqual(names({ ...production, ROLE: 'worker', PUBLIC_URL: '' }), []);
+  for (const url of [
+    'http://till.example.com',
+    'http://10.0.0.1',
+    'https://till.example.com/path',
+    'till',
+    'ftp://x',
+  ])
+    assert.deepEqual(names({ PUBLIC_URL: url }), ['PUBLIC_URL'], url);
+  for (const url of ['http://localhost:3000', 'http://127.0.0.1:3000', 'http://[::1]:3000'])
+    assert.deepEqual(names({ PUBLIC_URL: url }), [], url);
+});
+
+test('single sign-on needs all of its settings, and no mistake quotes its secret', () => {
+  const oidc = {
+    PUBLIC_URL: 'http://localhost:3000',
+    OIDC_ISSUER: 'http://127.0.0.1:4000',
+    OIDC_CLIENT_ID: 'till',
+    OIDC_CLIENT_SECRET: 'hunter2',
+    OIDC_ROLES: '{"admins":["admin"]}',
+  };
+  assert.deepEqual(mistakesOf(oidc), []);
+  assert.equal(loadConfig(oidc, '/srv/till').console.hasKeySignIn, false);
+  assert.equal(loadConfig({ ...oidc, CONSOLE_KEY_SIGN_IN: 'on' }, '/srv/till').console.hasKeySignIn, true);
+  for (const name of Object.keys(oidc)) assert.equal(mistakesOf({ ...oidc, [name]: '' }).length, 1, name);
+  const wrong = {
+    OIDC_ISSUER: [
+      'http://login.example.com',
+      'https://u:hunter2@login.example.com',
+      'login',
+      'https://x/?hunter2',
+    ],
+    OIDC_ROLES: ['{}', '[]', 'null', '{"a":[]}', '{"a":["all"]}', '{"a":"admin"}', '{', '"admin"'],
+    OIDC_SCOPES: ['email'],
+  };
+  for (const [name, values] of Object.entries(wrong))
+    for (const value of values) {
+      const mistakes = mistakesOf({ ...oidc, [name]: value });
+      assert.deepEqual(
+        mistakes.map((line) => line.split(' ')[0]),
+        [name],
+        value,
+      );
+      assert.doesNotMatch(mistakes.join(), /hunter2/);
+    }
 });

@@ -1,5 +1,7 @@
 import { resolve } from 'node:path';
+import type { OidcSettings } from '../console/sign-in/identity-provider.ts';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
+import { type Scope, scopes } from '../model/api-key.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
@@ -39,6 +41,7 @@ export interface Config {
   readonly returnUrlOrigins: readonly string[];
   /** Whether /console is served. */
   readonly hasConsole: boolean;
+  readonly console: ConsoleConfig;
   /**
    * How long requests are still accepted after a stop signal, while /health/ready makes load balancers send them elsewhere.
    */
@@ -54,6 +57,17 @@ interface EventConfig {
   readonly allowLoopback: boolean;
   /** These keys encrypt the secrets of event endpoints. Empty: the secrets are stored unencrypted. */
   readonly secretKeys: readonly string[];
+}
+
+export interface ConsoleConfig {
+  /** The origin at which people open Till. Undefined: on this machine, with the port of Till. */
+  readonly publicUrl: string | undefined;
+  readonly idleMinutes: number;
+  readonly sessionHours: number;
+  /** Whether people can sign in with an API key. */
+  readonly hasKeySignIn: boolean;
+  /** Undefined: no single sign-on. */
+  readonly oidc: OidcSettings | undefined;
 }
 
 interface ProcessorConfig {
@@ -135,8 +149,10 @@ export function inspectConfig(
     overviewTimeZone: readTimeZone(env),
     returnUrlOrigins: env.origins('RETURN_URL_ORIGINS'),
     hasConsole: choice(env, 'CONSOLE') === 'on',
+    console: readConsole(env),
     stopDelaySeconds: integer(env, 'STOP_DELAY_SECONDS', production),
   };
+  if (config.hasConsole && config.role !== 'worker') requirePublicUrl(env, config);
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
   if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
@@ -215,6 +231,92 @@ function readProcessor(env: EnvironmentReader): ProcessorConfig {
     sandboxPort: integer(env, 'SANDBOX_PORT'),
     sandboxHosts: env.hosts('SANDBOX_ALLOWED_HOSTS'),
   };
+}
+
+function readConsole(env: EnvironmentReader): ConsoleConfig {
+  const publicUrl = env.origin('PUBLIC_URL');
+  if (publicUrl !== undefined && !isSafeOrigin(publicUrl))
+    env.mistakes.push(`PUBLIC_URL is "${publicUrl}"; allowed: https://, or http:// on a loopback address`);
+  const oidc = readOidc(env);
+  const keySignIn = choice(env, 'CONSOLE_KEY_SIGN_IN');
+  return {
+    publicUrl,
+    idleMinutes: integer(env, 'CONSOLE_SESSION_IDLE_MINUTES'),
+    sessionHours: integer(env, 'CONSOLE_SESSION_HOURS'),
+    hasKeySignIn: oidc === undefined || keySignIn === 'on',
+    oidc,
+  };
+}
+
+/** What single sign-on needs, besides PUBLIC_URL. */
+const oidcNames = ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_ROLES'];
+
+function readOidc(env: EnvironmentReader): OidcSettings | undefined {
+  const oidc = {
+    issuer: URL.parse(env.text('OIDC_ISSUER') ?? ''),
+    clientId: env.text('OIDC_CLIENT_ID') ?? '',
+    clientSecret: env.text('OIDC_CLIENT_SECRET') ?? '',
+    scope: env.text('OIDC_SCOPES') ?? settings.OIDC_SCOPES.default,
+    groupsClaim: env.text('OIDC_GROUPS_CLAIM') ?? settings.OIDC_GROUPS_CLAIM.default,
+    roles: readRoles(env),
+  };
+  const { issuer } = oidc;
+  if (!env.has('OIDC_ISSUER')) {
+    for (const name of oidcNames.filter((name) => env.has(name)))
+      env.missing('OIDC_ISSUER', `set it, or unset ${name}, which has no effect without it`);
+    return undefined;
+  }
+  for (const name of [...oidcNames, 'PUBLIC_URL'])
+    if (!env.has(name)) env.missing(name, 'required with OIDC_ISSUER');
+  if (!oidc.scope.split(' ').includes('openid'))
+    env.mistakes.push('OIDC_SCOPES has no openid; allowed: scopes separated by spaces, with openid');
+  if (issuer !== null && isSafeOrigin(issuer.origin) && !issuer.username && !issuer.search && !issuer.hash)
+    return { ...oidc, issuer };
+  env.mistakes.push(
+    'OIDC_ISSUER is not valid; allowed: an address with https://, or http:// on a loopback address, without credentials',
+  );
+  return undefined;
+}
+
+function readRoles(env: EnvironmentReader): OidcSettings['roles'] {
+  const text = env.text('OIDC_ROLES');
+  if (text === undefined) return new Map();
+  const roles = parseRoles(text);
+  if (roles !== undefined) return roles;
+  env.mistakes.push(
+    `OIDC_ROLES is not valid; allowed: JSON such as {"support":["read","refund"]}, with the scopes ${scopes.join(', ')}`,
+  );
+  return new Map();
+}
+
+function parseRoles(text: string): OidcSettings['roles'] | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+    const roles = Object.entries(parsed);
+    const isRole = ([, held]: [string, unknown]): boolean =>
+      Array.isArray(held) && held.length > 0 && held.every((scope: Scope) => scopes.includes(scope));
+    return roles.length > 0 && roles.every(isRole) ? new Map(roles) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const loopbackHosts = ['localhost', '127.0.0.1', '[::1]'];
+
+/** Without TLS, a session or a sign-in could be read on its way, unless it never leaves the machine. */
+function isSafeOrigin(origin: string): boolean {
+  const { protocol, hostname } = URL.parse(origin) ?? { protocol: '', hostname: '' };
+  return protocol === 'https:' || (protocol === 'http:' && loopbackHosts.includes(hostname));
+}
+
+/** A request from another host could not be told from one of the console. */
+function requirePublicUrl(env: EnvironmentReader, { host, production }: Config): void {
+  const advice = 'set it to the address at which people open the console, or set CONSOLE=off';
+  if (env.has('PUBLIC_URL')) return;
+  if (production) env.missing('PUBLIC_URL', `required when NODE_ENV=production; ${advice}`);
+  else if (!['localhost', '::1'].includes(host) && !host.startsWith('127.'))
+    env.missing('PUBLIC_URL', `required when HOST is not a loopback address; ${advice}`);
 }
 
 /** Production uses nothing generated or embedded: a sandbox must never be mistaken for a processor there. */

@@ -159,6 +159,43 @@ export const settings = {
       'comma-separated origins, such as `https://shop.example.com`, to which the pages of the processor may send customers back',
   },
   CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
+  PUBLIC_URL: {
+    unset: '`localhost`, `127.0.0.1` and `[::1]` with the port of Till',
+    about:
+      'where people open Till, such as `https://till.example.com`: the console accepts only requests from there. Required for the console in production, with single sign-on, and if `HOST` is not a loopback address; `http` only on loopback',
+  },
+  CONSOLE_SESSION_IDLE_MINUTES: {
+    default: 480,
+    min: 5,
+    max: 10_080,
+    about: 'a session of the console ends after this time without a request of the person',
+  },
+  CONSOLE_SESSION_HOURS: {
+    default: 168,
+    min: 1,
+    // A longer session would outlive the reasons for which it was opened.
+    max: 720,
+    about: 'a session of the console lasts at most this long; one of single sign-on at most 12 hours',
+  },
+  CONSOLE_KEY_SIGN_IN: {
+    default: 'off',
+    choices: ['on', 'off'],
+    about:
+      '`on`: with single sign-on, people can also sign in with an API key. Without single sign-on they always can',
+  },
+  OIDC_ISSUER: {
+    unset: 'no single sign-on',
+    about:
+      'the [OpenID Connect provider](docs/single-sign-on.md) through which people sign in to the console',
+  },
+  OIDC_CLIENT_ID: { about: 'the id of Till at the provider; required with `OIDC_ISSUER`' },
+  OIDC_CLIENT_SECRET: { isSecret: true, about: 'its secret; required with `OIDC_ISSUER`' },
+  OIDC_SCOPES: { default: 'openid email profile', about: 'the scopes that Till requests from the provider' },
+  OIDC_GROUPS_CLAIM: { default: 'groups', about: 'the claim with the groups of a person' },
+  OIDC_ROLES: {
+    about:
+      'JSON: the scopes of each group, such as `{"support":["read","refund"],"admins":["admin"]}`; several groups add up; required with `OIDC_ISSUER`',
+  },
   STOP_DELAY_SECONDS: {
     default: 0,
     // Load balancers check every few seconds. Without one, a delay only wastes time.

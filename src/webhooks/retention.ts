@@ -12,15 +12,14 @@ interface RetentionParts {
   readonly database: Database;
   readonly inboxWeeks: InboxWeeksStore;
   readonly retentionDays: number;
-  /** Of events and of deliveries. */
-  readonly eventWeeks: readonly WeeksStore[];
-  readonly eventRetentionDays: number;
+  /** Of other tables: events, deliveries and the audit log. */
+  readonly weeks: readonly { readonly store: WeeksStore; readonly days: number }[];
   readonly logger: Logger;
 }
 
 /**
- * Creates future weekly partitions and drops expired ones: of the inbox, of the events for applications, and of their
- * deliveries. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as the lock of
+ * Creates future weekly partitions and drops expired ones: of the inbox, of the events for applications, of their
+ * deliveries, and of the audit log. Keeps failed events of the inbox. No step waits for a lock that others hold for long, such as the lock of
  * a backup. A run can stop after any step, and the next run continues.
  */
 export class Retention {
@@ -32,7 +31,7 @@ export class Retention {
 
   /** False if work is left that should be done soon. */
   async run(): Promise<boolean> {
-    const { database, inboxWeeks, retentionDays, eventWeeks, eventRetentionDays, logger } = this.#parts;
+    const { database, inboxWeeks, retentionDays, weeks, logger } = this.#parts;
     // Events of a detached week are not visible, so the same step moves the events to keep: all pending events and,
     // unless there are very many, all failed ones.
     const outcomes = await this.#keep(inboxWeeks, retentionDays, async (week) => {
@@ -41,13 +40,13 @@ export class Retention {
     });
     for (const week of await inboxWeeks.listDetachedWeeks(database))
       outcomes.push(await this.#unlessLocked(() => this.#drop(week)));
-    for (const weeks of eventWeeks) {
-      // Unlike in the inbox, no event is kept longer.
+    for (const { store, days } of weeks) {
+      // Unlike in the inbox, no row is kept longer.
       const dropWhole = async (week: string) => {
-        await weeks.removeWeek(database, week);
-        logger.info({ week }, 'week of events dropped');
+        await store.removeWeek(database, week);
+        logger.info({ week }, 'week dropped');
       };
-      outcomes.push(...(await this.#keep(weeks, eventRetentionDays, dropWhole)));
+      outcomes.push(...(await this.#keep(store, days, dropWhole)));
     }
     return outcomes.every((isDone) => isDone);
   }

@@ -76,6 +76,7 @@ export function registerWebhookEventRoutes(app: FastifyInstance, events: Webhook
   routes.add(`POST ${path}/replay-failed`, {
     scope: 'operate',
     operationId: 'replayFailedWebhookEvents',
+    audited: 'everyone',
     summary: 'Process all failed webhook events again',
     description: 'At most 1,000, oldest first. Repeat the request while `hasMore` is true.',
     response: {
@@ -86,6 +87,7 @@ export function registerWebhookEventRoutes(app: FastifyInstance, events: Webhook
   routes.add(`POST ${path}/:id/replay`, {
     scope: 'operate',
     operationId: 'replayWebhookEvent',
+    audited: 'everyone',
     summary: 'Process a webhook event again',
     description: 'Safe at any time: Till applies an event only if it contains something new.',
     params: Params,

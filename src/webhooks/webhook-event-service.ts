@@ -1,6 +1,7 @@
 import { Failure } from '../errors.ts';
 import type { PageRequest } from '../mirrors/list-page.ts';
 import type { WebhookBacklog, WebhookEvent } from '../model/webhook-event.ts';
+import { auditOperation } from '../platform/cause.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { CappedPage, EventFilter } from './webhook-event-list-store.ts';
 import type { WebhookEventStore } from './webhook-event-store.ts';
@@ -33,15 +34,23 @@ export class WebhookEventService {
 
   /** Safe at any time, because a mirror applies an event only if it is newer or final. */
   async replay(id: string): Promise<WebhookEvent> {
-    const event = found(await this.#parts.store.requeue(this.#parts.database, id));
-    this.#parts.onStored();
+    const { database, store, onStored } = this.#parts;
+    const event = await database.transaction(async (tx) => {
+      const requeued = found(await store.requeue(tx, id));
+      auditOperation(tx);
+      return requeued;
+    });
+    onStored();
     return event;
   }
 
   /** Replays failed events, oldest first. `hasMore`: the same request again replays more. */
   async replayFailed(): Promise<{ readonly replayed: number; readonly hasMore: boolean }> {
     const { database, store, onStored } = this.#parts;
-    const replayed = await store.requeueFailed(database, replayedMax);
+    const replayed = await database.transaction(async (tx) => {
+      auditOperation(tx);
+      return store.requeueFailed(tx, replayedMax);
+    });
     onStored();
     return { replayed, hasMore: replayed === replayedMax };
   }

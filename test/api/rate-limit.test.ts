@@ -146,7 +146,8 @@ function watchedGuard(limiter = memoryLimiter()) {
   const storedKeys = {
     find: (key: string) => {
       lookUps.push(key);
-      const caller = { id: null, name: key, application: key, scopes, expiresAt: null, isValid: () => true };
+      const owner = { id: null, name: key, application: key, person: null };
+      const caller = { ...owner, scopes, expiresAt: null, isValid: () => true };
       return key === 'stored' || key === 'other' ? caller : undefined;
     },
   };

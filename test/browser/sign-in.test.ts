@@ -6,14 +6,16 @@ import { browserTest, createKey, signIn } from './support/browser-test.ts';
 
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 
-/** Where a browser keeps values for longer than the tab, and the addresses that others see. */
-async function lastingValues(page: Page): Promise<string> {
-  const storage = await page.evaluate<string>('JSON.stringify({ ...localStorage }) + document.cookie');
-  return storage + JSON.stringify(await page.context().cookies()) + page.url();
+/** What scripts and addresses could give away. */
+async function readableValues(page: Page): Promise<string> {
+  const storage = await page.evaluate<string>(
+    'JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie',
+  );
+  return storage + page.url();
 }
 
 browserTest('a wrong key is refused with a reason, and nothing is kept', async ({ page, till, problems }) => {
-  problems.expect(/401 .*\/api-keys\/current/);
+  problems.expect(/401 .*\/console\//);
   await page.goto(`${till.url}/console/payments`);
   await heading(page, 'Sign in to Till').waitFor();
   await expectAccessible(page);
@@ -27,60 +29,80 @@ browserTest('a wrong key is refused with a reason, and nothing is kept', async (
   await page.getByLabel('API key').fill('“wrong”');
   await page.getByLabel('API key').press('Enter');
   await alert.waitFor();
-  assert.equal(await page.evaluate('sessionStorage.length'), 0);
+  assert.deepEqual(await page.context().cookies(), []);
 });
 
 browserTest(
-  'the key is kept for the tab only: not in addresses, cookies or storage that lasts',
-  async ({ page, till }) => {
+  'one sign-in opens all tabs, and no script or address has the key or the session',
+  async ({ page, till, problems }) => {
+    problems.expect(/401 .*\/api-keys\/current/);
     const addresses: string[] = [];
     page.on('request', (request) => addresses.push(request.url()));
     await page.goto(`${till.url}/console/payments`);
+    const [second, third] = [await page.context().newPage(), await page.context().newPage()];
+    await second.goto(`${till.url}/console/plans`);
+    await heading(second, 'Sign in to Till').waitFor();
     await signIn(page, testKey);
     await heading(page, 'Payments').waitFor();
+    await heading(second, 'Plans').waitFor();
+    await third.goto(`${till.url}/console/customers`);
+    await heading(third, 'Customers').waitFor();
+    const [cookie, ...others] = await page.context().cookies();
+    assert.deepEqual(others, []);
+    assert.partialDeepStrictEqual(cookie, { name: 'till', httpOnly: true, sameSite: 'Strict', path: '/' });
+    const seen = (await readableValues(page)) + addresses.join();
+    assert.ok(addresses.length > 5);
+    for (const secret of [testKey, cookie?.value ?? '']) assert.ok(secret !== '' && !seen.includes(secret));
+    await second.getByRole('button', { name: 'Sign out' }).click();
+    for (const tab of [page, second, third]) {
+      await heading(tab, 'Sign in to Till').waitFor();
+      assert.deepEqual(await tab.context().cookies(), []);
+    }
     await page.reload();
-    await heading(page, 'Payments').waitFor();
-    assert.equal(await page.evaluate('Object.values({ ...sessionStorage }).join()'), testKey);
-    assert.ok(!(await lastingValues(page)).includes(testKey));
-    assert.ok(addresses.length > 5 && !addresses.some((address) => address.includes(testKey)));
-    // Another tab of the same browser has its own storage.
-    const other = await page.context().newPage();
-    await other.goto(`${till.url}/console/payments`);
-    await heading(other, 'Sign in to Till').waitFor();
+    await heading(page, 'Sign in to Till').waitFor();
+    for (const tab of [second, third]) await tab.close();
+  },
+);
+
+browserTest(
+  'all sessions of a key end at once, in other browsers too',
+  async ({ page, till, open, problems }) => {
+    problems.expect(/401 /);
+    await open('/console/payments');
+    const other = await page.context().browser()?.newContext();
+    assert(other !== undefined);
+    const elsewhere = await other.newPage();
+    await elsewhere.goto(`${till.url}/console/plans`);
+    await signIn(elsewhere, testKey);
+    await elsewhere.getByRole('button', { name: 'End all sessions' }).click();
+    await heading(elsewhere, 'Sign in to Till').waitFor();
+    await page.getByText('Your session has ended.').waitFor();
     await other.close();
   },
 );
 
-browserTest('signing out forgets the key', async ({ page, open }) => {
-  await open('/console/payments');
-  await page.getByRole('button', { name: 'Sign out' }).click();
-  await heading(page, 'Sign in to Till').waitFor();
-  assert.equal(await page.evaluate('sessionStorage.length'), 0);
-  await page.reload();
-  await heading(page, 'Sign in to Till').waitFor();
-});
-
-browserTest('a revoked key ends the session and says why', async ({ page, till, problems }) => {
-  problems.expect(/401 /);
-  const { id, key } = await createKey(till, ['read']);
-  await page.goto(`${till.url}/console/payments`);
-  await signIn(page, key);
-  await page.getByLabel('Status').selectOption('succeeded');
-  await page.waitForURL(/status=succeeded/);
-  // Nothing is clicked: the stream of events ends with its key, and its next request is refused.
-  assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204);
-  await page.getByText('The API key is no longer valid.').waitFor();
-  assert.equal(await page.evaluate('sessionStorage.length'), 0);
-  // After another sign-in the page and its filter are as before.
-  await signIn(page, testKey);
-  await heading(page, 'Payments').waitFor();
-  assert.equal(await page.getByLabel('Status').inputValue(), 'succeeded');
-});
+browserTest(
+  'a revoked key ends the session, and a sign-in returns to the same page',
+  async ({ page, till, problems }) => {
+    problems.expect(/401 /);
+    const { id, key } = await createKey(till, ['read']);
+    await page.goto(`${till.url}/console/payments`);
+    await signIn(page, key);
+    await page.getByLabel('Status').selectOption('succeeded');
+    await page.waitForURL(/status=succeeded/);
+    // Nothing is clicked: the waiting request for events ends with the key, and the next one is refused.
+    assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204);
+    await page.getByText('Your session has ended.').waitFor();
+    // After another sign-in the page and its filter are as before.
+    await signIn(page, testKey);
+    await heading(page, 'Payments').waitFor();
+    assert.equal(await page.getByLabel('Status').inputValue(), 'succeeded');
+  },
+);
 
 browserTest(
   'a key that was revoked while the tab reloads leads to the sign-in page',
   async ({ page, till, problems }) => {
-    // The stream of events may be refused before the question about the key.
     problems.expect(/401 .*\/api\/v1\//);
     const { id, key } = await createKey(till, ['read']);
     await page.goto(`${till.url}/console/payments`);

@@ -44,7 +44,7 @@ test('events have every field, oldest first', async () => {
     customerId,
     data: { id: objectId, status: 'succeeded', description: 'Zoë’s "order"\nline' },
     previous: { status: 'processing' },
-    cause: { kind: 'webhook', keyName: null, requestId: null, processorEventId: 'evt_1' },
+    cause: { kind: 'webhook', keyName: null, person: null, requestId: null, processorEventId: 'evt_1' },
   });
   const before = Date.now();
   await appendEvents(till.sql, event);
@@ -236,7 +236,13 @@ test('a wait ends at once if there are events already', async () => {
 
 test('the timeline of an object says what happened and what caused it', async () => {
   const objectId = randomUUID();
-  const cause = { kind: 'api', keyName: 'shop', requestId: 'order-7', processorEventId: null } as const;
+  const cause = {
+    kind: 'api',
+    keyName: 'shop',
+    person: null,
+    requestId: 'order-7',
+    processorEventId: null,
+  } as const;
   await append({ objectId, type: 'customer.created', cause });
   await append({ objectId, type: 'customer.updated', cause: { ...cause, keyName: 'support' } });
   const response = await till.call('GET', `/events?objectId=${objectId}`);

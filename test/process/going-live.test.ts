@@ -18,6 +18,7 @@ test('the commands of docs/going-live.md work in the order of the page, on a new
     API_KEYS: 'admin:a-key-of-more-than-24-characters',
     DATABASE_URL: database.url,
     REDIS_URL: 'memory://',
+    PUBLIC_URL: 'https://billing.example.com',
     PROCESSOR_SECRET_KEY: 'sk_test_live',
     PROCESSOR_API_BASE: sandbox.url,
   };

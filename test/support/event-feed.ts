@@ -30,7 +30,7 @@ export function newEvent(values: Partial<NewEvent> = {}): NewEvent {
     customerId: objectId,
     data: { id: objectId },
     previous: {},
-    cause: { kind: 'api', keyName: 'tests', requestId: randomUUID(), processorEventId: null },
+    cause: { kind: 'api', keyName: 'tests', person: null, requestId: randomUUID(), processorEventId: null },
     ...values,
   };
 }

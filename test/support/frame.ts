@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import type { ConsoleAccess } from '../../src/console/sessions/console-access.ts';
 import { ApiGuard } from '../../src/http/access/api-guard.ts';
 import { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { RateLimiter } from '../../src/http/access/rate-limiter.ts';
@@ -52,15 +53,31 @@ export async function startFrame(
   return { app, url, port, lines, call };
 }
 
+interface GuardOptions {
+  readonly storedKeys?: KeyService;
+  readonly sessions?: ConsoleAccess | undefined;
+  readonly ring?: ApiKeyRing;
+}
+
+/** Only the API key of the tests. */
+export function testRing(): ApiKeyRing {
+  return new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]);
+}
+
 /** Accepts the tests' API key, and stored ones if there are any. 0 requests a minute turns the rate limit off. */
-export function createGuard(logger: Logger, requestsPerMinute: number, storedKeys?: KeyService): ApiGuard {
+export function createGuard(
+  logger: Logger,
+  requestsPerMinute: number,
+  { storedKeys, sessions, ring = testRing() }: GuardOptions = {},
+): ApiGuard {
   // One minute lasts for the whole test, however slow the machine is.
   const startedAt = systemClock.now();
   const clock = { now: () => startedAt };
   const cache = new MemoryCache(clock);
   return new ApiGuard({
-    keys: new ApiKeyRing([{ name: 'tests', application: 'tests', key: testKey }]),
+    keys: ring,
     ...(storedKeys === undefined ? {} : { storedKeys }),
+    sessions,
     limiter: new RateLimiter({ shared: cache, fallback: cache, clock, logger }),
     requestsPerMinute,
   });

@@ -12,7 +12,7 @@ interface TestEvent {
   readonly data?: object;
 }
 
-const cause = { kind: 'api', keyName: null, requestId: null, processorEventId: null } as const;
+const cause = { kind: 'api', keyName: null, person: null, requestId: null, processorEventId: null } as const;
 
 /** Appends events, all in one transaction, and returns their ids, in order. No other process may append at the same time. */
 export async function appendForIds(sql: Sql, events: readonly TestEvent[]): Promise<readonly string[]> {

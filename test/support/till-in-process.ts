@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { registerConsoleRoutes } from '../../src/console/console-routes.ts';
 import type { StreamLimits } from '../../src/events/feed/event-streams.ts';
+import type { ApiKeyRing } from '../../src/http/access/api-key.ts';
 import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
@@ -17,13 +17,15 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { Worker } from '../../src/sync/worker.ts';
+import { composeConsole } from '../../src/till/compose-console.ts';
 import type { EventSettings } from '../../src/till/compose-events.ts';
 import { metricLabels } from '../../src/till/compose-parts.ts';
 import { registerRoutes } from '../../src/till/compose-routes.ts';
 import { composeServices, type Services } from '../../src/till/compose-services.ts';
+import type { ConsoleConfig } from '../../src/till/config.ts';
 import { type Backend, type Lifetime, startBackend, webhookSecrets } from './backend.ts';
 import { type Client, createClient, readSuccess } from './client.ts';
-import { createGuard } from './frame.ts';
+import { createGuard, testRing } from './frame.ts';
 import { captureLog, type LogLine } from './log-capture.ts';
 import { signWebhook } from './webhook-events.ts';
 
@@ -46,6 +48,15 @@ const eventSettings: EventSettings = {
     if (/(^|\.)example\.com$/.test(host)) return ['93.184.215.14'];
     throw new Error(`${host} is not known`);
   },
+};
+
+/** As the settings have it by default. */
+const consoleConfig: ConsoleConfig = {
+  publicUrl: undefined,
+  idleMinutes: 480,
+  sessionHours: 168,
+  hasKeySignIn: true,
+  oidc: undefined,
 };
 
 /** One call to the processor and its retries. A fault must outlast them all to be seen. */
@@ -86,8 +97,10 @@ export interface ProcessOptions {
   readonly streamLimits?: Partial<StreamLimits>;
   readonly requestDeadlineMs?: number;
   readonly overloadLimits?: OverloadLimits;
-  /** Whether /console is served. Not by default. */
+  /** Whether /console is served. Not by default. Settings other than the default ones imply it. */
   readonly hasConsole?: boolean;
+  readonly console?: Partial<ConsoleConfig>;
+  readonly trustProxy?: readonly string[];
   readonly csvLimits?: Partial<CsvLimits>;
   readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly logLevel?: LogLevel;
@@ -101,6 +114,8 @@ export interface TillInProcess extends Backend, Client {
   readonly processor: Processor;
   readonly database: Database;
   readonly ownerLock: OwnerLock;
+  /** The API keys from the environment. */
+  readonly ring: ApiKeyRing;
   readonly metrics: Metrics;
   readonly lines: readonly LogLine[];
   /** Transactions that PostgreSQL ended because of a deadlock. Till survives them, but each is a defect. */
@@ -151,12 +166,30 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
   // The background work would do it: a new database has the days of UTC.
   if (options.overviewTimeZone !== undefined) await services.overviewFollower.run();
   let isStopping = false;
+  const ring = testRing();
+  const shared = { ...parts, ring, keys: services.keys, audit: services.audit };
+  const operators =
+    options.hasConsole === true || options.console !== undefined
+      ? composeConsole({
+          ...shared,
+          clock: options.clock ?? systemClock,
+          config: { ...consoleConfig, ...options.console },
+          port: () => Number(new URL(url).port),
+        })
+      : undefined;
+  const guard = createGuard(logger, options.requestsPerMinute ?? 0, {
+    storedKeys: services.keys,
+    sessions: operators?.access,
+    ring,
+  });
   const app = await buildApp({
     logger,
     metrics,
-    guard: createGuard(logger, options.requestsPerMinute ?? 0, services.keys),
+    guard,
+    audit: services.audit,
+    hasConsole: operators !== undefined,
     dependencies: [],
-    trustProxy: [],
+    trustProxy: options.trustProxy ?? [],
     isStopping: () => isStopping,
     servesApi: true,
     ...pickFrameOptions(options),
@@ -167,7 +200,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };
       await registerRoutes(scope, services, parts);
       registerRoot(scope, options.hasConsole === true);
-      if (options.hasConsole === true) registerConsoleRoutes(scope);
+      operators?.registerRoutes(scope, guard);
     },
   });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
@@ -185,6 +218,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     ...createClient({ url }),
     url,
     services,
+    ring,
     ...parts,
     ...eventCalls({ url, backend, services, database, nudge: workers.nudge }),
     stopWorkers: workers.stop,

@@ -49,13 +49,13 @@ export class Connection {
   /** The response, if it is a success or accepted by the call. */
   async send(call: Call, options: WriteOptions = {}): Promise<{ response: ReadResponse; facts: CallFacts }> {
     const { body, idempotencyKey } = toBody(call, options);
-    const { apiKey, fetch } = this.#settings;
+    const { headers, fetch } = this.#settings;
     const message = {
       method: call.method,
       url: `${this.#settings.url}${toPath(call)}`,
       headers: {
         accept: 'application/json',
-        'x-api-key': apiKey,
+        ...headers,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
         ...call.headers,

@@ -28,7 +28,8 @@ export interface Limits {
 export interface Settings extends Limits {
   /** Without a slash at the end. */
   readonly url: string;
-  readonly apiKey: string;
+  /** Of every request. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly retryDelayMs: number;
   readonly fetch: typeof fetch;
   readonly onRetry: TillOptions['onRetry'];
@@ -39,7 +40,7 @@ export function readSettings(options: TillOptions): Settings {
   return {
     ...limitsOf(defaults, options),
     url: readUrl(options.url),
-    apiKey: readApiKey(options.apiKey),
+    headers: { ...readApiKey(options.apiKey), ...options.headers },
     retryDelayMs: readNumber('retryDelayMs', retryDelayMs, 0, timerMsMax),
     // Some runtimes refuse a `fetch` that is called as a method of another object.
     fetch: options.fetch ?? ((input, init) => globalThis.fetch(input, init)),
@@ -78,7 +79,8 @@ function readUrl(text: string | undefined): string {
 }
 
 /** Checked here, because `fetch` quotes a header that it refuses. */
-function readApiKey(key: string | undefined): string {
-  if (typeof key === 'string' && /^[\x21-\x7e]+$/.test(key)) return key;
+function readApiKey(key: string | null | undefined): Readonly<Record<string, string>> {
+  if (key === null) return {};
+  if (typeof key === 'string' && /^[\x21-\x7e]+$/.test(key)) return { 'x-api-key': key };
   throw new TypeError('`apiKey` must be an API key of Till: visible characters without spaces');
 }

@@ -5,6 +5,9 @@ import type { Api } from '../requests/api.ts';
 import type {
   ApiKey,
   ApiKeyList,
+  AuditEntry,
+  AuditLog as AuditLogPage,
+  AuditLogQuery,
   CreatedApiKey,
   CurrentApiKey,
   CursorQuery,
@@ -42,6 +45,20 @@ export class ApiKeys {
 
   revoke(id: string, options?: RequestOptions): Promise<void> {
     return this.#api.remove('/api/v1/api-keys/{id}', { params: { id } }, options);
+  }
+}
+
+/** Who did what, and from where. */
+export class AuditLog {
+  readonly #api: Api;
+
+  constructor(api: Api) {
+    this.#api = api;
+  }
+
+  /** Newest first. */
+  list(query: AuditLogQuery = {}, options?: RequestOptions): TillList<AuditEntry, AuditLogPage> {
+    return cursorList(query, (page) => this.#api.get('/api/v1/audit-log', { query: page }, options));
   }
 }
 

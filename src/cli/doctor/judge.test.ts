@@ -204,6 +204,7 @@ test('every mistake in the settings is a problem, a doubtful setting is a warnin
     API_KEY: 'a-long-key-of-many-characters-x6',
     DATABASE_URL: 'postgres://till:x7@db/till',
     REDIS_URL: 'memory://',
+    PUBLIC_URL: 'https://till.example.com',
     EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true',
   });
   assert.deepEqual(states(production), ['warning', 'warning']);

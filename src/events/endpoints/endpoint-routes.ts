@@ -36,6 +36,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
   routes.addKeyed(`POST ${path}`, {
     scope: 'operate',
     operationId: 'createEventEndpoint',
+    audited: 'everyone',
     summary: 'Create an event endpoint',
     description:
       'Till sends every later event to the URL, signed as Standard Webhooks specifies. Each event is sent at least ' +
@@ -56,6 +57,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
   routes.addKeyed(`PATCH ${path}/:id`, {
     scope: 'operate',
     operationId: 'updateEventEndpoint',
+    audited: 'everyone',
     summary: 'Update an event endpoint',
     body: body(UpdateBody, { enabled: true, description: 'The new shop' }),
     response: {
@@ -71,6 +73,7 @@ function addWrites(routes: ApiRoutes, endpoints: EndpointService): void {
   routes.add(`DELETE ${path}/:id`, {
     scope: 'operate',
     operationId: 'deleteEventEndpoint',
+    audited: 'everyone',
     summary: 'Delete an event endpoint',
     response: { 204: Type.Null({ description: 'The endpoint is deleted.' }) },
     run: async ({ params }) => {
@@ -84,6 +87,7 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
   routes.addKeyed(`POST ${path}/:id/rotate-secret`, {
     scope: 'operate',
     operationId: 'rotateEventEndpointSecret',
+    audited: 'everyone',
     summary: 'Replace the secret of an event endpoint',
     description:
       'Each secret stays valid for a day after it was replaced: events are signed with every valid secret. An ' +
@@ -99,6 +103,7 @@ function addActions(routes: ApiRoutes, endpoints: EndpointService): void {
   routes.addKeyed(`POST ${path}/:id/replay`, {
     scope: 'operate',
     operationId: 'replayEvents',
+    audited: 'everyone',
     summary: 'Send events again',
     description:
       'The events keep their ids. A receiver that checks the `webhook-id` header handles each event only once.',

@@ -3,6 +3,7 @@ import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
+import { auditOperation } from '../../platform/cause.ts';
 import { isUuid } from '../../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
 import type { Delivery, DeliveryStatus } from '../deliveries/delivery.ts';
@@ -175,6 +176,7 @@ export class EndpointService {
       if (!(await store.delete(tx, id))) throw endpointNotFound();
       deliveries.deleteWaitingAfter(tx, id, beforeAllEvents);
       while ((await deleteSome(tx)) === resendsPerStatement);
+      auditOperation(tx);
     });
     await onChanged();
   }

@@ -9,6 +9,9 @@ const CauseSchema = Type.Object(
       description: 'A request, an event of the processor, or the background work that found the change.',
     }),
     keyName: nullable(Type.String({ description: 'The name of the API key of the request.' })),
+    person: nullable(
+      Type.String({ description: 'The e-mail address of the person who sent the request with the console.' }),
+    ),
     requestId: nullable(Type.String({ description: 'The `x-request-id` of the request.' })),
     processorEventId: nullable(Type.String({ description: "The id of the processor's event." })),
   },
@@ -68,6 +71,7 @@ export const eventExample: Static<typeof EventSchema> = {
   cause: {
     kind: 'api',
     keyName: 'shop',
+    person: null,
     requestId: '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90',
     processorEventId: null,
   },

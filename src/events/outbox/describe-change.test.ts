@@ -72,7 +72,13 @@ test('no event has the old value of an erased field', () => {
 
 test('an event is JSON that contains the object as it is', () => {
   const shown = kind.show(row);
-  const cause = { kind: 'resync', keyName: null, requestId: null, processorEventId: null } as const;
+  const cause = {
+    kind: 'resync',
+    keyName: null,
+    person: null,
+    requestId: null,
+    processorEventId: null,
+  } as const;
   const event = { type: 'plan.created', previous: {} } as const;
   assert.deepEqual(JSON.parse(eventText(kind, shown, event, JSON.stringify(shown.view), cause)), {
     type: 'plan.created',

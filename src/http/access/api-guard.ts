@@ -2,8 +2,10 @@ import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { type Caller, grants, type Scope } from '../../model/api-key.ts';
+import type { Sender } from '../../model/audit-entry.ts';
 import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
+import { isConsoleCall } from './console-calls.ts';
 import type { RateDecision, RateLimiter } from './rate-limiter.ts';
 
 /** A person who mistypes an API key stays far below this; guessing keys at this rate is hopeless. */
@@ -14,7 +16,13 @@ const acceptedMax = 10_000;
 /** The API keys that were created through the API or the command line. */
 interface StoredKeys {
   /** A promise only if the API key is not known yet and must be looked up. */
-  find(presented: string): Caller | undefined | Promise<Caller | undefined>;
+  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined>;
+}
+
+/** The sessions of the console. */
+interface ConsoleSessions {
+  /** The owner of the session of a request. Fails unless the console has sent it, with a valid session. */
+  admit(request: FastifyRequest): Promise<Caller>;
 }
 
 /**
@@ -24,6 +32,7 @@ interface StoredKeys {
 export class ApiGuard {
   readonly #keys: ApiKeyRing;
   readonly #storedKeys: StoredKeys | undefined;
+  readonly #sessions: ConsoleSessions | undefined;
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
   /** Digests of API keys and the addresses from which they were accepted. */
@@ -33,19 +42,27 @@ export class ApiGuard {
   constructor(options: {
     readonly keys: ApiKeyRing;
     readonly storedKeys?: StoredKeys;
+    /** Undefined if there is no console. */
+    readonly sessions?: ConsoleSessions | undefined;
     readonly limiter: RateLimiter;
     readonly requestsPerMinute: number;
   }) {
     this.#keys = options.keys;
     this.#storedKeys = options.storedKeys;
+    this.#sessions = options.sessions;
     this.#limiter = options.limiter;
     this.#perMinute = options.requestsPerMinute;
   }
 
   async admit(request: FastifyRequest): Promise<void> {
-    const caller = await this.#evaluate(request);
+    // A cookie counts only here, and an API key only for the other requests.
+    const caller =
+      this.#sessions !== undefined && isConsoleCall(request)
+        ? await this.#sessions.admit(request)
+        : await this.identify(request.headers['x-api-key'], request);
     request.caller = caller;
-    const rate = { bucket: `key:${caller.name}`, limit: this.#perMinute, what: 'requests' };
+    const owner = caller.person === null ? caller.name : caller.application;
+    const rate = { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
     if (rate.limit > 0) await this.#take(rate);
     // An unknown route is a 404 for every API key.
     if (request.is404) return;
@@ -64,21 +81,21 @@ export class ApiGuard {
   }
 
   /**
-   * The owner of the request's API key. After too many invalid API keys from an address, further unknown keys from
+   * The owner of an API key that a request presents. After too many invalid API keys from an address, further unknown keys from
    * there are refused without a check, so that guessing reveals nothing. Keys that were accepted from that address
    * before still work, so other applications behind it continue. Only the first request of a key from an address reads
    * the counter.
    */
-  async #evaluate({ headers, ip }: FastifyRequest): Promise<Caller> {
-    const presented = headers['x-api-key'];
+  async identify(presented: unknown, { ip, id: requestId }: FastifyRequest): Promise<Caller> {
     const address = addressGroup(ip);
-    const wrongKeys = { bucket: `address:${address}`, limit: wrongKeysPerMinute, what: wrongKeysName };
+    const wrongKeys = wrongKeysOf(address);
     const pair = hash('sha256', `${this.#salt} ${address} ${presented}`, 'base64url');
     const isKnown = this.#accepted.has(pair);
     if (!isKnown) refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeysPerMinute));
     const caller =
       typeof presented === 'string'
-        ? (this.#keys.find(presented) ?? (await this.#storedKeys?.find(presented)))
+        ? (this.#keys.find(presented) ??
+          (await this.#storedKeys?.find(presented, { address: ip, requestId })))
         : undefined;
     if (caller === undefined) {
       await this.#take(wrongKeys);
@@ -86,6 +103,11 @@ export class ApiGuard {
     }
     if (!isKnown) this.#accept(pair);
     return caller;
+  }
+
+  /** Counts a refused sign-in like a wrong API key. Fails if there are too many from its address. */
+  countRefusal({ ip }: FastifyRequest): Promise<void> {
+    return this.#take(wrongKeysOf(addressGroup(ip)));
   }
 
   #accept(pair: string): void {
@@ -99,13 +121,16 @@ export class ApiGuard {
   }
 }
 
-const wrongKeysName = 'requests without a valid API key';
-
 interface Rate {
   readonly bucket: string;
   readonly limit: number;
   /** What is counted, in the plural. */
   readonly what: string;
+}
+
+function wrongKeysOf(address: string): Rate {
+  const [bucket, what] = [`address:${address}`, 'requests without a valid API key'];
+  return { bucket, limit: wrongKeysPerMinute, what };
 }
 
 function refuseAbove({ limit, what }: Rate, { allowed, retryAfterSeconds }: RateDecision): void {

@@ -63,7 +63,7 @@ export function shortKeyMistakes(keys: readonly ApiKey[], source: string): reado
  */
 export class ApiKeyRing {
   readonly #salt = randomBytes(32).toString('hex');
-  #digests: readonly { readonly caller: Caller; readonly digest: Buffer }[] = [];
+  #digests: readonly { readonly caller: Caller; readonly key: string; readonly digest: Buffer }[] = [];
 
   constructor(keys: readonly ApiKey[]) {
     this.replace(keys);
@@ -73,7 +73,8 @@ export class ApiKeyRing {
     this.#digests = keys.map(({ name, application, key }) => {
       const digest = this.#digest(key);
       const isValid = () => this.#digests.some((current) => timingSafeEqual(current.digest, digest));
-      return { caller: { id: null, name, application, scopes, expiresAt: null, isValid }, digest };
+      const caller = { id: null, name, application, person: null, scopes, expiresAt: null, isValid };
+      return { caller, key, digest };
     });
   }
 
@@ -88,8 +89,21 @@ export class ApiKeyRing {
     return found;
   }
 
+  /** The owner of the API key with which a session was opened. Undefined if the key is no longer valid. */
+  ofSession(token: string, proof: Buffer): Caller | undefined {
+    return this.#digests.find(({ key }) => timingSafeEqual(sessionProof(token, key), proof))?.caller;
+  }
+
   #digest(key: string): Buffer {
     // As hexadecimal text, which Node produces three times as fast as bytes.
     return Buffer.from(hash('sha256', this.#salt + key, 'hex'), 'hex');
   }
+}
+
+/**
+ * Shows that a session was opened with an API key. The token is secret and random, so a person who reads the proof
+ * cannot even test guesses of the API key.
+ */
+export function sessionProof(token: string, key: string): Buffer {
+  return Buffer.from(hash('sha256', `${token} ${key}`, 'hex'), 'hex');
 }

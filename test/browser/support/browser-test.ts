@@ -3,6 +3,7 @@ import type { Page } from 'playwright-core';
 import type { Scope } from '../../../src/model/api-key.ts';
 import { createLifetime, type Lifetime } from '../../support/backend.ts';
 import { testKey } from '../../support/client.ts';
+import { openSession } from '../../support/console-session.ts';
 import { atProcessEnd } from '../../support/process-end.ts';
 import { startTill } from '../../support/till.ts';
 import type { TillInProcess } from '../../support/till-in-process.ts';
@@ -90,6 +91,8 @@ export async function openConsole(
   const opened = opener.context().waitForEvent('page');
   await opener.evaluate('void open()');
   const page = await opened;
+  // All tabs share the cookies.
+  await page.context().clearCookies();
   if (viewport !== undefined) await page.setViewportSize(viewport);
   if (colorScheme !== undefined) await page.emulateMedia({ colorScheme });
   const problems = watchProblems(page, till.url);
@@ -109,17 +112,20 @@ async function openFirstTab(till: TillInProcess): Promise<Page> {
   });
   context.setDefaultTimeout(stepTimeoutMs);
   const page = await context.newPage();
-  await page.goto(`${till.url}/console`);
+  // A page of the same origin without requests of its own.
+  await page.goto(`${till.url}/console/assets/icon.svg`);
   return page;
 }
 
 function openIn(page: Page, till: TillInProcess): Tab['open'] {
   return async (path, { scopes } = {}) => {
     const key = scopes === undefined ? testKey : (await createKey(till, scopes)).key;
-    // As a reload does, the page finds the API key of the tab. sign-in.test.ts uses the form.
-    const stored = await page.addInitScript(`sessionStorage.setItem('till-api-key', '${key}')`);
+    // As after a reload, the browser has the cookie. sign-in.test.ts uses the form.
+    const value = (await openSession(till.url, key)).slice('till='.length);
+    await page
+      .context()
+      .addCookies([{ name: 'till', value, url: till.url, httpOnly: true, sameSite: 'Strict' }]);
     await page.goto(`${till.url}${path}`);
-    await stored.dispose();
     await signedIn(page);
   };
 }
@@ -127,7 +133,7 @@ function openIn(page: Page, till: TillInProcess): Tab['open'] {
 /** Signs in as a person does. */
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await signedIn(page);
 }
 

@@ -91,4 +91,10 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.event_resends (endpoint_id, position, event_created_at, id, object_id, attempt, next_attempt_at, created_at)
       select id, 1, now(), '018f0000-0000-7000-8000-000000000010', '018f0000-0000-7000-8000-000000000001', 0, now(), now()
       from till.event_endpoints;`,
+  '0017': `
+    insert into till.console_sessions (digest, key_name, key_proof, created_at, last_used_at, expires_at, ended_at)
+      values (sha256('seed'), 'seed', sha256('proof'), now(), now(), now() + interval '7 days', now());
+    insert into till.audit_log (id, created_at, key_name, action, object_type, object_id, address, request_id, outcome)
+      values ('018f0000-0000-7000-8000-000000000010', now(), 'seed', 'revokeApiKey', 'api_key',
+        '018f0000-0000-7000-8000-000000000022', '192.0.2.7', 'seed', 204);`,
 };

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { type Cause, causeOfKind, runWithCause } from '../../../platform/cause.ts';
 import { SentWrites } from './sent-writes.ts';
 
-const cause: Cause = { kind: 'api', keyName: 'shop', requestId: 'one', processorEventId: null };
+const cause: Cause = { kind: 'api', keyName: 'shop', person: null, requestId: 'one', processorEventId: null };
 const update = { method: 'POST', path: '/v1/customers/cus_1', body: 'name=Ada', idempotencyKey: 'key' };
 const event = { idempotencyKey: 'key', objectId: 'cus_1' };
 

@@ -1,0 +1,88 @@
+-- People: sessions of the console, and the audit log.
+set local lock_timeout = '5s';
+
+-- A session belongs to an API key or to a person, and ends with it. The cookie has a random token. Only the digest of
+-- the token is stored, so a copy of this table opens no session.
+create table till.console_sessions (
+  digest bytea primary key,
+  -- The name of the API key, or "console" for a person.
+  key_name text not null,
+  -- An API key that was created through the API or the command line.
+  key_id uuid references till.api_keys,
+  -- An API key from the environment: a digest of the token and the API key together. It shows whether the API key is
+  -- still valid, and reveals nothing to a reader without the token.
+  key_proof bytea,
+  -- A person of the identity provider.
+  issuer text,
+  subject text,
+  email text,
+  person_name text,
+  -- What the groups of the person allowed at the sign-in.
+  scopes text[],
+  -- The digest of the sign-in cookie, which opens one session at most.
+  sign_in_digest bytea unique,
+  created_at timestamptz not null,
+  last_used_at timestamptz not null,
+  expires_at timestamptz not null,
+  ended_at timestamptz,
+  check (num_nonnulls(key_id, key_proof, subject) = 1),
+  check ((subject is null) = (issuer is null)),
+  check ((subject is null) = (email is null)),
+  check ((subject is null) = (scopes is null))
+);
+create index on till.console_sessions (key_id) where key_id is not null;
+create index on till.console_sessions (subject, issuer) where subject is not null;
+create index on till.console_sessions (expires_at);
+
+-- Who did what. `id` contains `created_at`. Rows are only inserted, and dropped by the week after 400 days.
+create table till.audit_log (
+  id uuid not null,
+  created_at timestamptz not null,
+  -- The name of the API key. Null for a refused sign-in.
+  key_name text,
+  -- The e-mail address of the person. Null for an API key.
+  person text,
+  -- The operation as in the OpenAPI document, or "session.created", "session.ended", "session.refused", "key.first_used".
+  action text not null,
+  object_type text,
+  object_id text,
+  -- Where the request came from, as far as the trusted proxies say.
+  address text,
+  request_id text,
+  -- The status code of the response.
+  outcome integer not null,
+  primary key (id, created_at)
+) partition by range (created_at);
+create index on till.audit_log (created_at, id);
+create index on till.audit_log (key_name, created_at, id);
+create index on till.audit_log (person, created_at, id) where person is not null;
+create index on till.audit_log (action, created_at, id);
+create index on till.audit_log (object_id, created_at, id) where object_id is not null;
+create table till.audit_log_other partition of till.audit_log default;
+
+create function till.refuse_audit_change() returns trigger language plpgsql set search_path = '' as $$
+begin
+  if tg_op = 'DELETE' and old.created_at < pg_catalog.now() - interval '400 days' then
+    return old;
+  end if;
+  raise exception 'the audit log is only written, never changed';
+end $$;
+create trigger refuse_change before update or delete on till.audit_log
+  for each row execute function till.refuse_audit_change();
+
+create function till.drop_audit_week(week text) returns void
+language plpgsql security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  if week !~ '^audit_log_[0-9]{8}$' then
+    raise exception '% is not a week of the audit log', week;
+  end if;
+  if to_date(right(week, 8), 'YYYYMMDD') + 7 > (now() - interval '400 days')::date then
+    raise exception '% is not old enough', week;
+  end if;
+  perform till.lock_weeks('audit_log');
+  execute format('drop table if exists till.%I', week);
+end $$;
+
+revoke execute on function till.refuse_audit_change, till.drop_audit_week from public;
+
+select till.make_weeks('audit_log', now() - interval '1 week', now() + interval '4 weeks');

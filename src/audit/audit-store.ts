@@ -1,0 +1,92 @@
+import type { AuditEntry } from '../model/audit-entry.ts';
+import { idTime, isUuid } from '../platform/id.ts';
+import { instantText, parseInstant } from '../platform/instant.ts';
+import type { Queryable } from '../platform/postgres.ts';
+import type { WeeklyTable } from '../platform/weeks-store.ts';
+
+export const auditWeeks: WeeklyTable = {
+  name: 'audit_log',
+  primaryKey: 'id, created_at',
+  weeksBack: '1 week',
+  removeWeek: 'till.drop_audit_week($1)',
+  isWeekDone: () => 'true',
+  isRowDone: 'true',
+};
+
+export interface AuditFilter {
+  /** The name of an API key, or an e-mail address. */
+  readonly actor?: string | undefined;
+  readonly action?: string | undefined;
+  readonly objectId?: string | undefined;
+  /** RFC 3339. */
+  readonly createdAfter?: string | undefined;
+  readonly createdBefore?: string | undefined;
+}
+
+interface StoredEntry extends Omit<AuditEntry, 'actor'> {
+  readonly keyName: string | null;
+  readonly person: string | null;
+}
+
+/** All SQL for the audit log. */
+export class AuditStore {
+  insertion(entry: AuditEntry): { readonly text: string; readonly values: readonly unknown[] } {
+    const { actor, action, objectType, objectId, address, requestId, outcome } = entry;
+    return {
+      text: `insert into till.audit_log (id, created_at, key_name, person, action, object_type, object_id, address,
+          request_id, outcome)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      values: [
+        ...[entry.id, entry.createdAt, actor.keyName, actor.person],
+        ...[action, objectType, objectId && spellingOf(objectId), address, requestId, outcome],
+      ],
+    };
+  }
+
+  /** Newest first, starting after the entry `before`. */
+  async list(
+    db: Queryable,
+    filter: AuditFilter,
+    before: string | null,
+    limit: number,
+  ): Promise<readonly AuditEntry[]> {
+    const { values, conditions } = toConditions(filter);
+    const place = (value: unknown) => `$${values.push(value)}`;
+    if (before !== null)
+      conditions.push(`(created_at, id) < (${place(idTime(before))}::timestamptz, ${place(before)}::uuid)`);
+    const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`;
+    const rows = await db.query<StoredEntry>(
+      `select id, created_at as "createdAt", key_name as "keyName", person, action, object_type as "objectType",
+         object_id as "objectId", address, request_id as "requestId", outcome
+       from till.audit_log ${where} order by created_at desc, id desc limit ${place(limit)}`,
+      values,
+    );
+    return rows.map(({ keyName, person, ...entry }) => ({ ...entry, actor: { keyName, person } }));
+  }
+}
+
+function toConditions(filter: AuditFilter): { values: unknown[]; conditions: string[] } {
+  const { actor, action, objectId, createdAfter, createdBefore } = filter;
+  const values: unknown[] = [];
+  const conditions: string[] = [];
+  const add = (value: unknown, condition: (place: string) => string) => {
+    if (value !== undefined) conditions.push(condition(`$${values.push(value)}`));
+  };
+  // An e-mail address has an @, and the name of an API key has none. So each is found with its own index.
+  add(actor, (place) => `${actor?.includes('@') ? 'person' : 'key_name'} = ${place}`);
+  add(action, (place) => `action = ${place}`);
+  add(objectId && spellingOf(objectId), (place) => `object_id = ${place}`);
+  add(createdAfter && toInstant(createdAfter), (place) => `created_at >= ${place}::timestamptz`);
+  add(createdBefore && toInstant(createdBefore), (place) => `created_at < ${place}::timestamptz`);
+  return { values, conditions };
+}
+
+/** The ids of the processor distinguish cases, UUIDs do not. */
+function spellingOf(id: string): string {
+  return isUuid(id) ? id.toLowerCase() : id;
+}
+
+/** The schema accepts only texts that `parseInstant` accepts. */
+function toInstant(text: string): string {
+  return instantText(parseInstant(text) ?? 0n);
+}

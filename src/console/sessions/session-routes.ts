@@ -1,0 +1,67 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Static, Type } from 'typebox';
+import { Failure } from '../../errors.ts';
+import type { ApiGuard } from '../../http/access/api-guard.ts';
+import { sessionProof } from '../../http/access/api-key.ts';
+import type { NewAuditEntry, Sender } from '../../model/audit-entry.ts';
+import { type ConsoleAccess, signedOut } from './console-access.ts';
+import type { SessionService } from './session-service.ts';
+
+const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { additionalProperties: false });
+
+export interface SessionRouteParts {
+  readonly access: ConsoleAccess;
+  readonly sessions: SessionService;
+  readonly guard: Pick<ApiGuard, 'identify'>;
+  readonly audit: { writeAlone(entry: NewAuditEntry): Promise<void> };
+  /** Whether an API key opens a session. */
+  readonly hasKeySignIn: boolean;
+}
+
+/** Signing in to the console with an API key, and signing out. */
+export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteParts): void {
+  const { access, sessions, guard, audit, hasKeySignIn } = parts;
+  const options = {
+    schema: { hide: true },
+    onRequest: async (request: FastifyRequest) => access.require(request),
+  };
+  app.post<{ Body: Static<typeof SignInBody> }>(
+    '/console/session',
+    { ...options, schema: { hide: true, body: SignInBody } },
+    async (request, reply) => {
+      if (!hasKeySignIn) throw new Failure('forbidden', 'Sign in with single sign-on.');
+      const { apiKey } = request.body;
+      const caller = await guard.identify(apiKey, request).catch(async (error: unknown) => {
+        const isRefused = error instanceof Failure && error.code === 'unauthorized';
+        if (isRefused) await audit.writeAlone(refusedSignIn(senderOf(request), 401));
+        throw error;
+      });
+      const opener = { caller, proofOf: (token: string) => sessionProof(token, apiKey) };
+      const token = await sessions.open(opener, senderOf(request), access.tokenOf(request));
+      if (token === undefined) throw new Error('a sign-in with an API key opened no session');
+      access.setToken(reply, token);
+      return reply.code(204).send();
+    },
+  );
+  app.delete('/console/session', options, async (request, reply) => {
+    const token = access.tokenOf(request);
+    if (token !== undefined) await sessions.end(token, senderOf(request));
+    access.clearToken(reply);
+    return reply.code(204).send();
+  });
+  app.delete('/console/sessions', options, async (request, reply) => {
+    const token = access.tokenOf(request);
+    if (token === undefined || !(await sessions.endAll(token, senderOf(request)))) throw signedOut();
+    access.clearToken(reply);
+    return reply.code(204).send();
+  });
+}
+
+export function senderOf({ ip: address, id: requestId }: FastifyRequest): Sender {
+  return { address, requestId };
+}
+
+export function refusedSignIn(sender: Sender, outcome: number, person: string | null = null): NewAuditEntry {
+  const actor = { keyName: null, person };
+  return { ...sender, actor, action: 'session.refused', objectType: null, objectId: null, outcome };
+}

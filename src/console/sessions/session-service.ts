@@ -1,0 +1,173 @@
+import { hash, randomBytes } from 'node:crypto';
+import { type Caller, consoleKeyName, type Person, type Scope } from '../../model/api-key.ts';
+import type { NewAuditEntry, Sender } from '../../model/audit-entry.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Database, Transaction } from '../../platform/postgres.ts';
+import type { Session, SessionOwner, SessionStore } from './session-store.ts';
+
+/** 256 bits: a token cannot be guessed, so one fast hash of it is as good as a slow one. */
+const tokenBytes = 32;
+const tokenPattern = /^[\w-]{43}$/;
+/** Groups are read at the sign-in, so a person who leaves a group loses its rights within this time. */
+const personHoursMax = 12;
+/** A use is written this often at most, or ten times in the shortest idle time. */
+const useMsMax = 60_000;
+/** An ended session stops a request in progress within this time. New requests are always checked. */
+const trustMs = 2_000;
+const [hourMs, minuteMs] = [3_600_000, 60_000];
+
+interface SessionParts {
+  readonly database: Database;
+  readonly store: SessionStore;
+  readonly clock: Clock;
+  readonly audit: { write(tx: Transaction, entry: NewAuditEntry): void };
+  /** The API keys from the environment. */
+  readonly ring: { ofSession(token: string, proof: Buffer): Caller | undefined };
+  readonly storedKeys: { findById(id: string): Promise<Caller | undefined> };
+  readonly idleMinutes: number;
+  readonly sessionHours: number;
+}
+
+/** What opens a session. */
+export type Opener =
+  | { readonly caller: Caller; readonly proofOf: (token: string) => Buffer }
+  | { readonly person: Person; readonly scopes: readonly Scope[]; readonly signIn: string };
+
+/** The sessions of the console. A browser has the token of one in a cookie; the database has a digest of the token. */
+export class SessionService {
+  readonly #parts: SessionParts;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Opens a new session, and ends the one that the browser had. Returns the token, or undefined if the sign-in has
+   * already opened one.
+   */
+  async open(opener: Opener, sender: Sender, replaced?: string): Promise<string | undefined> {
+    const { database, store, clock, audit } = this.#parts;
+    const token = randomBytes(tokenBytes).toString('base64url');
+    const now = clock.now();
+    const hours = Math.min(this.#parts.sessionHours, 'person' in opener ? personHoursMax : Number.MAX_VALUE);
+    const owner = ownerOf(opener, token);
+    const session = {
+      ...owner,
+      digest: digestOf(token),
+      signInDigest: 'person' in opener ? digestOf(opener.signIn) : null,
+      createdAt: now,
+      expiresAt: new Date(now.getTime() + hours * hourMs),
+    };
+    return database.transaction(async (tx) => {
+      if (!(await store.insert(tx, session))) return undefined;
+      if (replaced !== undefined) await store.end(tx, digestOf(replaced), now);
+      audit.write(tx, { ...sender, ...entryOf(owner), action: 'session.created', outcome: 204 });
+      return token;
+    });
+  }
+
+  /**
+   * The owner of a session. Undefined if there is none, if it has ended, or if its API key is no longer valid. `isUse`:
+   * a request of the person, from which the idle time counts.
+   */
+  async find(token: string, { isUse }: { readonly isUse: boolean }): Promise<Caller | undefined> {
+    const { database, store, clock, idleMinutes } = this.#parts;
+    const session = await this.#read(token);
+    const caller = session && (await this.#callerOf(session, token));
+    if (session === undefined || caller === undefined) return undefined;
+    const now = clock.now();
+    const useMs = Math.min(useMsMax, (idleMinutes * minuteMs) / 10);
+    if (isUse && now.getTime() - session.lastUsedAt.getTime() >= useMs)
+      await store.recordUse(database, digestOf(token), now);
+    return { ...caller, isValid: this.#validity(token, caller) };
+  }
+
+  async end(token: string, sender: Sender): Promise<void> {
+    const { database, store, clock, audit } = this.#parts;
+    const session = await this.#read(token);
+    if (session === undefined) return;
+    await database.transaction(async (tx) => {
+      if (!(await store.end(tx, digestOf(token), clock.now()))) return;
+      audit.write(tx, { ...sender, ...entryOf(session), action: 'session.ended', outcome: 204 });
+    });
+  }
+
+  /** Ends all sessions of the person, or of the API key, that this session belongs to. False if it has ended itself. */
+  async endAll(token: string, sender: Sender): Promise<boolean> {
+    const { database, store, clock, audit } = this.#parts;
+    const session = await this.#read(token);
+    if (session === undefined || (await this.#callerOf(session, token)) === undefined) return false;
+    await database.transaction(async (tx) => {
+      await store.endAll(tx, session, clock.now());
+      audit.write(tx, { ...sender, ...entryOf(session), action: 'session.ended', outcome: 204 });
+    });
+    return true;
+  }
+
+  async #read(token: string): Promise<Session | undefined> {
+    if (!tokenPattern.test(token)) return undefined;
+    const { database, store, clock, idleMinutes } = this.#parts;
+    const now = clock.now();
+    const usedSince = new Date(now.getTime() - idleMinutes * minuteMs);
+    return store.find(database, digestOf(token), { now, usedSince });
+  }
+
+  async #callerOf({ keyId, keyProof, person, scopes, expiresAt }: Session, token: string) {
+    const { ring, storedKeys } = this.#parts;
+    if (keyId !== null) return storedKeys.findById(keyId);
+    if (keyProof !== null) return ring.ofSession(token, keyProof);
+    if (person === null || scopes === null) return undefined;
+    const application = applicationOf(person);
+    const isValid = () => true;
+    return {
+      id: null,
+      name: consoleKeyName,
+      application,
+      person,
+      scopes,
+      expiresAt,
+      isValid,
+    } satisfies Caller;
+  }
+
+  /** Reads the session again after a while, for long requests. */
+  #validity(token: string, caller: Caller): Caller['isValid'] {
+    let readAtMs = performance.now();
+    return () => {
+      if (performance.now() - readAtMs < trustMs) return caller.isValid();
+      return this.#read(token).then((session) => {
+        readAtMs = performance.now();
+        return session !== undefined && caller.isValid();
+      });
+    };
+  }
+}
+
+/** Only Till knows which application a person is: no API key has a name with a colon. */
+function applicationOf({ issuer, subject }: Person): string {
+  return `person:${hash('sha256', JSON.stringify([issuer, subject]), 'base64url')}`;
+}
+
+function ownerOf(opener: Opener, token: string): SessionOwner {
+  if ('person' in opener) {
+    const { person, scopes } = opener;
+    return { keyName: consoleKeyName, keyId: null, keyProof: null, person, scopes };
+  }
+  const { id: keyId, name: keyName } = opener.caller;
+  return {
+    keyName,
+    keyId,
+    keyProof: keyId === null ? opener.proofOf(token) : null,
+    person: null,
+    scopes: null,
+  };
+}
+
+function entryOf({ keyName, keyId, person }: SessionOwner) {
+  const objectType = keyId === null ? null : 'api_key';
+  return { actor: { keyName, person: person?.email ?? null }, objectType, objectId: keyId };
+}
+
+function digestOf(token: string): Buffer {
+  return Buffer.from(hash('sha256', token, 'hex'), 'hex');
+}

@@ -1,0 +1,103 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { Failure } from '../errors.ts';
+import type { NewAuditEntry } from '../model/audit-entry.ts';
+import type { AuditedRequest } from '../platform/cause.ts';
+import { isUuid } from '../platform/id.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import { wantsCsv } from './csv/csv-exports.ts';
+import { replaceWithProblem } from './failures/respond-to-failure.ts';
+
+/** What the audit log says about the requests to an operation. */
+export interface AuditedOperation {
+  readonly action: string;
+  readonly objectType: string;
+  /** The statuses of a success, in ascending order: for an object that existed, and for a created one. */
+  readonly outcomes: readonly number[];
+  /** Whether it contains requests of API keys, or only those of people. Of lists it contains exports. */
+  readonly of: 'everyone' | 'people' | 'exports';
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    audit: PendingEntry | undefined;
+  }
+  interface FastifyContextConfig {
+    audit?: AuditedOperation;
+  }
+}
+
+export interface AuditWriter {
+  write(tx: Transaction, entry: NewAuditEntry): void;
+  writeAlone(entry: NewAuditEntry): Promise<void>;
+}
+
+interface PendingEntry extends AuditedRequest {
+  readonly isWritten: boolean;
+  /** Writes the entry of a request that had no transaction, or that failed. */
+  writeAlone(outcome: number): Promise<void>;
+}
+
+/**
+ * Writes the entries of requests that have reached their handler. A change writes its entry in its own transaction
+ * (`auditOperation`); the others are written before the response is sent.
+ */
+export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Logger): void {
+  app.decorateRequest('audit', undefined);
+  app.addHook('preHandler', (request, _reply, done) => {
+    request.audit = begin(request, log);
+    done();
+  });
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const { audit } = request;
+    if (audit === undefined || audit.isWritten) return done(null, payload);
+    const { statusCode } = reply;
+    return void audit.writeAlone(statusCode).then(
+      () => done(null, payload),
+      (error: Error) => {
+        logger.error({ err: error, requestId: request.id }, 'audit entry not written');
+        // A request that has failed keeps its own failure.
+        if (statusCode >= 400) done(null, payload);
+        else if (error instanceof Failure) done(null, replaceWithProblem(reply, error, request.id));
+        else done(error);
+      },
+    );
+  });
+}
+
+/** Undefined if the audit log does not contain the request. */
+function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefined {
+  const { audit: operation } = request.route.config;
+  const { caller, params, ip: address, id: requestId } = request;
+  if (operation === undefined || caller === undefined) return undefined;
+  const { of, outcomes, ...described } = operation;
+  if (of === 'people' ? caller.person === null : of === 'exports' && !wantsCsv(request)) return undefined;
+  const actor = { keyName: caller.name, person: caller.person?.email ?? null };
+  // Every path with a parameter names it `id`.
+  const { id = null } = Object(params) as { readonly id?: string | null };
+  let isWritten = false;
+  const entry: PendingEntry = {
+    objectId: id !== null && isUuid(id) ? id.toLowerCase() : id,
+    get isWritten() {
+      return isWritten;
+    },
+    write(tx, isExisting) {
+      const outcome = outcomes.at(isExisting ? 0 : -1) ?? 200;
+      log.write(tx, { ...described, actor, address, requestId, objectId: entry.objectId, outcome });
+      tx.afterCommit(() => {
+        isWritten = true;
+      });
+    },
+    writeAlone(outcome) {
+      isWritten = true;
+      return log.writeAlone({ ...described, actor, address, requestId, objectId: entry.objectId, outcome });
+    },
+  };
+  return entry;
+}
+
+/** `/api/v1/event-endpoints/:id/replay` is about an `event_endpoint`. */
+export function auditedObjectType(url: string): string {
+  const [, collection = ''] = /^\/api\/v1\/([\w-]+)/.exec(url) ?? [];
+  return collection.replace(/s$/, '').replaceAll('-', '_');
+}

@@ -1,0 +1,46 @@
+import type { FastifyInstance } from 'fastify';
+import type { AuditLog } from '../audit/audit-log.ts';
+import { registerConsoleRoutes } from '../console/console-routes.ts';
+import { ConsoleAccess, publicAddress } from '../console/sessions/console-access.ts';
+import { registerSessionRoutes } from '../console/sessions/session-routes.ts';
+import { SessionService } from '../console/sessions/session-service.ts';
+import { SessionStore } from '../console/sessions/session-store.ts';
+import { IdentityProvider } from '../console/sign-in/identity-provider.ts';
+import { SignInCookie } from '../console/sign-in/sign-in-cookie.ts';
+import { callbackPath, registerSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
+import type { ApiGuard } from '../http/access/api-guard.ts';
+import type { ApiKeyRing } from '../http/access/api-key.ts';
+import type { KeyService } from '../keys/key-service.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { ConsoleConfig } from './config.ts';
+
+interface ConsoleParts {
+  readonly config: ConsoleConfig;
+  readonly database: Database;
+  readonly ring: ApiKeyRing;
+  readonly keys: KeyService;
+  readonly audit: AuditLog;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** The port on which Till listens. Known once it does. */
+  readonly port: () => number;
+}
+
+/** The console: its sessions, and the function that adds its routes. The guard of the API uses the sessions. */
+export function composeConsole(parts: ConsoleParts) {
+  const { config, ring, keys: storedKeys, port } = parts;
+  const { publicUrl, oidc, hasKeySignIn } = config;
+  const sessions = new SessionService({ ...parts, ...config, store: new SessionStore(), ring, storedKeys });
+  const access = new ConsoleAccess(sessions, publicAddress(publicUrl, port));
+  const registerRoutes = (app: FastifyInstance, guard: ApiGuard): void => {
+    registerConsoleRoutes(app, { hasKeySignIn, hasSingleSignOn: oidc !== undefined });
+    registerSessionRoutes(app, { ...parts, access, sessions, guard, hasKeySignIn });
+    if (oidc === undefined || publicUrl === undefined) return;
+    const provider = new IdentityProvider(oidc, `${publicUrl}${callbackPath}`);
+    const cookie = new SignInCookie(oidc.clientSecret);
+    registerSignInRoutes(app, { ...parts, access, sessions, guard, provider, cookie });
+  };
+  return { access, registerRoutes };
+}
