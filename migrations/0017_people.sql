@@ -4,7 +4,7 @@ set local lock_timeout = '5s';
 -- A session belongs to an API key or to a person, and ends with it. The cookie has a random token. Only the digest of
 -- the token is stored, so a copy of this table opens no session.
 create table till.console_sessions (
-  digest bytea primary key,
+  digest text primary key,
   -- The name of the API key, or "console" for a person.
   key_name text not null,
   -- An API key that was created through the API or the command line.
@@ -20,7 +20,7 @@ create table till.console_sessions (
   -- What the groups of the person allowed at the sign-in.
   scopes text[],
   -- The digest of the sign-in cookie, which opens one session at most.
-  sign_in_digest bytea unique,
+  sign_in_digest text unique,
   created_at timestamptz not null,
   last_used_at timestamptz not null,
   expires_at timestamptz not null,
@@ -51,9 +51,8 @@ create table till.audit_log (
   request_id text,
   -- The status code of the response.
   outcome integer not null,
-  primary key (id, created_at)
+  primary key (created_at, id)
 ) partition by range (created_at);
-create index on till.audit_log (created_at, id);
 create index on till.audit_log (key_name, created_at, id);
 create index on till.audit_log (person, created_at, id) where person is not null;
 create index on till.audit_log (action, created_at, id);
@@ -62,6 +61,9 @@ create table till.audit_log_other partition of till.audit_log default;
 
 create function till.refuse_audit_change() returns trigger language plpgsql set search_path = '' as $$
 begin
+  if tg_op = 'UPDATE' and new is not distinct from old then
+    return new;
+  end if;
   if tg_op = 'DELETE' and old.created_at < pg_catalog.now() - interval '400 days' then
     return old;
   end if;

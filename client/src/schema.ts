@@ -1208,7 +1208,7 @@ export interface paths {
         };
         /**
          * List who did what, newest first
-         * @description Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, replays, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
+         * @description Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
          */
         readonly get: operations["listAuditLog"];
         readonly put?: never;

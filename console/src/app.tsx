@@ -3,9 +3,11 @@ import { LocationProvider, Route, Router } from 'preact-iso';
 import { watchConnection } from './api/connection.ts';
 import { type Failure, failureOf } from './api/failure.ts';
 import { followChanges } from './api/live.ts';
-import { home } from './links.ts';
+import { attentionPage, home } from './links.ts';
 import { allowed } from './pages/allowed.tsx';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
+import { AuditLogPage } from './pages/audit-log/audit-log-page.tsx';
+import { AttentionPage } from './pages/attention/attention-page.tsx';
 import { CheckoutPage } from './pages/checkouts/checkout-page.tsx';
 import { CheckoutsPage } from './pages/checkouts/checkouts-page.tsx';
 import { CustomerPage } from './pages/customers/customer-page.tsx';
@@ -40,6 +42,7 @@ const Endpoint = allowed('operate', 'Event endpoint', EndpointPage);
 const Resyncs = allowed('operate', 'Resync', ResyncsPage);
 const Sandbox = allowed('operate', 'Sandbox', SandboxPage);
 const ApiKeys = allowed('admin', 'API keys', ApiKeysPage);
+const AuditLog = allowed('admin', 'Audit log', AuditLogPage);
 
 export function App() {
   useEffect(followChanges, []);
@@ -67,10 +70,12 @@ export function App() {
           <Route path={`${home}/event-endpoints`} component={Endpoints} />
           <Route path={`${home}/event-endpoints/:id`} component={Endpoint} />
           <Route path={`${home}/resyncs`} component={Resyncs} />
+          <Route path={attentionPage} component={AttentionPage} />
           <Route path={home} component={OverviewPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route path={`${home}/sandbox`} component={Sandbox} />
           <Route path={`${home}/api-keys`} component={ApiKeys} />
+          <Route path={`${home}/audit-log`} component={AuditLog} />
           <Route default component={NotFound} />
         </Router>
       </Shell>

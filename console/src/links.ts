@@ -14,6 +14,7 @@ const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint',
 };
 
 export const home = '/console';
+export const attentionPage = `${home}/attention`;
 
 /** A refund is shown on the page of its payment. */
 export function pageOf(type: Exclude<keyof typeof pages, 'refund'>, id: string): string {

@@ -1,4 +1,4 @@
-import { home } from './links.ts';
+import { attentionPage, home } from './links.ts';
 import type { Scope } from './session.ts';
 import { can, currentKey } from './session.ts';
 
@@ -11,6 +11,7 @@ interface Entry {
 
 const entries: readonly Entry[] = [
   { label: 'Overview', path: home, scope: 'read' },
+  { label: 'Needs attention', path: attentionPage, scope: 'read' },
   { label: 'Customers', path: `${home}/customers`, scope: 'read' },
   { label: 'Checkouts', path: `${home}/checkouts`, scope: 'read' },
   { label: 'Payments', path: `${home}/payments`, scope: 'read' },
@@ -22,6 +23,7 @@ const entries: readonly Entry[] = [
   { label: 'Event endpoints', path: `${home}/event-endpoints`, scope: 'operate' },
   { label: 'Resync', path: `${home}/resyncs`, scope: 'operate' },
   { label: 'API keys', path: `${home}/api-keys`, scope: 'admin' },
+  { label: 'Audit log', path: `${home}/audit-log`, scope: 'admin' },
   { label: 'Sandbox', path: `${home}/sandbox`, scope: 'operate', isForSandbox: true },
 ];
 

@@ -86,7 +86,7 @@ export function registerAuditRoutes(app: FastifyInstance, audit: AuditLog): void
     summary: 'List who did what, newest first',
     description:
       'Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, ' +
-      'replays, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the ' +
+      'replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the ' +
       `first use of an API key. Entries never change, and are kept for ${auditRetentionDays} days.`,
     query: AuditQuery,
     response: {

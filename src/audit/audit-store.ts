@@ -6,7 +6,7 @@ import type { WeeklyTable } from '../platform/weeks-store.ts';
 
 export const auditWeeks: WeeklyTable = {
   name: 'audit_log',
-  primaryKey: 'id, created_at',
+  primaryKey: 'created_at, id',
   weeksBack: '1 week',
   removeWeek: 'till.drop_audit_week($1)',
   isWeekDone: () => 'true',

@@ -82,6 +82,8 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
       return isWritten;
     },
     write(tx, isExisting) {
+      // A change in several transactions has its entry in the first one.
+      if (isWritten) return;
       const outcome = outcomes.at(isExisting ? 0 : -1) ?? 200;
       log.write(tx, { ...described, actor, address, requestId, objectId: entry.objectId, outcome });
       tx.afterCommit(() => {

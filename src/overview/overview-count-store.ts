@@ -120,7 +120,7 @@ export interface CountedSubscriber {
   readonly customerId: string;
   readonly currency: string;
   readonly amount: bigint;
-  /** Whether the customer has paid an invoice of a subscription that is no longer revenue. */
+  /** In a first count: whether the customer has paid an invoice of a subscription that is no longer revenue. */
   readonly hasPaid: boolean;
 }
 
@@ -131,7 +131,7 @@ export interface CountedSubscriber {
  */
 export async function countSubscribers(
   db: Queryable,
-  { afterId, limit }: Pick<RowRange, 'afterId' | 'limit'>,
+  { afterId, limit, isFirst }: Pick<RowRange, 'afterId' | 'limit'> & { readonly isFirst: boolean },
 ): Promise<readonly CountedSubscriber[]> {
   const rows = await db.query<Omit<CountedSubscriber, 'amount'> & { readonly amount: string }>(
     `with batch as materialized (
@@ -152,7 +152,7 @@ export async function countSubscribers(
          floor(sum(case when status in (${texts(recurringStatuses)}) then
            round(amount::numeric * quantity * ${intervalsPerYear}, 60) / (12 * interval_count) else 0 end)
            + 0.5 + 1e-50) as amount,
-         bool_or(status in ('unpaid', 'canceled') and exists (select from till.invoices
+         bool_or($3 and status in ('unpaid', 'canceled') and exists (select from till.invoices
            where invoices.processor_subscription_id = items.processor_subscription_id and invoices.status = 'paid'
              and amount_paid > 0)) as has_paid
        from items join till.plans on plans.id = items.plan_id
@@ -162,7 +162,7 @@ export async function countSubscribers(
      )
      select customer_id as "customerId", currency, sum(amount)::text as amount, bool_or(has_paid) as "hasPaid"
      from amounts group by 1, 2 order by 1, 2`,
-    [afterId ?? null, limit],
+    [afterId ?? null, limit, isFirst],
   );
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }));
 }

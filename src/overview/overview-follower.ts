@@ -80,7 +80,7 @@ interface FollowerParts {
   readonly tables: readonly CountedTable[];
   readonly countSubscribers: (
     db: Queryable,
-    range: { readonly afterId: string | undefined; readonly limit: number },
+    range: { readonly afterId: string | undefined; readonly limit: number; readonly isFirst: boolean },
   ) => Promise<readonly CountedSubscriber[]>;
   readonly timeZone: TimeZone;
   readonly logger: Logger;
@@ -237,10 +237,10 @@ export class OverviewFollower {
     let afterId: string | undefined;
     do {
       signal?.throwIfAborted();
-      const counted = await countSubscribers(tx, { afterId, limit: customersPerBatch });
+      const counted = await countSubscribers(tx, { afterId, limit: customersPerBatch, isFirst });
       const subscribers = counted.map(({ customerId, currency, amount: shown, hasPaid }): Subscriber => {
         const amount = shown - (later.get(keyOf({ customerId, currency })) ?? 0n);
-        return { customerId, currency, amount, wasSubscriber: amount > 0n || (isFirst && hasPaid) };
+        return { customerId, currency, amount, wasSubscriber: amount > 0n || hasPaid };
       });
       await store.putSubscribers(tx, subscribers);
       for (const { currency, amount } of subscribers)

@@ -57,6 +57,8 @@ export function monthlyAmountsOf({
     ...{ currency, interval, intervalCount },
     amount: BigInt(amount) * BigInt(units),
   });
+  // Most subscriptions have one plan.
+  if (addOnPlans.length === 0) return [[plan.currency, monthlyAmount([sumOf(plan, quantity)])]];
   const sums = [
     sumOf(plan, quantity),
     ...addOnPlans.map((one, index) => sumOf(one, addOns[index]?.quantity ?? 0)),

@@ -118,5 +118,5 @@ browserTest('revoking the own API key warns, and ends the session', async ({ pag
   await page.getByText('You will be signed out').waitFor();
   problems.expect(/401/);
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke tests.admin' }).click();
-  await page.getByText('The API key is no longer valid.').waitFor();
+  await page.getByText('Your session has ended.').waitFor();
 });

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { createCustomer, createPaidPayment } from '../support/objects.ts';
+import {
+  confirmSecret,
+  createCustomer,
+  createPaidPayment,
+  createPlan,
+  createSubscription,
+} from '../support/objects.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
 
@@ -15,13 +21,14 @@ browserTest('each number of the overview links to the rows that it counts', asyn
   await sharedWorld();
   await open('/console');
   const yen = page.locator('section').filter({ has: page.getByRole('heading', { name: 'JPY' }) });
-  await yen.getByRole('link', { name: '¥5,400' }).click();
+  const volume = yen.locator('.tile').filter({ has: page.getByText('Volume', { exact: true }) });
+  await volume.getByRole('link', { name: '¥5,400' }).click();
   await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
   await page.getByText('1 payment', { exact: true }).waitFor();
   await page.getByRole('link', { name: '¥5,400' }).waitFor();
   await page.goBack();
   const euro = page.locator('section').filter({ has: page.getByRole('heading', { name: 'EUR' }) });
-  const disputes = euro.locator('.tile').filter({ has: page.getByText('Disputes') });
+  const disputes = euro.locator('.tile').filter({ has: page.getByText('Disputes', { exact: true }) });
   assert.equal(await disputes.locator('.tile-value').textContent(), '1');
   await disputes.getByRole('link').click();
   await page.getByText('1 payment', { exact: true }).waitFor();
@@ -41,6 +48,55 @@ browserTest(
     assert.equal(await table.getByRole('row').count(), 8);
     await expectAccessible(page);
   },
+);
+
+browserTest(
+  'two clicks show how revenue moved in a quarter, and compare it with the quarter before',
+  async ({ page, till, open }) => {
+    const plan = await createPlan(till, { amount: 1_000 });
+    const subscriptions = [];
+    for (const quantity of [1, 2]) {
+      const { subscription, clientSecret } = await createSubscription(till, { planId: plan.id, quantity });
+      await confirmSecret(till, clientSecret);
+      subscriptions.push(subscription);
+    }
+    await till.settle();
+    // As if they had subscribed two quarters ago.
+    await till.sql(
+      `update till.overview_progress set since = date_trunc('quarter', now()) - interval '9 months'`,
+    );
+    const dateBack = (months: number) =>
+      till.sql(
+        `update till.events set created_at = date_trunc('quarter', now()) - make_interval(months => $1) + interval '9 days'
+         where position > (select position from till.overview_progress)`,
+        [months],
+      );
+    await dateBack(6);
+    await till.get('/overview');
+    await till.call('DELETE', `/subscriptions/${subscriptions[0]?.id}`);
+    await till.settle();
+    await dateBack(3);
+    await open('/console');
+    await page.getByRole('link', { name: 'Last quarter' }).click();
+    const bridge = page.locator('.bridge');
+    await bridge.getByText('= €20.00').waitFor();
+    assert.equal(
+      (await bridge.locator('dd').allTextContents()).join(' '),
+      ' €30.00 + €0.00 + €0.00 + €0.00 − €0.00 − €10.00 = €20.00',
+    );
+    await tile(page, 'Churn rate').getByText('50%').waitFor();
+    await page.getByText('-33.3% from €30.00 before.').first().waitFor();
+    await page.getByRole('link', { name: 'By month' }).click();
+    await page.waitForURL(/interval=month/);
+    await page.getByText('Monthly recurring revenue as a table').click();
+    const table = page.getByRole('table', { name: 'Monthly recurring revenue' });
+    assert.equal(await table.getByRole('row').count(), 4);
+    assert.deepEqual(await page.locator('.chart-axis').first().locator('span').allTextContents(), [
+      ...['€20.00', '€10.00', '€0.00'],
+    ]);
+    await expectAccessible(page);
+  },
+  { on: startConsole },
 );
 
 browserTest('days are typed with the keyboard, and can be corrected', async ({ page, open, problems }) => {
@@ -107,6 +163,7 @@ browserTest(
   async ({ page, till, open }) => {
     await open('/console');
     await page.getByText('Numbers appear with the first one.').waitFor();
+    await page.getByText('All is well: nothing needs attention.').waitFor();
     await expectAccessible(page);
     const { id: customerId } = await createCustomer(till);
     await createPaidPayment(till, { customerId, amount: 4_200 });

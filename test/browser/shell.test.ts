@@ -13,6 +13,7 @@ browserTest('the navigation shows only what the scopes of the key allow', async 
   const labels = () => menu(page).getByRole('link').allTextContents();
   const forReaders = [
     'Overview',
+    'Needs attention',
     'Customers',
     'Checkouts',
     'Payments',
@@ -28,7 +29,7 @@ browserTest('the navigation shows only what the scopes of the key allow', async 
   assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'Sandbox']);
   await page.getByRole('button', { name: 'Sign out' }).click();
   await open('/console/payments');
-  assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'API keys', 'Sandbox']);
+  assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'API keys', 'Audit log', 'Sandbox']);
   assert.equal(await menu(page).locator('[aria-current=page]').textContent(), 'Payments');
 });
 

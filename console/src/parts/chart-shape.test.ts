@@ -1,27 +1,39 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { barsOf, chartHeight, lineOf } from './chart-shape.ts';
+import { axisMax, barsOf, chartHeight, lineOf } from './chart-shape.ts';
 
-test('the largest value is as high as the chart, and the others in proportion', () => {
+test('an axis ends at a round number, at or above the largest value', () => {
+  assert.deepEqual([[], [0], [1], [2]].map(axisMax), [2, 2, 2, 2]);
   assert.deepEqual(
-    barsOf([0, 50, 100]).map(({ height }) => height),
+    [[3], [10], [11], [99], [101], [4_100], [123_456], [null, 7]].map(axisMax),
+    [4, 10, 20, 100, 200, 5_000, 200_000, 10],
+  );
+  for (let max = 1; max < 1_000_000; max = Math.ceil(max * 1.1)) {
+    const end = axisMax([max]);
+    assert.ok(end >= max && end <= Math.max(2.5 * max, 2) && end % 2 === 0, `${max}: ${end}`);
+  }
+});
+
+test('a value at the end of the axis is as high as the chart, and the others in proportion', () => {
+  assert.deepEqual(
+    barsOf([0, 50, 100], 100).map(({ height }) => height),
     [0, chartHeight / 2, chartHeight],
   );
 });
 
 test('a bar of zero is flat, and without values there are no bars', () => {
   assert.deepEqual(
-    barsOf([0, 0]).map(({ height }) => height),
+    barsOf([0, 0], 2).map(({ height }) => height),
     [0, 0],
   );
-  assert.deepEqual(barsOf([]), []);
+  assert.deepEqual(barsOf([], 2), []);
 });
 
 test('a line begins again after a gap', () => {
-  assert.equal(lineOf([null, 1, 2, null, 1, 2]), 'M200 100 L400 0 M800 100 L1000 0');
-  assert.equal(lineOf([]), '');
+  assert.equal(lineOf([null, 1, 2, null, 1, 2], 2), 'M200 100 L400 0 M800 100 L1000 0');
+  assert.equal(lineOf([], 2), '');
 });
 
 test('a point without neighbours is a short line, which can be seen', () => {
-  assert.equal(lineOf([1, null, 2]), 'M0 100 h12 M1000 0 h-12');
+  assert.equal(lineOf([1, null, 2], 2), 'M0 100 h12 M1000 0 h-12');
 });

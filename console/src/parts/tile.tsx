@@ -5,12 +5,15 @@ export function Tile({
   label,
   value,
   definition,
+  before,
   href,
   isAlarming = false,
 }: {
   readonly label: string;
   readonly value: ComponentChildren;
   readonly definition: string;
+  /** How it compares with the period before. */
+  readonly before?: string | undefined;
   readonly href?: string;
   readonly isAlarming?: boolean;
 }) {
@@ -26,6 +29,7 @@ export function Tile({
           </a>
         )}
         <p>{definition}</p>
+        {before !== undefined && <p class="tile-before">{before}</p>}
       </dd>
     </div>
   );

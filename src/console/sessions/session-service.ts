@@ -168,6 +168,6 @@ function entryOf({ keyName, keyId, person }: SessionOwner) {
   return { actor: { keyName, person: person?.email ?? null }, objectType, objectId: keyId };
 }
 
-function digestOf(token: string): Buffer {
-  return Buffer.from(hash('sha256', token, 'hex'), 'hex');
+function digestOf(token: string): string {
+  return hash('sha256', token, 'base64url');
 }

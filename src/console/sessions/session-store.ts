@@ -11,8 +11,8 @@ export interface SessionOwner {
 }
 
 export interface NewSession extends SessionOwner {
-  readonly digest: Buffer;
-  readonly signInDigest: Buffer | null;
+  readonly digest: string;
+  readonly signInDigest: string | null;
   readonly createdAt: Date;
   readonly expiresAt: Date;
 }
@@ -52,7 +52,7 @@ export class SessionStore {
   /** Undefined if it has ended, or was last used before `usedSince`. */
   async find(
     db: Queryable,
-    digest: Buffer,
+    digest: string,
     { now, usedSince }: { readonly now: Date; readonly usedSince: Date },
   ): Promise<Session | undefined> {
     const [row] = await db.query<StoredSession>(
@@ -68,7 +68,7 @@ export class SessionStore {
     return { ...session, person: issuer === null ? null : { issuer, subject, email, name } };
   }
 
-  async recordUse(db: Queryable, digest: Buffer, now: Date): Promise<void> {
+  async recordUse(db: Queryable, digest: string, now: Date): Promise<void> {
     await db.query(
       'update till.console_sessions set last_used_at = $2 where digest = $1 and ended_at is null and last_used_at < $2',
       [digest, now],
@@ -76,7 +76,7 @@ export class SessionStore {
   }
 
   /** False if it has ended before. */
-  async end(db: Queryable, digest: Buffer, now: Date): Promise<boolean> {
+  async end(db: Queryable, digest: string, now: Date): Promise<boolean> {
     const rows = await db.query(
       `update till.console_sessions set ended_at = $2 where digest = $1 and ended_at is null and expires_at > $2
        returning 1 as ended`,

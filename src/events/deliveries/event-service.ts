@@ -1,5 +1,6 @@
 import { Failure } from '../../errors.ts';
 import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
+import { auditOperation } from '../../platform/cause.ts';
 import { isUuid, newId } from '../../platform/id.ts';
 import type { Database, Transaction } from '../../platform/postgres.ts';
 import { type EventEndpoint, endpointDisabled, endpointsMax, foundEndpoint } from '../endpoints/endpoint.ts';
@@ -85,6 +86,7 @@ export class EventService {
         ids.map((one) => ({ endpointId: one, deliveryId: newId(now) })),
       );
       endpoints.noteResends(tx, ids);
+      auditOperation(tx);
       // An endpoint has at most one waiting delivery of the event in its order, and one resend.
       const waiting = await deliveryList.list(tx, { event, status: 'pending' }, null, 2 * endpointsMax);
       return waiting.filter((delivery) => ids.includes(delivery.endpointId));
@@ -107,6 +109,7 @@ export class EventService {
         const ids = Array.from({ length: resentPerTransaction }, () => newId(now));
         const result = await resends.queueFailed(tx, endpointId, ids);
         if (result.queued > 0) endpoints.noteResends(tx, [endpointId]);
+        auditOperation(tx);
         return result;
       });
       count += queued;

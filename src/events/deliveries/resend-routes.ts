@@ -49,6 +49,7 @@ export function registerResendRoutes(app: FastifyInstance, events: EventService)
   routes.add('POST /api/v1/events/:id/resend', {
     scope: 'operate',
     operationId: 'resendEvent',
+    audited: 'everyone',
     summary: 'Send an event again',
     description:
       `${outsideOrder} If the event still waits at an endpoint, its next attempt is made at once instead, so repeated ` +
@@ -71,6 +72,7 @@ export function registerResendRoutes(app: FastifyInstance, events: EventService)
   new ApiRoutes(app, 'event endpoints').add('POST /api/v1/event-endpoints/:id/resend-failed', {
     scope: 'operate',
     operationId: 'resendFailedEvents',
+    audited: 'everyone',
     summary: 'Send all failed events of an endpoint again',
     description:
       'Sends the events of failed deliveries again that were not sent again before, oldest first, each as ' +

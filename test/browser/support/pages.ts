@@ -12,6 +12,7 @@ export interface ConsolePage {
 /** Every page of the console. */
 export const pages: readonly ConsolePage[] = [
   { name: 'overview', path: () => '/console', heading: 'Overview' },
+  { name: 'attention', path: () => '/console/attention', heading: 'Needs attention' },
   { name: 'customers', path: () => '/console/customers', heading: 'Customers' },
   {
     name: 'customer',
@@ -64,6 +65,7 @@ export const pages: readonly ConsolePage[] = [
   },
   { name: 'resync', path: () => '/console/resyncs', heading: 'Resync' },
   { name: 'API keys', path: () => '/console/api-keys', heading: 'API keys' },
+  { name: 'audit log', path: () => '/console/audit-log', heading: 'Audit log' },
   { name: 'sandbox', path: () => '/console/sandbox', heading: 'Sandbox' },
   { name: 'not found', path: () => '/console/no-such-page', heading: 'Page not found' },
 ];

@@ -93,7 +93,7 @@ export const seeds: Readonly<Record<string, string>> = {
       from till.event_endpoints;`,
   '0017': `
     insert into till.console_sessions (digest, key_name, key_proof, created_at, last_used_at, expires_at, ended_at)
-      values (sha256('seed'), 'seed', sha256('proof'), now(), now(), now() + interval '7 days', now());
+      values ('seed', 'seed', sha256('proof'), now(), now(), now() + interval '7 days', now());
     insert into till.audit_log (id, created_at, key_name, action, object_type, object_id, address, request_id, outcome)
       values ('018f0000-0000-7000-8000-000000000010', now(), 'seed', 'revokeApiKey', 'api_key',
         '018f0000-0000-7000-8000-000000000022', '192.0.2.7', 'seed', 204);`,

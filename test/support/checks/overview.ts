@@ -52,7 +52,7 @@ export async function readCells(sql: Sql): Promise<readonly string[]> {
   return rows.map(({ cell }) => cell).sort();
 }
 
-const all = { afterId: undefined, limit: 10_000_000 };
+const all = { afterId: undefined, limit: 10_000_000, isFirst: false };
 
 /** The same, from the rows. */
 export async function computeCells(sql: Sql, timeZone = 'UTC'): Promise<readonly string[]> {

@@ -1,15 +1,17 @@
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Overview } from '../../../../client/src/index.ts';
 import { daysDefault } from '../../../../src/overview/overview-range.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { listOf } from '../../links.ts';
+import { attentionPage, listOf } from '../../links.ts';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Tile } from '../../parts/tile.tsx';
 import { Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
+import { summaryOf, urgentTypes } from '../attention/attention.ts';
 import { CurrencySection } from './currency-section.tsx';
-import { lastDays } from './range.ts';
+import { intervalOf, lastDays, todayIn } from './range.ts';
 import { RangePicker } from './range-picker.tsx';
 
 const counted = ['payment', 'refund', 'subscription'];
@@ -20,16 +22,24 @@ export function OverviewPage() {
   // A cleared day is empty in the address.
   const from = query['from'] || undefined;
   const to = query['to'] || undefined;
+  const [timeZone, setTimeZone] = useState('UTC');
+  const latest = lastDays(daysDefault, todayIn(timeZone, new Date()));
+  const asked = { from: from ?? latest.from, to: to ?? latest.to };
+  const interval = intervalOf(query['interval'], asked);
   const overview = useResource(
-    (options) => till().overview({ from, to }, options),
-    [from, to],
+    (options) => till().overview({ from, to, interval, compare: 'previous' }, options),
+    [from, to, interval],
     ({ objectType }) => counted.includes(objectType),
   );
-  const latest = lastDays(daysDefault, new Date());
+  const zone = overview.value?.timeZone;
+  useEffect(() => {
+    if (zone !== undefined) setTimeZone(zone);
+  }, [zone]);
   return (
     <Page title="Overview">
+      <NeedsAttention />
       {/* It stays while other days are loaded, and after days that the server refuses. */}
-      <RangePicker range={overview.value ?? { from: from ?? latest.from, to: to ?? latest.to }} />
+      <RangePicker range={overview.value ?? asked} interval={interval} timeZone={zone ?? timeZone} />
       <Show resource={overview}>
         {(value) => (
           <>
@@ -42,15 +52,30 @@ export function OverviewPage() {
             {value.currencies.length === 0 ? (
               <Empty>No payments and no subscriptions yet. Numbers appear with the first one.</Empty>
             ) : (
-              value.currencies.map((one) => (
-                <CurrencySection key={one.currency} of={one} range={value} since={value.subscriptionsSince} />
-              ))
+              value.currencies.map((one) => <CurrencySection key={one.currency} of={one} overview={value} />)
             )}
             {can('operate') && <Webhooks of={value} />}
           </>
         )}
       </Show>
     </Page>
+  );
+}
+
+/** In a line, what the page of its own shows. */
+function NeedsAttention() {
+  const attention = useResource(
+    (options) => till().attention(options),
+    [],
+    ({ objectType }) => urgentTypes.includes(objectType),
+  );
+  if (attention.value === undefined) return null;
+  const summary = summaryOf(attention.value);
+  if (summary.length === 0) return <p class="attention">All is well: nothing needs attention.</p>;
+  return (
+    <p class="attention urgent">
+      <a href={attentionPage}>Needs attention</a>: {summary.join(', ')}.
+    </p>
   );
 }
 

@@ -1,20 +1,27 @@
 import { useId, useRef } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { DraftInput } from '../../parts/draft-input.tsx';
-import { type DayRange, lastDays } from './range.ts';
-
-const choices = [7, 30, 90, 365] as const;
+import { type DayRange, type Interval, intervals, presets, todayIn } from './range.ts';
 
 /**
  * The days that the numbers are about, in the page's address. Typed days apply when they are submitted: until its last
  * digit, a typed day is another day.
  */
-export function RangePicker({ range }: { readonly range: DayRange }) {
+export function RangePicker({
+  range,
+  interval,
+  timeZone,
+}: {
+  readonly range: DayRange;
+  readonly interval: Interval;
+  readonly timeZone: string;
+}) {
   const { path, query, route } = useLocation();
   const id = useId();
   const shown = useShownRange(range, `${query['from']} ${query['to']}`);
-  const now = new Date();
-  const at = ({ from, to }: DayRange) => `${path}?${new URLSearchParams({ from, to })}`;
+  const at = ({ from, to }: DayRange, chosen = query['interval']) =>
+    `${path}?${new URLSearchParams({ from, to, ...(chosen ? { interval: chosen } : {}) })}`;
+  const current = (is: boolean) => (is ? { 'aria-current': 'true' as const } : {});
   return (
     <form
       class="filters"
@@ -26,22 +33,27 @@ export function RangePicker({ range }: { readonly range: DayRange }) {
       }}
       onInput={shown.keep}
     >
-      <ul class="choices">
-        {choices.map((count) => {
-          const days = lastDays(count, now);
-          const isChosen = days.from === range.from && days.to === range.to;
-          return (
-            <li key={count}>
-              <a href={at(days)} {...(isChosen ? { 'aria-current': 'true' as const } : {})}>
-                {count} days
-              </a>
-            </li>
-          );
-        })}
+      <ul class="choices" aria-label="Ranges">
+        {presets(todayIn(timeZone, new Date())).map(({ label, ...days }) => (
+          <li key={label}>
+            <a href={at(days)} {...current(days.from === range.from && days.to === range.to)}>
+              {label}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <ul class="choices" aria-label="Intervals">
+        {intervals.map((one) => (
+          <li key={one}>
+            <a href={at(range, one)} {...current(one === interval)}>
+              By {one}
+            </a>
+          </li>
+        ))}
       </ul>
       {(['from', 'to'] as const).map((end) => (
         <div key={end} class="field">
-          <label for={`${id}-${end}`}>{end === 'from' ? 'From (UTC)' : 'To (UTC)'}</label>
+          <label for={`${id}-${end}`}>{`${end === 'from' ? 'From' : 'To'} (${timeZone})`}</label>
           <DraftInput id={`${id}-${end}`} name={end} type="date" required value={shown.range[end]} />
         </div>
       ))}
