@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ReadyFile, readyFile, sendReadyFile } from '../http/ready-file.ts';
 import { pageHeaders } from './page-headers.ts';
 
@@ -29,8 +29,16 @@ export function registerConsoleRoutes(app: FastifyInstance, ways: SignInWays): v
   app.get('/console/assets/*', { schema }, (_request, reply) => reply.callNotFound());
   for (const [name, type] of Object.entries(types)) {
     const asset = readAsset(name, type);
-    app.get(`/console/assets/${name}`, { schema }, (request, reply) => sendReadyFile(request, reply, asset));
+    app.get(`/console/assets/${name}`, { schema, onRequest: hideHead }, (request, reply) =>
+      sendReadyFile(request, reply, asset),
+    );
   }
+}
+
+/** Each visible tab asks again and again whether Till responds. That would fill the log. */
+function hideHead(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  request.isLogged = request.method === 'HEAD';
+  done();
 }
 
 function readAsset(name: string, type: string): ReadyFile {

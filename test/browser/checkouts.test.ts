@@ -37,7 +37,7 @@ browserTest('checkouts can be filtered and exported, and open their pages', asyn
 });
 
 browserTest(
-  'a checkout shows what the buyer is offered and then the result, but never the URL of its page',
+  'a checkout shows its link and what the buyer is offered, and then the result without the link',
   async ({ page, till, open }) => {
     const { plan } = await sharedWorld();
     const customer = await createCustomer(till);
@@ -50,11 +50,12 @@ browserTest(
     await open(`/console/checkouts/${checkout.id}`);
     await page.getByText('7 days').waitFor();
     await page.getByText('spring').waitFor();
-    assert.ok(url !== null && !(await page.content()).includes(url));
+    await page.getByRole('link', { name: url ?? 'no link' }).waitFor();
     assert.equal(await completeCheckout(till, checkout), 'complete');
     await till.settle();
     await page.getByRole('heading', { level: 1 }).locator('..').getByText('Completed').waitFor();
-    assert.equal(await page.getByRole('button', { name: 'Expire' }).count(), 0);
+    await page.getByRole('button', { name: 'Expire' }).waitFor({ state: 'detached' });
+    assert.equal(await page.getByRole('heading', { name: 'Link for the buyer' }).count(), 0);
     const { subscriptionId } = (await readCheckout(till, checkout)).checkout;
     const links = [
       [customer.id, `/console/customers/${customer.id}`],
@@ -96,9 +97,13 @@ browserTest('an open checkout can be expired, by keyboard, after a confirmation'
   assert.equal((await till.get<OpenedBody>(`/checkouts/${checkout.id}`)).checkout.status, 'expired');
 });
 
-browserTest('an API key that only reads cannot expire a checkout', async ({ page, open }) => {
-  const { checkout } = await sharedWorld();
-  await open(`/console/checkouts/${checkout.id}`, { scopes: ['read'] });
-  await page.getByRole('heading', { level: 1, name: 'Subscription checkout' }).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Expire' }).count(), 0);
-});
+browserTest(
+  'an API key that only reads cannot expire a checkout, and does not see its link',
+  async ({ page, open }) => {
+    const { checkout } = await sharedWorld();
+    await open(`/console/checkouts/${checkout.id}`, { scopes: ['read'] });
+    await page.getByRole('heading', { level: 1, name: 'Subscription checkout' }).waitFor();
+    for (const name of ['Expire', 'Copy link'])
+      assert.equal(await page.getByRole('button', { name }).count(), 0, name);
+  },
+);

@@ -21,7 +21,7 @@ browserTest(
     const row = rows(page).filter({ hasText: 'Order 1002' });
     assert.match((await row.textContent()) ?? '', /¥5,400.*Succeeded.*Visa •••• 4242/);
     assert.match((await rows(page).filter({ hasText: 'Order 1003' }).textContent()) ?? '', /€120\.00/);
-    assert.equal(await row.locator('time').getAttribute('title'), payments.yen.createdAt);
+    assert.equal(await row.locator('time').getAttribute('datetime'), payments.yen.createdAt);
     await row.getByRole('link').click();
     await page.getByRole('heading', { level: 1, name: '¥5,400' }).waitFor();
     assert.equal(new URL(page.url()).pathname, `/console/payments/${payments.yen.id}`);

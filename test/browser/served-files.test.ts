@@ -10,6 +10,9 @@ const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
   "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
+/** The limit for a first visit over a mobile network. */
+const bytesMax = 70_000;
+
 /** As it is on the wire: fetch would hide the compression. */
 function read(url: string, headers: Readonly<Record<string, string>> = {}) {
   return new Promise<{ readonly status: number; readonly headers: object; readonly body: Buffer }>(
@@ -67,6 +70,29 @@ test('files are compressed, and sent again only after a change', async () => {
       assert.deepEqual(Buffer.from(await decoded.arrayBuffer()), plain.body);
     }
   }
+});
+
+test('the script and the styles of the console are 70 kB on the wire at most', async () => {
+  const { url } = await sharedTill();
+  const sizes = await Promise.all(
+    ['console.js', 'console.css'].map(async (name) => {
+      const { body } = await read(`${url}/console/assets/${name}`, { 'accept-encoding': 'br' });
+      return body.length;
+    }),
+  );
+  const sum = sizes.reduce((total, size) => total + size, 0);
+  assert.ok(sum <= bytesMax, `${sum} bytes`);
+});
+
+test('the requests with which a tab checks its connection are not logged', async () => {
+  const { url, lines } = await sharedTill();
+  const address = `${url}/console/assets/icon.svg`;
+  assert.equal((await fetch(address, { method: 'HEAD' })).status, 200);
+  // The first is logged when the second gets its response.
+  for (let count = 0; count < 2; count += 1) await (await fetch(address)).text();
+  const logged = lines.filter(({ route }) => route === '/console/assets/icon.svg');
+  assert.ok(logged.some(({ method }) => method === 'GET'));
+  assert.ok(!logged.some(({ method }) => method === 'HEAD'));
 });
 
 test('CONSOLE=off: there is no console, and the API works', async (t) => {

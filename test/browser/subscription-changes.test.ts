@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Page, Route } from 'playwright-core';
+import type { Locator, Page, Route } from 'playwright-core';
 import {
   type CustomerBody,
   createPlan,
@@ -36,6 +36,17 @@ async function openChange(page: Page) {
   };
 }
 
+async function isAbove(one: Locator, other: Locator): Promise<boolean> {
+  const [a, b] = [await one.boundingBox(), await other.boundingBox()];
+  return a !== null && b !== null && a.y + a.height <= b.y;
+}
+
+async function isInView(one: Locator): Promise<boolean> {
+  const box = await one.boundingBox();
+  const height = one.page().viewportSize()?.height ?? 0;
+  return box !== null && box.y >= 0 && box.y + box.height <= height;
+}
+
 const banner = (page: Page, text: RegExp) => page.locator('.banner').getByText(text);
 
 browserTest('a change that is billed now charges exactly what its preview shows', async (tab) => {
@@ -61,7 +72,7 @@ browserTest('a change that is billed now charges exactly what its preview shows'
 });
 
 browserTest(
-  'add-ons can be added, changed and removed, each with a preview',
+  'add-ons can be added, changed and removed, each with a preview whose total stays in view',
   async ({ page, till, open }) => {
     const subscription = await subscribed(till);
     const seats = await createPlan(till, { name: 'Seat', amount: 200, addOn: true });
@@ -84,7 +95,14 @@ browserTest(
     await plan(2).selectOption(support.id);
     await choose('Bill the difference', 'Now');
     await dialog.getByText(/€11\.00 is charged to Visa •••• 4242 now\./).waitFor();
-    await expectAccessible(page);
+    const total = dialog.getByText('Due now').locator('..');
+    for (const to of ['Plan', 'Quantity'])
+      assert.ok(await isAbove(total, dialog.getByLabel(to, { exact: true })), `the total is above ${to}`);
+    await dialog.evaluate('(element) => element.scrollTo(0, element.scrollHeight)');
+    assert.ok(await isInView(total), 'the total stays in view');
+    await expectAccessible(page, 'light', 'all');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectAccessible(page, 'dark', 'colours');
     await dialog.getByRole('button', { name: 'Change and charge €11.00' }).click();
     await page.getByRole('heading', { level: 1, name: /Gold \+ .*3 × Seat/ }).waitFor();
     const both = [
@@ -103,6 +121,7 @@ browserTest(
     await page.getByRole('heading', { level: 1, name: 'Gold + Support' }).waitFor();
     assert.deepEqual((await read()).addOns, [{ planId: support.id, quantity: 1 }]);
   },
+  { viewport: { width: 1_440, height: 900 } },
 );
 
 browserTest('a change at the end of the period waits, and can be dropped', async ({ page, till, open }) => {

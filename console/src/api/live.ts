@@ -1,20 +1,37 @@
 import { effect, signal } from '@preact/signals';
 import type { TillEvent } from '../../../client/src/index.ts';
-import { isSignedIn, till } from '../session.ts';
+import { isReachable, isSignedIn, till } from '../session.ts';
 
 /** A person cannot read faster. On a busy Till, each tab sends one request for the events of this time. */
 const intervalMs = 1_000;
 /** The delay after errors that the client does not retry. A server that is down gets few requests from each tab. */
 const retryMs = 5_000;
+/** Pages wait for the position before they load, and a connection may be dead. */
+const positionTimeoutMs = 10_000;
+/** A connection that dies silently is noticed after both of these, which must be less than 5 seconds. */
+const pulseIntervalMs = 1_500;
+const pulseTimeoutMs = 2_500;
+/** The smallest file of the server. It asks no database. */
+const pulsePath = '/console/assets/icon.svg';
 
-type Listener = (event: TillEvent | 'missed') => void;
+type Listener = (change: TillEvent | { readonly missedBefore: number }) => void;
 
 /** `live` while changes arrive as they happen. */
 export const liveState = signal<'off' | 'connecting' | 'live'>('off');
 
 const listeners = new Set<Listener>();
 
-/** Calls the listener with every change from now on, or with `missed` if some may not have arrived. */
+/** How often a position in the events was read. Changes arrive since the last one. */
+let position = 0;
+let readingPosition: Promise<unknown> = Promise.resolve();
+
+/** The position since which changes arrive. Waits while it is read: what is loaded after that is not outdated by it. */
+export async function livePosition(): Promise<number> {
+  await readingPosition;
+  return position;
+}
+
+/** Calls the listener with every change from now on, and with a position before which some may not have arrived. */
 export function onChanges(listener: Listener): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -47,24 +64,56 @@ export function followChanges(): () => void {
 
 async function follow(signal: AbortSignal): Promise<void> {
   const onConnected = (is: boolean) => {
-    liveState.value = is ? 'live' : 'connecting';
+    if (!signal.aborted) liveState.value = is ? 'live' : 'connecting';
   };
   while (!signal.aborted) {
     onConnected(false);
+    const lost = new AbortController();
     try {
-      const after = await till().events.latestCursor({ signal });
-      // Pages may have been loaded before this position.
-      publish('missed');
+      const after = await readPosition(signal);
+      publish({ missedBefore: position });
       onConnected(true);
-      const feed = till().events.follow({ after, signal, intervalMs, onConnected });
+      const both = AbortSignal.any([signal, lost.signal]);
+      void watchPulse(both).then(() => lost.abort());
+      const feed = till().events.follow({ after, signal: both, intervalMs, onConnected });
       for await (const event of feed) publish(event);
     } catch {
       // Till does not respond, or no longer keeps this position, for example after months without a connection.
+      lost.abort();
+      onConnected(false);
       await new Promise((resolve) => setTimeout(resolve, retryMs));
     }
   }
 }
 
-function publish(event: TillEvent | 'missed'): void {
-  for (const listener of [...listeners]) listener(event);
+async function readPosition(signal: AbortSignal): Promise<string | undefined> {
+  const read = till().events.latestCursor({ signal, timeoutMs: positionTimeoutMs });
+  readingPosition = read.then(
+    () => {
+      position += 1;
+    },
+    () => {},
+  );
+  const after = await read;
+  await readingPosition;
+  return after;
+}
+
+/** Asks for a response again and again, and ends when there is none: a request that waits for events would not notice. */
+async function watchPulse(signal: AbortSignal): Promise<void> {
+  const pause = () => new Promise((resolve) => setTimeout(resolve, pulseIntervalMs));
+  try {
+    for (;;) {
+      await pause();
+      if (signal.aborted) return;
+      const timeout = AbortSignal.timeout(pulseTimeoutMs);
+      await fetch(pulsePath, { method: 'HEAD', cache: 'no-store', credentials: 'omit', signal: timeout });
+    }
+  } catch {
+    isReachable.value = false;
+  }
+}
+
+function publish(change: Parameters<Listener>[0]): void {
+  for (const listener of [...listeners]) listener(change);
 }

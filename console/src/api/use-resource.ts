@@ -1,8 +1,9 @@
+import type { RefObject } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { TillEvent } from '../../../client/src/index.ts';
 import { isReachable } from '../session.ts';
 import { type Failure, failureOf } from './failure.ts';
-import { onChanges } from './live.ts';
+import { livePosition, onChanges } from './live.ts';
 
 /** A burst of changes is one reload: a person cannot read faster. */
 const reloadIntervalMs = 1_000;
@@ -34,6 +35,8 @@ interface Loaded<T> {
  */
 interface Progress {
   isLoading: boolean;
+  /** The position of the changes before the load. It is read before the load begins. */
+  position: number;
   /** Whether to load again at its end. */
   isOutdated: boolean;
 }
@@ -51,7 +54,7 @@ export function useResource<T>(
   const [loaded, setLoaded] = useState<Loaded<T>>({ of: '' });
   const [loading, setLoading] = useState(0);
   const [round, setRound] = useState(0);
-  const progress = useRef<Progress>({ isLoading: false, isOutdated: false });
+  const progress = useRef<Progress>({ isLoading: false, position: 0, isOutdated: false });
   const reload = useCallback(() => {
     if (progress.current.isLoading) progress.current.isOutdated = true;
     else setRound((count) => count + 1);
@@ -61,11 +64,15 @@ export function useResource<T>(
   useEffect(() => {
     if (of === null) return undefined;
     const ended = new AbortController();
-    const own = { isLoading: true, isOutdated: false };
+    const own = { isLoading: true, position: Number.POSITIVE_INFINITY, isOutdated: false };
     progress.current = own;
     setLoading((count) => count + 1);
     // After a sign-out `load` throws at once.
-    const start = async () => load({ signal: ended.signal });
+    const start = async () => {
+      if (reloadOn !== undefined) own.position = await livePosition();
+      ended.signal.throwIfAborted();
+      return load({ signal: ended.signal });
+    };
     start()
       .then(
         (value) => setLoaded({ of, value }),
@@ -87,7 +94,7 @@ export function useResource<T>(
     return () => ended.abort();
   }, [of, round]);
 
-  useReloadOn(reloadOn, reload);
+  useReloadOn(reloadOn, reload, progress);
   useReloadOnRecovery(loaded, reload);
   const isCurrent = loaded.of === of;
   return {
@@ -98,16 +105,22 @@ export function useResource<T>(
   };
 }
 
-function useReloadOn(reloadOn: ReloadOn | undefined, reload: () => void): void {
+function useReloadOn(
+  reloadOn: ReloadOn | undefined,
+  reload: () => void,
+  progress: RefObject<Progress>,
+): void {
   const matches = useRef(reloadOn);
   matches.current = reloadOn;
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout> | undefined;
     let lastMs = 0;
-    const stop = onChanges((event) => {
+    const stop = onChanges((change) => {
       const test = matches.current;
       if (test === undefined || timer !== undefined) return;
-      if (event !== 'missed' && !test(event)) return;
+      const isNews =
+        'missedBefore' in change ? (progress.current?.position ?? 0) < change.missedBefore : test(change);
+      if (!isNews) return;
       timer = setTimeout(
         () => {
           timer = undefined;

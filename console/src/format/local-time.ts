@@ -1,4 +1,5 @@
 const timeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+const exactFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'long', timeStyle: 'long' });
 const dayFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 
 /** In the time zone of the reader. */
@@ -8,4 +9,9 @@ export function localTime(value: string): string {
 
 export function localDay(value: string): string {
   return dayFormat.format(new Date(value));
+}
+
+/** To the second, with the time zone. */
+export function exactTime(value: string): string {
+  return exactFormat.format(new Date(value));
 }

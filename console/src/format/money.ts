@@ -26,3 +26,8 @@ export function parseMoney(text: string, currency: string): number | undefined {
   if (fraction.length > decimals) return undefined;
   return Number(whole + fraction.padEnd(decimals, '0'));
 }
+
+/** Whether a typed text can be a currency. */
+export function isCurrency(text: string): boolean {
+  return /^[a-z]{3}$/i.test(text.trim());
+}

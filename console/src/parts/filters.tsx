@@ -1,4 +1,4 @@
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { words } from '../format/words.ts';
 import { pageOf } from '../links.ts';
@@ -81,8 +81,18 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
     const text = new URLSearchParams(value === '' ? others : { ...others, [name]: value }).toString();
     route(text === '' ? path : `${path}?${text}`);
   };
+  const count = Object.keys(values).length;
+  const [isOpen, setOpen] = useState(false);
   return (
-    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+    <form
+      class={isOpen ? 'filters open' : 'filters'}
+      aria-label="Filters"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      {/* Only on phones, where the filters would hide the rows. */}
+      <button type="button" class="filters-button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {count === 0 ? 'Filters' : `Filters (${count})`}
+      </button>
       {filters.map((filter) => {
         const value = values[filter.name] ?? '';
         const set = (next: string) => change(filter.name, next);

@@ -132,7 +132,7 @@ const references: Readonly<Record<string, Parameters<typeof pageOf>[0]>> = {
 function Value({ name, value, of }: { readonly name: string; readonly value: unknown; readonly of: Data }) {
   const type = references[name];
   if (type !== undefined && typeof value === 'string') return <a href={pageOf(type, value)}>{value}</a>;
-  if (isInstant(value)) return <Time value={value} />;
+  if (isInstant(value)) return <Time value={value} isExact />;
   const { currency } = of;
   return <>{readable(name, value, typeof currency === 'string' ? currency : undefined)}</>;
 }

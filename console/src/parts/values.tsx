@@ -1,7 +1,9 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { dashboardLink } from '../dashboard.ts';
-import { localDay, localTime } from '../format/local-time.ts';
+import { exactTime, localDay, localTime } from '../format/local-time.ts';
 import { money } from '../format/money.ts';
+import { relativeTime } from '../format/relative-time.ts';
 import { copyText } from './copy-text.ts';
 
 export const none = <span class="quiet">—</span>;
@@ -10,18 +12,44 @@ export function Money({ amount, currency }: { readonly amount: number; readonly 
   return <span class="number">{money(amount, currency)}</span>;
 }
 
-/** A time in the reader's time zone. Its title has the exact time. */
+/** Relative times move on by themselves. The smallest unit is a minute. */
+const tickMs = 30_000;
+const ticks = signal(0);
+setInterval(() => {
+  ticks.value += 1;
+}, tickMs);
+
+function relativeNow(value: string): string | undefined {
+  // Reading it renders the time again at the next tick.
+  void ticks.value;
+  return relativeTime(value, Date.now());
+}
+
+/**
+ * A time in the reader's time zone, relative if it is near: `3 hours ago`. The exact one is in the title, and is what
+ * screen readers read. Within a sentence or a range that needs a date, it is exact.
+ */
 export function Time({
   value,
   dayOnly = false,
+  isExact = false,
 }: {
   readonly value: string | null;
   readonly dayOnly?: boolean;
+  readonly isExact?: boolean;
 }) {
   if (value === null) return none;
+  const relative = dayOnly || isExact ? undefined : relativeNow(value);
   return (
-    <time dateTime={value} title={value}>
-      {dayOnly ? localDay(value) : localTime(value)}
+    <time dateTime={value} title={`${exactTime(value)}\n${value}`}>
+      {relative === undefined ? (
+        (dayOnly ? localDay : localTime)(value)
+      ) : (
+        <>
+          <span aria-hidden="true">{relative}</span>
+          <span class="visually-hidden">{localTime(value)}</span>
+        </>
+      )}
     </time>
   );
 }

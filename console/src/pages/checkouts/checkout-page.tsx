@@ -5,12 +5,13 @@ import { planOf, usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { copyText } from '../../parts/copy-text.ts';
 import { Fields, Metadata } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
-import { Id, Time } from '../../parts/values.tsx';
+import { Id, OutsideLink, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { AddOns } from '../subscriptions/subscription-details.tsx';
 import { Amount, PaymentStatus } from './checkout-columns.tsx';
@@ -25,12 +26,13 @@ export function CheckoutPage() {
   );
   return (
     <Show resource={opened} heading="Checkout">
-      {({ checkout }) => (
+      {({ checkout, url }) => (
         <Page
           title={`${words(checkout.mode)} checkout`}
           aside={<Status value={checkout.status} />}
           actions={<Actions checkout={checkout} onActed={opened.reload} />}
         >
+          {url !== null && <Link url={url} />}
           <Details checkout={checkout} />
           <Timeline of={{ objectId: id }} />
         </Page>
@@ -54,6 +56,22 @@ function Actions({ checkout, onActed }: { readonly checkout: Checkout; readonly 
       )}
       {isOpen && <ExpireCheckout checkout={checkout} onClose={close} />}
     </>
+  );
+}
+
+/** Till shows it only while the checkout is open, and to API keys that could create another one. */
+function Link({ url }: { readonly url: string }) {
+  return (
+    <Section title="Link for the buyer">
+      <p>
+        <OutsideLink href={url}>
+          <code>{url}</code>
+        </OutsideLink>
+      </p>
+      <button type="button" class="primary" onClick={() => copyText(url)}>
+        Copy link
+      </button>
+    </Section>
   );
 }
 

@@ -3,7 +3,9 @@ import { checkoutStatuses } from '../../../../src/model/checkout.ts';
 import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';
+import { CreateFor } from '../customers/create-for.tsx';
 import { checkoutListColumns } from './checkout-columns.tsx';
+import { CreateCheckout } from './create-checkout.tsx';
 
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'status', label: 'Status', options: checkoutStatuses },
@@ -16,6 +18,7 @@ export function CheckoutsPage() {
     <ListPage
       title="Checkouts"
       noun="checkout"
+      actions={<CreateFor noun="checkout" Dialog={CreateCheckout} />}
       list={(query: CheckoutQuery, options) => till().checkouts.list(query, options)}
       exportPath="/api/v1/checkouts"
       columns={checkoutListColumns}

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Customer } from '../../../../client/src/index.ts';
-import { changeTexts, customerChange, inputsOf, isEmail } from './customer-change.ts';
+import {
+  changeTexts,
+  customerChange,
+  inputsOf,
+  isEmail,
+  isExternalId,
+  newCustomer,
+  noInputs,
+} from './customer-change.ts';
 
 const customer: Customer = {
   id: 'c1',
@@ -32,4 +40,14 @@ test('changes are shown with the old and the new value', () => {
 test('an e-mail needs a name, an at sign and a domain', () => {
   for (const text of ['ada@example.com', ' a@b.c ']) assert.ok(isEmail(text), text);
   for (const text of ['', 'ada', 'ada@', '@example.com', 'a b@c.d']) assert.ok(!isEmail(text), text);
+});
+
+test('a new customer has the fields that are filled in', () => {
+  const inputs = { ...noInputs, email: ' ada@example.com ', phone: ' ', externalId: 'user-1' };
+  assert.deepEqual(newCustomer(inputs), { email: 'ada@example.com', externalId: 'user-1' });
+});
+
+test('an external id has no spaces', () => {
+  for (const text of ['', 'user-1', ' user-1 ']) assert.ok(isExternalId(text), text);
+  for (const text of ['user 1', 'user\u0000']) assert.ok(!isExternalId(text), text);
 });

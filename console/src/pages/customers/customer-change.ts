@@ -1,4 +1,4 @@
-import type { Customer } from '../../../../client/src/index.ts';
+import type { Customer, NewCustomer } from '../../../../client/src/index.ts';
 
 /** The inputs of the form. */
 export interface CustomerInputs {
@@ -40,6 +40,19 @@ export function changeTexts(customer: Customer, inputs: CustomerInputs): readonl
   return names.flatMap((name) =>
     name in change ? [`${inputLabels[name]}: ${before[name] || 'none'} → ${change[name] ?? 'none'}`] : [],
   );
+}
+
+export const noInputs: CustomerInputs = { email: '', name: '', phone: '', externalId: '' };
+
+/** What to send to create a customer: the inputs that are filled in. */
+export function newCustomer(inputs: CustomerInputs): NewCustomer {
+  const filled = names.flatMap((name) => (inputs[name].trim() === '' ? [] : [[name, inputs[name].trim()]]));
+  return { email: '', ...Object.fromEntries(filled) };
+}
+
+/** Whether the API accepts it: visible characters without spaces. */
+export function isExternalId(text: string): boolean {
+  return !/[\s\p{C}]/u.test(text.trim());
 }
 
 /** Finds obvious mistakes while the user types. The server decides. */

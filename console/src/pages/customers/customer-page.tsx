@@ -4,7 +4,8 @@ import { type Customer, type Entitlements, isTillError } from '../../../../clien
 import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
-import { Fields, Metadata } from '../../parts/fields.tsx';
+import { EditableMetadata } from '../../parts/editable-metadata.tsx';
+import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { RelatedList } from '../../parts/related-list.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -12,8 +13,10 @@ import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { checkoutColumns } from '../checkouts/checkout-columns.tsx';
+import { CreateCheckout } from '../checkouts/create-checkout.tsx';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
+import { CreateSubscription } from '../subscriptions/create-subscription.tsx';
 import { subscriptionColumns } from '../subscriptions/subscription-columns.tsx';
 import { hasEnded } from '../subscriptions/terms.ts';
 import { Cards } from './cards.tsx';
@@ -53,7 +56,7 @@ function OneCustomer({ id }: { readonly id: string }) {
           }
           actions={<Actions customer={value} entitlements={entitlements.value} onChanged={customer.reload} />}
         >
-          <Identity customer={value} />
+          <Identity customer={value} onSaved={customer.reload} />
           <EntitlementSection entitlements={entitlements} />
           <Lists customerId={id} />
           <Cards customerId={id} />
@@ -73,21 +76,30 @@ function Actions({
   readonly entitlements: Entitlements | undefined;
   readonly onChanged: () => void;
 }) {
-  const [open, setOpen] = useState<'edit' | 'delete' | undefined>(undefined);
+  const [open, setOpen] = useState<'checkout' | 'subscription' | 'edit' | 'delete' | undefined>(undefined);
   const { route } = useLocation();
   if (!can('write')) return null;
   const close = (hasActed: boolean, next: () => void) => {
     setOpen(undefined);
     if (hasActed) next();
   };
+  const chosen = { customerId: customer.id, name: customerName(customer) };
   return (
     <>
+      <button type="button" onClick={() => setOpen('checkout')}>
+        Create checkout
+      </button>
+      <button type="button" onClick={() => setOpen('subscription')}>
+        Create subscription
+      </button>
       <button type="button" onClick={() => setOpen('edit')}>
         Edit
       </button>
       <button type="button" onClick={() => setOpen('delete')}>
         Delete
       </button>
+      {open === 'checkout' && <CreateCheckout {...chosen} onClose={() => setOpen(undefined)} />}
+      {open === 'subscription' && <CreateSubscription {...chosen} onClose={() => setOpen(undefined)} />}
       {open === 'edit' && (
         <EditCustomer customer={customer} onClose={(hasActed) => close(hasActed, onChanged)} />
       )}
@@ -102,7 +114,7 @@ function Actions({
   );
 }
 
-function Identity({ customer }: { readonly customer: Customer }) {
+function Identity({ customer, onSaved }: { readonly customer: Customer; readonly onSaved: () => void }) {
   const { email, name, phone, externalId } = customer;
   return (
     <Section title="Identity">
@@ -116,7 +128,14 @@ function Identity({ customer }: { readonly customer: Customer }) {
           ['Updated', <Time value={customer.updatedAt} />],
           ['Id', <Id value={customer.id} />],
           ['At the processor', <AtProcessor section="customer" id={customer.processorCustomerId} />],
-          ['Metadata', <Metadata of={customer.metadata} />],
+          [
+            'Metadata',
+            <EditableMetadata
+              of={customer.metadata}
+              save={(metadata, options) => till().customers.update(customer.id, { metadata }, options)}
+              onSaved={onSaved}
+            />,
+          ],
         ]}
       />
     </Section>

@@ -1,10 +1,12 @@
+import { useState } from 'preact/hooks';
 import type { Customer, CustomerQuery } from '../../../../client/src/index.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { createdFilters, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { none, Time } from '../../parts/values.tsx';
-import { till } from '../../session.ts';
+import { can, till } from '../../session.ts';
+import { CreateCustomer } from './create-customer.tsx';
 import { customerName } from './customer-name.ts';
 
 const filters: readonly Filter[] = [
@@ -28,16 +30,27 @@ const columns: readonly Column<Customer>[] = [
 ];
 
 export function CustomersPage() {
+  const [isCreating, setCreating] = useState(false);
   return (
-    <ListPage
-      title="Customers"
-      noun="customer"
-      list={(query: CustomerQuery, options) => till().customers.list(query, options)}
-      exportPath="/api/v1/customers"
-      columns={columns}
-      keyOf={({ id }) => id}
-      filters={filters}
-      reloadOn={({ objectType }) => objectType === 'customer'}
-    />
+    <>
+      <ListPage
+        title="Customers"
+        noun="customer"
+        actions={
+          can('write') && (
+            <button type="button" class="primary" onClick={() => setCreating(true)}>
+              Create customer
+            </button>
+          )
+        }
+        list={(query: CustomerQuery, options) => till().customers.list(query, options)}
+        exportPath="/api/v1/customers"
+        columns={columns}
+        keyOf={({ id }) => id}
+        filters={filters}
+        reloadOn={({ objectType }) => objectType === 'customer'}
+      />
+      {isCreating && <CreateCustomer onClose={() => setCreating(false)} />}
+    </>
   );
 }

@@ -10,6 +10,7 @@ import {
   inputLabels,
   inputsOf,
   isEmail,
+  isExternalId,
 } from './customer-change.ts';
 
 /** What the API accepts. */
@@ -32,31 +33,18 @@ export function EditCustomer({
   const [inputs, setInputs] = useState(() => inputsOf(customer));
   const changes = changeTexts(before, inputs);
   const hasEmail = isEmail(inputs.email) || inputs.email === before.email;
-  const field = (name: keyof CustomerInputs, hint: string, isValid = true) => (
-    <TextField
-      label={inputLabels[name]}
-      value={inputs[name]}
-      maxlength={lengthsMax[name]}
-      hint={hint}
-      isValid={isValid}
-      onInput={(value) => setInputs({ ...inputs, [name]: value })}
-    />
-  );
   return (
     <ActionDialog
       title="Edit customer"
       confirm="Save changes"
-      isReady={changes.length > 0 && hasEmail}
+      isReady={changes.length > 0 && hasEmail && isExternalId(inputs.externalId)}
       done="Customer saved"
       onClose={onClose}
       act={(idempotencyKey) =>
         till().customers.update(customer.id, customerChange(before, inputs), { idempotencyKey })
       }
     >
-      {field('email', hasEmail ? '' : 'Enter an e-mail address.', hasEmail)}
-      {field('name', '')}
-      {field('phone', '')}
-      {field('externalId', "Your application's own id of the customer. No two customers have the same.")}
+      <CustomerFields inputs={inputs} hasEmail={hasEmail} onChange={setInputs} />
       {changes.length === 0 ? (
         <p class="quiet">Nothing is changed yet.</p>
       ) : (
@@ -70,5 +58,43 @@ export function EditCustomer({
         </>
       )}
     </ActionDialog>
+  );
+}
+
+/** The inputs that a new customer and a change of one have in common. */
+export function CustomerFields({
+  inputs,
+  hasEmail,
+  onChange,
+}: {
+  readonly inputs: CustomerInputs;
+  /** False marks the e-mail as wrong. */
+  readonly hasEmail: boolean;
+  readonly onChange: (inputs: CustomerInputs) => void;
+}) {
+  const field = (name: keyof CustomerInputs, hint: string, isValid = true) => (
+    <TextField
+      label={inputLabels[name]}
+      value={inputs[name]}
+      maxlength={lengthsMax[name]}
+      hint={hint}
+      isValid={isValid}
+      onInput={(value) => onChange({ ...inputs, [name]: value })}
+    />
+  );
+  const hasExternalId = isExternalId(inputs.externalId);
+  return (
+    <>
+      {field('email', hasEmail ? '' : 'Enter an e-mail address.', hasEmail)}
+      {field('name', '')}
+      {field('phone', '')}
+      {field(
+        'externalId',
+        hasExternalId
+          ? "Your application's own id of the customer. No two customers have the same."
+          : 'Enter an id without spaces.',
+        hasExternalId,
+      )}
+    </>
   );
 }

@@ -24,7 +24,7 @@ export function EntitlementSection({ entitlements }: { readonly entitlements: Re
               {entitled
                 ? until !== null && (
                     <>
-                      until <Time value={until} />, unless a subscription renews or changes before
+                      until <Time value={until} isExact />, unless a subscription renews or changes before
                     </>
                   )
                 : 'No subscription gives access now.'}
@@ -65,7 +65,7 @@ function columns(plans: readonly Plan[] | undefined): readonly Column<Entitlemen
       header: 'Gives access, and why',
       cell: (entitlement) => entitlementText({ ...entitlement, until: null }),
     },
-    { header: 'Until', cell: ({ until }) => <Time value={until} /> },
+    { header: 'Until', cell: ({ until }) => <Time value={until} isExact /> },
   ];
 }
 

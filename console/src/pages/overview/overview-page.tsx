@@ -11,6 +11,7 @@ import { Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { summaryOf, urgentTypes } from '../attention/attention.ts';
 import { CurrencySection } from './currency-section.tsx';
+import { FirstSteps } from './first-steps.tsx';
 import { intervalOf, lastDays, todayIn } from './range.ts';
 import { RangePicker } from './range-picker.tsx';
 
@@ -37,6 +38,7 @@ export function OverviewPage() {
   }, [zone]);
   return (
     <Page title="Overview">
+      <FirstSteps />
       <NeedsAttention />
       {/* It stays while other days are loaded, and after days that the server refuses. */}
       <RangePicker range={overview.value ?? asked} interval={interval} timeZone={zone ?? timeZone} />

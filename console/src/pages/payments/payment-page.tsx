@@ -7,7 +7,8 @@ import { money } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { DataTable } from '../../parts/data-table.tsx';
-import { Fields, Metadata } from '../../parts/fields.tsx';
+import { EditableMetadata } from '../../parts/editable-metadata.tsx';
+import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -18,6 +19,7 @@ import { CancelPayment } from './cancel-payment.tsx';
 import { CapturePayment } from './capture-payment.tsx';
 import { cardText } from './card-text.ts';
 import { ConfirmPayment, canPayHere } from './confirm-payment.tsx';
+import { DisputeSection } from './dispute-section.tsx';
 import { canRefund, RefundPayment } from './refund-payment.tsx';
 
 export function PaymentPage() {
@@ -35,7 +37,14 @@ export function PaymentPage() {
           aside={<Status value={value.status} />}
           actions={<Actions payment={value} onActed={payment.reload} />}
         >
-          <Details payment={value} />
+          {value.dispute !== null && (
+            <DisputeSection
+              of={value.dispute}
+              currency={value.currency}
+              paymentId={value.processorPaymentIntentId}
+            />
+          )}
+          <Details payment={value} onSaved={payment.reload} />
           <Refunds payment={value} />
           <Timeline of={{ objectId: id }} />
         </Page>
@@ -82,8 +91,8 @@ function Actions({ payment, onActed }: { readonly payment: Payment; readonly onA
   );
 }
 
-function Details({ payment }: { readonly payment: Payment }) {
-  const { currency, failure, dispute, invoiceId, subscriptionId, checkoutId } = payment;
+function Details({ payment, onSaved }: { readonly payment: Payment; readonly onSaved: () => void }) {
+  const { currency, failure, invoiceId, subscriptionId, checkoutId } = payment;
   const amount = (value: number) => <Money amount={value} currency={currency} />;
   return (
     <Section title="Details">
@@ -95,7 +104,7 @@ function Details({ payment }: { readonly payment: Payment }) {
           ['Capturable', payment.amountCapturable > 0 ? amount(payment.amountCapturable) : undefined],
           [
             'Capture before',
-            payment.captureBefore === null ? undefined : <Time value={payment.captureBefore} />,
+            payment.captureBefore === null ? undefined : <Time value={payment.captureBefore} isExact />,
           ],
           ['Description', payment.description ?? none],
           ['Payment method', cardText(payment.paymentMethod) ?? none],
@@ -104,20 +113,6 @@ function Details({ payment }: { readonly payment: Payment }) {
             failure === null
               ? undefined
               : `${failure.message ?? ''} (${failure.declineCode ?? failure.code})`,
-          ],
-          [
-            'Dispute',
-            dispute === null ? undefined : (
-              <>
-                <Status value={dispute.status} /> {words(dispute.reason ?? '')}
-                {dispute.amount !== null && <> {amount(dispute.amount)}</>}
-                {dispute.evidenceDueBy !== null && (
-                  <>
-                    , evidence due <Time value={dispute.evidenceDueBy} />
-                  </>
-                )}
-              </>
-            ),
           ],
           [
             'Invoice',
@@ -145,7 +140,14 @@ function Details({ payment }: { readonly payment: Payment }) {
               </OutsideLink>
             </>,
           ],
-          ['Metadata', <Metadata of={payment.metadata} />],
+          [
+            'Metadata',
+            <EditableMetadata
+              of={payment.metadata}
+              save={(metadata, options) => till().payments.update(payment.id, { metadata }, options)}
+              onSaved={onSaved}
+            />,
+          ],
         ]}
       />
     </Section>

@@ -5,14 +5,13 @@ import { price } from '../../format/interval.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
-import { AmountInput } from '../../parts/amount-input.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
+import { MoneyFields } from '../../parts/money-fields.tsx';
 import { till } from '../../session.ts';
 import { PlanFields } from './edit-plan.tsx';
 import {
   amountMax,
   intervalCountLimit,
-  isCurrency,
   type NewPlanInputs,
   newPlan,
   parseIntervalCount,
@@ -78,29 +77,14 @@ function PriceFields({
   const { amount, currency, interval, intervalCount } = inputs;
   return (
     <>
-      <div class="field-row">
-        {isCurrency(currency) ? (
-          <AmountInput
-            label="Amount"
-            value={amount}
-            currency={currency.trim()}
-            min={0}
-            max={amountMax}
-            hint="0 for a free plan."
-            onInput={(text) => onChange({ amount: text })}
-          />
-        ) : (
-          <TextField label="Amount" value={amount} onInput={(text) => onChange({ amount: text })} />
-        )}
-        <TextField
-          label="Currency"
-          value={currency}
-          maxlength={3}
-          isValid={isCurrency(currency)}
-          hint="Three letters."
-          onInput={(text) => onChange({ currency: text })}
-        />
-      </div>
+      <MoneyFields
+        amount={amount}
+        currency={currency}
+        min={0}
+        max={amountMax}
+        hint="0 for a free plan."
+        onChange={onChange}
+      />
       <div class="field-row">
         <SelectField
           label="Interval"

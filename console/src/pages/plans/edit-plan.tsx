@@ -4,10 +4,10 @@ import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Choices } from '../../parts/choices.tsx';
+import { featureEntries, metadataEntries } from '../../parts/entries.ts';
+import { EntriesInput } from '../../parts/entries-input.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
-import { featureEntries, metadataEntries } from './entries.ts';
-import { EntriesInput } from './entries-input.tsx';
 import { type PlanInputs, planChange } from './plan-inputs.ts';
 
 const soldAs = [

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Plan } from '../../../../client/src/index.ts';
-import { featureEntries, metadataChange, metadataEntries, parseFeatures, parseMetadata } from './entries.ts';
+import {
+  featureEntries,
+  metadataChange,
+  metadataEntries,
+  parseFeatures,
+  parseMetadata,
+} from '../../parts/entries.ts';
 import { type NewPlanInputs, newPlan, parseIntervalCount, planChange } from './plan-inputs.ts';
 
 const features = { seats: 5, sso: true, trial: false, support: 'email', code: '5' };
@@ -34,6 +40,8 @@ test('features and metadata that the API would refuse are explained', () => {
   assert.match(String(parseMetadata([twice, twice])), /twice/);
   assert.match(String(parseMetadata([{ ...twice, value: '' }])), /must have 1 to 500/);
   assert.match(String(parseMetadata([{ ...twice, name: '' }])), /1 to 40 characters/);
+  for (const name of ['a key', 'a[0]', 'till_id'])
+    assert.match(String(parseMetadata([{ ...twice, name }])), /cannot be used/);
 });
 
 test('a change of metadata sets changed keys and drops removed ones', () => {

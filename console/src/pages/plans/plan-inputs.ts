@@ -1,8 +1,8 @@
 import type { NewPlan, Plan, PlanChange } from '../../../../client/src/index.ts';
 import { intervalCountMax, intervalsMax } from '../../../../src/model/plan.ts';
 import { groupLengthMax, isGroupName } from '../../../../src/model/plan-features.ts';
-import { parseMoney } from '../../format/money.ts';
-import { type Entry, metadataChange, parseFeatures, parseMetadata } from './entries.ts';
+import { isCurrency, parseMoney } from '../../format/money.ts';
+import { type Entry, metadataChange, parseFeatures, parseMetadata } from '../../parts/entries.ts';
 
 /** The API's own limits. */
 const nameLengthMax = 256;
@@ -60,10 +60,6 @@ export function newPlan(inputs: NewPlanInputs): {
   if (values === undefined || amount === undefined || amount > amountMax || intervalCount === undefined)
     return { body: undefined, problems };
   return { body: { ...values, amount, currency, interval, intervalCount }, problems };
-}
-
-export function isCurrency(text: string): boolean {
-  return /^[a-z]{3}$/i.test(text.trim());
 }
 
 /** The most intervals between two bills: at least every three years. */

@@ -35,7 +35,7 @@ export function ClockSection() {
       <Show resource={clock}>
         {({ now, offsetSeconds }) => (
           <p>
-            It is <Time value={now} /> at the sandbox
+            It is <Time value={now} isExact /> at the sandbox
             {offsetSeconds > 0
               ? `, ${(offsetSeconds / daySeconds).toFixed(1)} days ahead of real time.`
               : '.'}{' '}

@@ -66,35 +66,40 @@ export function ChangeTerms(props: DialogProps) {
         )
       }
     >
-      <Inputs {...props} wanted={wanted} onChange={(change) => setWanted({ ...wanted, ...change })} />
-      <div class="preview" aria-live="polite">
-        {body === undefined ? (
+      {/* First, and in view while the rest is scrolled: what it costs is what is decided here. */}
+      <div class="preview first" aria-live="polite">
+        {body === undefined && (
           <p class="quiet">Choose another plan, quantity or add-on to see what the change costs.</p>
-        ) : (
-          <>
-            <p>
-              From {termsWithPrice(plans, subscription)} to <strong>{termsWithPrice(plans, body)}</strong>
-              {body.when === 'now'
-                ? ' now.'
-                : ` ${currentPeriodEnd === null ? 'when the period ends' : `on ${localTime(currentPeriodEnd)}`}.`}
-            </p>
-            {failure !== undefined && <Problem failure={failure} advice={adviceOnChange(failure.error)} />}
-            {failure === undefined && preview === undefined && <Loading what="Calculating" />}
-            {preview !== undefined && (
-              <Preview
-                preview={preview}
-                texts={costText(preview, body, {
-                  card: cardName(cardOf(cards, subscription)),
-                  currentPeriodEnd,
-                })}
-              />
-            )}
-            {subscription.pendingChange !== null && (
-              <p>It replaces the pending change to {termsText(plans, subscription.pendingChange)}.</p>
-            )}
-          </>
         )}
+        {failure !== undefined && <Problem failure={failure} advice={adviceOnChange(failure.error)} />}
+        {body !== undefined && failure === undefined && preview === undefined && (
+          <Loading what="Calculating" />
+        )}
+        {preview !== undefined && <Total of={preview} />}
       </div>
+      <Inputs {...props} wanted={wanted} onChange={(change) => setWanted({ ...wanted, ...change })} />
+      {body !== undefined && (
+        <div class="preview">
+          <p>
+            From {termsWithPrice(plans, subscription)} to <strong>{termsWithPrice(plans, body)}</strong>
+            {body.when === 'now'
+              ? ' now.'
+              : ` ${currentPeriodEnd === null ? 'when the period ends' : `on ${localTime(currentPeriodEnd)}`}.`}
+          </p>
+          {preview !== undefined && (
+            <Preview
+              preview={preview}
+              texts={costText(preview, body, {
+                card: cardName(cardOf(cards, subscription)),
+                currentPeriodEnd,
+              })}
+            />
+          )}
+          {subscription.pendingChange !== null && (
+            <p>It replaces the pending change to {termsText(plans, subscription.pendingChange)}.</p>
+          )}
+        </div>
+      )}
     </ActionDialog>
   );
 }
@@ -157,6 +162,15 @@ function Inputs({
   );
 }
 
+function Total({ of: { billedNow, amountDue, currency } }: { readonly of: SubscriptionChangePreview }) {
+  return (
+    <p class="total">
+      <span>{billedNow ? 'Due now' : 'Due with the next invoice'}</span>{' '}
+      <strong>{money(amountDue, currency)}</strong>
+    </p>
+  );
+}
+
 function Preview({
   preview,
   texts,
@@ -164,7 +178,7 @@ function Preview({
   readonly preview: SubscriptionChangePreview;
   readonly texts: readonly string[];
 }) {
-  const { lines, currency, billedNow, amountDue } = preview;
+  const { lines, currency, billedNow } = preview;
   return (
     <>
       {lines.length > 0 && (
@@ -192,10 +206,6 @@ function Preview({
           ]}
         />
       )}
-      <p class="total">
-        <span>{billedNow ? 'Due now' : 'Due with the next invoice'}</span>{' '}
-        <strong>{money(amountDue, currency)}</strong>
-      </p>
       {texts.map((text) => (
         <p key={text}>{text}</p>
       ))}

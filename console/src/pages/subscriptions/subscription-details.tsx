@@ -2,16 +2,24 @@ import type { Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
 import { pageOf } from '../../links.ts';
-import { Fields, Metadata } from '../../parts/fields.tsx';
+import { EditableMetadata } from '../../parts/editable-metadata.tsx';
+import { Fields } from '../../parts/fields.tsx';
 import { Section } from '../../parts/page.tsx';
 import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
+import { till } from '../../session.ts';
 import { cardText } from '../payments/card-text.ts';
 import type { Around } from './around.ts';
 import { cardOf } from './card-of.ts';
 import { discountText, entitlementText, termsText, unitsText } from './terms.ts';
 
 /** The fields of a subscription. Times that do not apply are left out. */
-export function SubscriptionDetails({ subscription, plans, cards, entitlement }: Around) {
+export function SubscriptionDetails({
+  subscription,
+  plans,
+  cards,
+  entitlement,
+  onSaved,
+}: Around & { readonly onSaved: () => void }) {
   const { currentPeriodStart, currentPeriodEnd, discount, latestInvoiceId } = subscription;
   const plan = planOf(plans, subscription.planId);
   const time = (value: string | null) => (value === null ? undefined : <Time value={value} />);
@@ -39,7 +47,7 @@ export function SubscriptionDetails({ subscription, plans, cards, entitlement }:
             'Current period',
             currentPeriodStart === null || currentPeriodEnd === null ? undefined : (
               <>
-                <Time value={currentPeriodStart} /> – <Time value={currentPeriodEnd} />
+                <Time value={currentPeriodStart} isExact /> – <Time value={currentPeriodEnd} isExact />
               </>
             ),
           ],
@@ -70,7 +78,16 @@ export function SubscriptionDetails({ subscription, plans, cards, entitlement }:
             'At the processor',
             <AtProcessor section="subscription" id={subscription.processorSubscriptionId} />,
           ],
-          ['Metadata', <Metadata of={subscription.metadata} />],
+          [
+            'Metadata',
+            <EditableMetadata
+              of={subscription.metadata}
+              save={(metadata, options) =>
+                till().subscriptions.update(subscription.id, { metadata }, options)
+              }
+              onSaved={onSaved}
+            />,
+          ],
         ]}
       />
     </Section>
@@ -128,7 +145,7 @@ function PendingChange({
         'once the customer has authenticated'
       ) : (
         <>
-          on <Time value={change.at} />
+          on <Time value={change.at} isExact />
         </>
       )}
     </>

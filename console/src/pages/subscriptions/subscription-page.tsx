@@ -65,7 +65,7 @@ function Loaded({
       actions={<SubscriptionActions {...around} onActed={onActed} />}
     >
       <Announcements subscription={subscription} plans={plans} />
-      <SubscriptionDetails {...around} />
+      <SubscriptionDetails {...around} onSaved={onActed} />
       <RelatedList
         title="Invoices"
         list={(limit, options) => till().invoices.list({ subscriptionId: id, limit }, options)}

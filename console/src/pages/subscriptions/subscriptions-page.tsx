@@ -4,6 +4,8 @@ import { planOf, usePlans } from '../../api/use-plans.ts';
 import { createdFilters, currencyFilter, customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';
+import { CreateFor } from '../customers/create-for.tsx';
+import { CreateSubscription } from './create-subscription.tsx';
 import { subscriptionColumns } from './subscription-columns.tsx';
 
 export function SubscriptionsPage() {
@@ -12,6 +14,7 @@ export function SubscriptionsPage() {
     <ListPage
       title="Subscriptions"
       noun="subscription"
+      actions={<CreateFor noun="subscription" Dialog={CreateSubscription} />}
       list={(query: SubscriptionQuery, options) => till().subscriptions.list(query, options)}
       exportPath="/api/v1/subscriptions"
       columns={subscriptionColumns(plans)}

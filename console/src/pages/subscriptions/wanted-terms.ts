@@ -60,7 +60,7 @@ export function changeBody(
 }
 
 /** Undefined if the API would refuse one of them. */
-function parseAddOns(typed: readonly WantedAddOn[]): AddOns | undefined {
+export function parseAddOns(typed: readonly WantedAddOn[]): AddOns | undefined {
   const addOns = typed.flatMap(({ planId, quantity: text }) => {
     const quantity = parseQuantity(text);
     return planId === '' || quantity === undefined ? [] : [{ planId, quantity }];
@@ -72,6 +72,11 @@ function isSameList(one: AddOns, other: AddOns): boolean {
   const isIn = ({ planId, quantity }: AddOns[number]) =>
     other.some((each) => each.planId === planId && each.quantity === quantity);
   return one.length === other.length && one.every(isIn);
+}
+
+/** The plans that a new subscription can have. */
+export function sellablePlans(plans: readonly Plan[]): readonly Plan[] {
+  return plans.filter(({ active, addOn }) => active && !addOn).toSorted(byName);
 }
 
 /** The plans that a subscription can change to: active main plans in its currency, and the one that it has. */

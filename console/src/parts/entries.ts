@@ -1,14 +1,18 @@
-import type { Plan, PlanChange } from '../../../../client/src/index.ts';
+import type { Plan, PlanChange } from '../../../client/src/index.ts';
 import {
   metadataKeyLengthMax,
   metadataKeysMax,
   metadataValueLengthMax,
-} from '../../../../src/model/metadata.ts';
-import { featuresMax, isFeature } from '../../../../src/model/plan-features.ts';
+  ownKeyPrefix,
+} from '../../../src/model/metadata.ts';
+import { featuresMax, isFeature } from '../../../src/model/plan-features.ts';
 
 type Metadata = Plan['metadata'];
 type MetadataChange = NonNullable<PlanChange['metadata']>;
 type PlanFeatures = Plan['features'];
+
+/** As the API accepts it. */
+const keyPattern = new RegExp(`^(?!${ownKeyPrefix})[^\\s\\p{C}[\\]]+$`, 'u');
 
 export const featureTypes = ['text', 'number', 'yes or no'] as const;
 export type FeatureType = (typeof featureTypes)[number];
@@ -57,6 +61,8 @@ export function parseMetadata(entries: readonly Entry[]): Metadata | string {
   for (const { name, value } of filled) {
     if (name === '' || name.length > metadataKeyLengthMax)
       return `A metadata key has 1 to ${metadataKeyLengthMax} characters.`;
+    if (!keyPattern.test(name))
+      return `The key “${name}” cannot be used: no spaces, no [ and ], and not ${ownKeyPrefix} at its beginning.`;
     if (value === '' || value.length > metadataValueLengthMax)
       return `The value of “${name}” must have 1 to ${metadataValueLengthMax} characters.`;
     if (Object.hasOwn(metadata, name)) return `The metadata key “${name}” exists twice.`;

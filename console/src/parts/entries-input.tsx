@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { words } from '../../format/words.ts';
+import { words } from '../format/words.ts';
 import { type Entry, emptyEntry, type FeatureType, featureTypes } from './entries.ts';
 
 /** Names with values, which can be added and removed. */

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict';
+import { createCustomer, createPaidPayment, createPlan } from '../support/objects.ts';
+import { expectAccessible } from './support/accessible.ts';
+import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
+
+const phone = { viewport: { width: 390, height: 844 } };
+/** The promise. */
+const noticedMsMax = 5_000;
+
+browserTest(
+  'a hard load reads its object once, shows relative times, and a dead connection ends “Live” within 5 seconds',
+  async ({ page, open }) => {
+    const { payments } = await sharedWorld();
+    const { id, createdAt } = payments.paid;
+    const reads: string[] = [];
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (pathname.endsWith(`/api/v1/payments/${id}`)) reads.push(pathname);
+    });
+    await open(`/console/payments/${id}`);
+    const live = page.locator('.top .live');
+    await live.getByText('Live', { exact: true }).waitFor();
+    await page.getByText('No refunds.').waitFor();
+    // A reload would come with the first second.
+    await page.waitForRequest('**/console/assets/icon.svg');
+    assert.equal(reads.length, 1);
+
+    const time = page.locator(`.fields time[datetime="${createdAt}"]`).first();
+    assert.match((await time.locator('[aria-hidden]').textContent()) ?? '', /^(now|\d+ minutes? ago)$/);
+    const exact = new Intl.DateTimeFormat('en-US', {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: 'Europe/Berlin',
+    }).format(new Date(createdAt));
+    assert.equal(await time.locator('.visually-hidden').textContent(), exact);
+    assert.ok((await time.getAttribute('title'))?.includes(createdAt), 'the exact time is there on hover');
+
+    // Requests get no response and no error, and the one that waits for events goes on waiting.
+    await page.route('**/*', () => {});
+    const startedAtMs = performance.now();
+    await live.getByText('Connecting').waitFor();
+    const noticedMs = performance.now() - startedAtMs;
+    assert.ok(noticedMs < noticedMsMax, `noticed after ${Math.round(noticedMs)} ms`);
+    await page.getByText('No connection to Till.').waitFor();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  },
+);
+
+browserTest(
+  'on a phone filters are behind a button, which says how many there are',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console/payments?status=canceled');
+    const button = page.getByRole('button', { name: 'Filters (1)' });
+    await button.waitFor();
+    assert.equal(await page.getByLabel('Status').isVisible(), false);
+    assert.equal(await button.getAttribute('aria-expanded'), 'false');
+    await button.click();
+    await page.getByLabel('Status').selectOption('refunded');
+    await page.waitForURL(/status=refunded/);
+    assert.equal(await page.getByLabel('Status').isVisible(), true, 'a choice leaves them open');
+    await expectAccessible(page);
+    await page.setViewportSize({ width: 1_280, height: 900 });
+    await button.waitFor({ state: 'hidden' });
+    assert.equal(await page.getByLabel('Status').isVisible(), true);
+  },
+  phone,
+);
+
+browserTest(
+  'a fresh installation shows first steps, which tick themselves off and go away',
+  async ({ page, till, open }) => {
+    await open('/console');
+    const steps = page.getByRole('heading', { name: 'First steps' }).locator('../..');
+    await steps.getByText('0 of 5 done').waitFor();
+    await expectAccessible(page, 'light', 'all');
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await createPlan(till);
+    await steps.getByText('1 of 5 done').waitFor();
+    await steps.getByRole('listitem').filter({ hasText: 'Done: Create a plan' }).waitFor();
+    await expectAccessible(page, 'dark', 'colours');
+    const { id: customerId } = await createCustomer(till);
+    await steps.getByText('2 of 5 done').waitFor();
+    await createPaidPayment(till, { customerId });
+    await steps.getByText('3 of 5 done').waitFor();
+    await till.post('/event-endpoints', { url: 'https://shop.example.com/events', types: null });
+    await steps.getByRole('link', { name: 'Create an API key' }).click();
+    await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor();
+    await page.goBack();
+    await steps.getByText('4 of 5 done').waitFor();
+    await till.post('/api-keys', { name: 'shop', scopes: ['write'] });
+    await page.reload();
+    await page.getByText('Volume', { exact: true }).first().waitFor();
+    await page.waitForFunction("document.querySelector('.steps') === null");
+  },
+  { on: startConsole },
+);
