@@ -1275,7 +1275,7 @@ export interface components {
         };
         /** Attention */
         readonly Attention: {
-            /** @description Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all&disputed=true`. */
+            /** @description Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all` with `disputeStatus=needs_response` or `warning_needs_response`. */
             readonly disputes: {
                 /** @description Their number, counted up to 10,000. */
                 readonly total: number;
@@ -2493,7 +2493,7 @@ export interface components {
                 readonly gross: number;
                 /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
                 readonly refunded: number;
-                /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: among those of `disputedPayments`. In the smallest unit of the currency. */
+                /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`. In the smallest unit of the currency. */
                 readonly disputed: number;
                 /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
                 readonly net: number;
@@ -2596,7 +2596,7 @@ export interface components {
                     readonly gross: number;
                     /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
                     readonly refunded: number;
-                    /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: among those of `disputedPayments`. In the smallest unit of the currency. */
+                    /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`. In the smallest unit of the currency. */
                     readonly disputed: number;
                     /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
                     readonly net: number;

@@ -62,7 +62,7 @@ export function subscriptionInvoice(
     customer: subscription.customer,
     currency: subscription.currency,
     parent: parentOf(subscription),
-    // The first invoice of a subscription waits only if nobody confirms its payment now.
+    // The first invoice of a subscription waits only if its payment is not confirmed now.
     finalizesAt:
       input.autoAdvance && input.reason !== 'subscription_update' && input.reason !== 'upcoming'
         ? now + draftSeconds

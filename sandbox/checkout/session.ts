@@ -104,7 +104,7 @@ export function sessionDueAt({ status, expires_at }: Wire.CheckoutSession): numb
   return status === 'open' ? expires_at : null;
 }
 
-/** Nobody can complete the session any more, and its intent is canceled. */
+/** The session can no longer be completed, and its intent is canceled. */
 export function expireSession(store: Store, before: Wire.CheckoutSession): Wire.CheckoutSession {
   checkOpen(before, 'expired');
   dropIntent(store, before);

@@ -64,7 +64,7 @@ export async function useCheckout(
   }
 }
 
-/** Whoever has the address of a hosted page may open it. A page in a frame needs its secret. */
+/** The address is enough to open a hosted page. A page in a frame needs its secret. */
 function openedSession({ store, basePath }: World, id: string, query: string) {
   const session = store.checkoutSessions.get(id);
   if (session === undefined) return undefined;

@@ -32,7 +32,7 @@ export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
   amount_decimal: string | null;
 };
 export type Token = Omit<Stripe.Token, 'card'> & { card?: Stripe.Card };
-/** With the payment method that it stands for, which callers see only after it is used. */
+/** With its payment method, which callers see only after the token is used. */
 export type ConfirmationToken = Omit<Stripe.ConfirmationToken, 'shipping'> & {
   payment_method: string;
   shipping: Shipping | null;

@@ -48,7 +48,7 @@ export interface WantedSubscription
 export interface NewCheckoutRequest extends Pick<NewCheckout, 'metadata'> {
   readonly customerId: string;
   readonly sold: WantedSubscription | SoldPayment | SavedCard;
-  /** `{CHECKOUT_ID}` in a URL stands for the id of the checkout. */
+  /** The id of the checkout replaces `{CHECKOUT_ID}` in a URL. */
   readonly page: CheckoutPage;
 }
 

@@ -37,6 +37,11 @@ interface CheckoutServiceParts extends CheckoutParts {
   readonly returnUrlOrigins: readonly string[];
 }
 
+interface ReadCheckout extends OpenedCheckout {
+  /** When the request got the response of a call that began before it, by `performance.now()`. */
+  readonly sharedMs?: number;
+}
+
 /** The customer of a new checkout: one that exists, or one to find by its external id, or else to create. */
 export type Buyer =
   | { readonly customerId: string }
@@ -87,28 +92,39 @@ export class CheckoutService implements OpenPages {
   }
 
   /** The checkout as the processor shows it now, and the URL of its page. Only an open one needs a call. */
-  async get(id: string): Promise<OpenedCheckout> {
+  async get(id: string): Promise<ReadCheckout> {
     const checkout = await this.read(id);
     return checkout.status === 'open' ? this.open(checkout) : { checkout, url: null };
   }
 
-  async open({ id, processorCheckoutSessionId }: Checkout): Promise<OpenedCheckout> {
-    const url = await this.#asking.ask(processorCheckoutSessionId);
+  async open({ id, processorCheckoutSessionId: key }: Checkout): Promise<ReadCheckout> {
+    const isShared = this.#asking.begunMs(key) !== undefined;
+    const openedMs = performance.now();
+    const url = await this.#asking.ask(key);
     const checkout = await this.read(id);
-    return { checkout, url: checkout.status === 'open' ? url : null };
+    const opened = { checkout, url: checkout.status === 'open' ? url : null };
+    return isShared ? { ...opened, sharedMs: openedMs } : opened;
   }
 
-  /** Waits until an open checkout has ended, and returns it as it is at the end. */
-  async waitForEnd(opened: OpenedCheckout, waitMs: number, signal: AbortSignal): Promise<OpenedCheckout> {
-    const { id } = opened.checkout;
+  /**
+   * Waits until an open checkout has ended, and returns it as it is at the end. If the first response was shared, the
+   * buyer may have paid after its call began. So the next call is not one of every five seconds, but the next one that
+   * `PacedCalls` allows.
+   */
+  async waitForEnd(opened: ReadCheckout, waitMs: number, signal: AbortSignal): Promise<OpenedCheckout> {
+    const { id, processorCheckoutSessionId: key } = opened.checkout;
     const endMs = performance.now() + waitMs;
-    let current = opened;
+    let current: OpenedCheckout = opened;
+    let { sharedMs } = opened;
     let askedMs = performance.now();
     while (current.checkout.status === 'open' && performance.now() < endMs) {
       const isOver = await setTimeout(rowDelayMs, false, { signal }).catch(() => true);
       if (isOver) break;
-      const isDue = performance.now() - askedMs >= askDelayMs;
-      if (isDue) askedMs = performance.now();
+      const isDue =
+        sharedMs === undefined
+          ? performance.now() - askedMs >= askDelayMs
+          : (this.#asking.begunMs(key) ?? Number.POSITIVE_INFINITY) > sharedMs;
+      if (isDue) [askedMs, sharedMs] = [performance.now(), undefined];
       const { checkout, url } = isDue
         ? await this.get(id)
         : { checkout: await this.read(id), url: current.url };

@@ -88,7 +88,7 @@ export const growthProperties = {
       refunded: amount('The amount of `refundedPayments`: what was refunded of these payments, at any time.'),
       disputed: amount(
         'The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money ' +
-          'the processor has taken back. Rows: among those of `disputedPayments`.',
+          'the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`.',
       ),
       net: amount('`gross` − `refunded` − `disputed`.'),
     },

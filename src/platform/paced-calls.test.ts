@@ -26,13 +26,16 @@ function start() {
 
 test('callers of a key share a call that is in progress, and its result for a second', async () => {
   const { paced, calls, keys, endSecond } = start();
+  assert.equal(paced.begunMs('a'), undefined);
   const first = Array.from({ length: 50 }, () => paced.ask('a'));
   calls[0]?.resolve('1');
   assert.deepEqual(new Set(await Promise.all(first)), new Set(['1']));
   await turn();
   assert.equal(await paced.ask('a'), '1');
+  assert.ok(Number(paced.begunMs('a')) <= performance.now());
   endSecond();
   await turn();
+  assert.equal(paced.begunMs('a'), undefined);
   const second = paced.ask('a');
   calls[1]?.resolve('2');
   assert.equal(await second, '2');

@@ -13,7 +13,7 @@ export class PacedCalls<Result> {
   readonly #call: (key: string) => Promise<Result>;
   readonly #sleep: (ms: number) => Promise<unknown>;
   /** An entry lasts as long as its call, and at least a second. */
-  readonly #shared = new Map<string, Promise<Result>>();
+  readonly #shared = new Map<string, { readonly result: Promise<Result>; readonly begunMs: number }>();
 
   constructor(
     call: (key: string) => Promise<Result>,
@@ -23,12 +23,17 @@ export class PacedCalls<Result> {
     this.#sleep = sleep;
   }
 
+  /** When the call began that a caller would share, by `performance.now()`. Undefined if a caller would make its own. */
+  begunMs(key: string): number | undefined {
+    return this.#shared.get(key)?.begunMs;
+  }
+
   ask(key: string): Promise<Result> {
     const shared = this.#shared.get(key);
-    if (shared !== undefined) return shared;
+    if (shared !== undefined) return shared.result;
     // The call serves several requests: a revoked API key of the first one must not fail it for the others.
     const result = runAs('recovery', () => this.#call(key));
-    this.#shared.set(key, result);
+    this.#shared.set(key, { result, begunMs: performance.now() });
     void Promise.allSettled([result, this.#sleep(intervalMs)]).then(() => this.#shared.delete(key));
     return result;
   }

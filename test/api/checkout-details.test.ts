@@ -49,6 +49,16 @@ test('waitSeconds: the response comes when a webhook completes the checkout, or 
   await readProblem(await call('GET', `/checkouts/${open.id}?waitSeconds=31`), 400, 'invalid_request');
 });
 
+test('waitSeconds: a buyer who paid just after another request read the checkout does not wait for five seconds', async () => {
+  const { checkout } = await createCheckout(till, await createOrder());
+  await readCheckout(till, checkout);
+  await completeCheckout(till, checkout);
+  // Shares what the first request read, and no webhook comes.
+  const path = `/checkouts/${checkout.id}?waitSeconds=4`;
+  const ended = await till.get<{ checkout: CheckoutBody; url: string | null }>(path);
+  assert.deepEqual([ended.checkout.status, ended.url], ['completed', null]);
+});
+
 test('an API key without write gets no URL, and can neither create nor expire', async () => {
   const { key } = await till.post<{ key: string }>('/api-keys', { name: 'reader', scopes: ['read'] });
   const reader = createClient(till, key);

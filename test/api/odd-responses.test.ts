@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
+import { pages } from '../support/checkouts.ts';
 import type { Method } from '../support/client.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
 import { effort } from '../support/effort.ts';
@@ -64,6 +65,7 @@ const customer = ['id', 'object'];
 const product = ['id', 'object', 'active'];
 const price = ['id', 'object', 'unit_amount', 'currency', 'active'];
 const subscription = ['id', 'object', 'status', 'items'];
+const session = ['id', 'object', 'mode', 'status', 'expires_at'];
 
 /** The returned resource must be the requested one, and be stored as it was returned. */
 async function assertStored(
@@ -252,6 +254,42 @@ const cases: readonly OddCase[] = [
           status: 'canceled',
         });
       };
+    },
+  },
+  {
+    name: 'checkouts.create',
+    response: /^POST \/v1\/checkout\/sessions$/,
+    essential: [...session, 'payment_status', 'line_items', 'amount_total'],
+    prepare: async (scene) => async () => {
+      const { customerId, planId } = scene.prerequisites;
+      const { checkout } = await scene.call('POST', '/checkouts', { ...pages, customerId, planId });
+      assert.partialDeepStrictEqual(checkout, { customerId, planId, quantity: 1, status: 'open' });
+      const { data } = await scene.call('GET', `/checkouts?customerId=${customerId}&limit=1`);
+      assert.deepEqual(data, [checkout]);
+    },
+  },
+  {
+    name: 'checkouts.expire',
+    response: /^POST \/v1\/checkout\/sessions\/\w+\/expire$/,
+    // A read says what came of it.
+    essential: [],
+    prepare: async (scene) => {
+      const { customerId, planId } = scene.prerequisites;
+      const opened = await scene.call('POST', '/checkouts', { ...pages, customerId, planId });
+      return async () => {
+        const { checkout } = await scene.call('POST', `/checkouts/${Object(opened['checkout']).id}/expire`);
+        assert.equal(Object(checkout).status, 'expired');
+      };
+    },
+  },
+  {
+    name: 'portal.createSession',
+    response: /^POST \/v1\/billing_portal\/sessions$/,
+    essential: ['id', 'object', 'url'],
+    prepare: async (scene) => async () => {
+      const path = `/customers/${scene.prerequisites.customerId}/portal-sessions`;
+      const { url } = await scene.call('POST', path, { returnUrl: pages.cancelUrl });
+      assert.equal(typeof url, 'string');
     },
   },
   {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
 import { subscribed } from '../support/changes.ts';
+import { createCheckout, pages } from '../support/checkouts.ts';
 import type { Method } from '../support/client.ts';
 import { effort } from '../support/effort.ts';
 import {
@@ -43,7 +44,7 @@ async function planned(change: object, before?: object): ReturnType<Operation['p
   return ['PATCH', path, { ...change, idempotencyKey: randomUUID() }];
 }
 
-/** Every operation that calls the processor. */
+/** Every operation that calls the processor, except reads that share the response of a second, even if it is a failure. */
 const operations: readonly Operation[] = [
   {
     name: 'create a customer',
@@ -250,6 +251,26 @@ const operations: readonly Operation[] = [
       return ['DELETE', `/customers/${customer.id}/payment-methods/${paymentMethodId}`];
     },
     success: 204,
+  },
+  {
+    name: 'open a checkout',
+    there: 'checkout_sessions.create',
+    prepare: async () => {
+      const { id: customerId } = await createCustomer(till);
+      const planId = (await createPlan(till, { group: randomUUID() })).id;
+      return ['POST', '/checkouts', { ...pages, customerId, planId, idempotencyKey: randomUUID() }];
+    },
+    success: 201,
+  },
+  {
+    name: 'expire a checkout',
+    there: 'checkout_sessions.expire',
+    prepare: async () => {
+      const { id: customerId } = await createCustomer(till);
+      const { checkout } = await createCheckout(till, { customerId, saveCard: true });
+      return ['POST', `/checkouts/${checkout.id}/expire`];
+    },
+    success: 200,
   },
   {
     name: 'send a customer to the portal',

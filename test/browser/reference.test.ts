@@ -46,8 +46,11 @@ browserTest(
 
 browserTest(
   'a person who opens the address of Till gets to the console, and a program learns what it is',
-  async ({ page, till }) => {
+  async ({ page, till, problems }) => {
+    // The console asks whether there is a session.
+    problems.expect(/401 .*\/api-keys\/current/);
     await page.goto(till.url);
+    await page.getByLabel('API key').waitFor();
     assert.equal(new URL(page.url()).pathname, '/console');
     const response = await fetch(till.url);
     assert.equal(response.status, 200);

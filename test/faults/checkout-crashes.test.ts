@@ -11,9 +11,12 @@ import {
 import type { Client } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { confirmSecret, createCustomer, createPlan, createSubscription } from '../support/objects.ts';
+import { startProcessorProxy } from '../support/processor-proxy.ts';
 import { startTill } from '../support/till.ts';
+import { backendEnvironment, quickCommand } from '../support/till-in-child.ts';
 
 const path = '/checkouts';
 
@@ -133,16 +136,109 @@ test('a killed request is refused if the incomplete subscription that it would h
   assert.deepEqual(await listSessions(backend, processorCustomerId), []);
 });
 
-test('an expiry that was killed is finished by repeating it', async (t) => {
-  const { backend, till, order, other } = await createScene(t, 'expire');
-  const { checkout } = await createCheckout(till, order);
-  // The processor expires it, and the response is lost.
-  await backend.setFault({ operation: 'checkout_sessions.expire', kind: 'reset_after', times: 3 });
-  const lost = await till.tryPost(`${path}/${checkout.id}/expire`, {});
-  assert.ok([200, 503].includes(lost.status), JSON.stringify(lost.body));
-  await backend.clearFaults();
-  const again = await till.tryPost(`${path}/${checkout.id}/expire`, {});
-  assert.equal(Object(again.body['checkout']).status, 'expired');
+test('a customer who is deleted while a killed request waits keeps no group, and the checkout ends', async (t) => {
+  const { backend, till, customerId, processorCustomerId, order, key } = await createScene(t, 'deleted');
+  await killAmid([doom(backend, 'call.after', (doomed) => doomed.tryPost(path, order, key))]);
+  assert.equal((await till.call('DELETE', `/customers/${customerId}`)).status, 204);
+  const repeated = await till.tryPost(path, order, key);
+  assert.ok(repeated.status < 500, JSON.stringify(repeated.body));
+  await backend.control('clock', { advanceSeconds: 86_400 + 60 });
+  await backend.sql(
+    `update till.idempotency_claims set attempted_at = attempted_at - interval '11 minutes',
+       leased_until = leased_until - interval '11 minutes' where completed_at is null`,
+  );
+  await till.services.sweeper.sweep();
+  await till.settle();
+  const sessions = await listSessions(backend, processorCustomerId);
+  assert.deepEqual(
+    sessions.map(({ status }) => status),
+    ['expired'],
+  );
+  assert.deepEqual(await backend.sql(`select from till.checkouts where status <> 'expired'`), []);
   assert.deepEqual(await listReserved(backend), []);
-  await createCheckout(till, other);
+});
+
+test('an expiry that was killed anywhere is finished by repeating it, and a payment wins', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend });
+  const proxy = await startProcessorProxy(backend);
+  const environment = { ...backendEnvironment(backend), PROCESSOR_API_BASE: proxy.url };
+  const doomed = await startTill({ in: 'child', environment, command: quickCommand });
+  t.after(() => doomed.stop('SIGKILL'));
+  const plans = [await createPlan(till, { group: 'base' }), await createPlan(till, { group: 'base' })];
+  const sessionPath = ({ processorCheckoutSessionId: id }: CheckoutBody) => `/v1/checkout/sessions/${id}`;
+  const beginExpiry = async (holdAt: 'expire' | 'read') => {
+    const { id: customerId } = await createCustomer(till);
+    const { checkout } = await createCheckout(till, { customerId, planId: plans[0]?.id });
+    if (holdAt === 'expire') proxy.holdOne(`${sessionPath(checkout)}/expire`);
+    else proxy.holdOne(sessionPath(checkout), 'GET');
+    const response = doomed.tryPost(`${path}/${checkout.id}/expire`, {}).catch(() => undefined);
+    return { checkout, response, held: await proxy.nextHeld() };
+  };
+  const unsent = await beginExpiry('expire');
+  const expired = await beginExpiry('expire');
+  await expired.held.holdResponse();
+  const unread = await beginExpiry('read');
+  const paid = await beginExpiry('expire');
+  await completeCheckout(backend, paid.checkout);
+  const paidAfter = await beginExpiry('expire');
+  await doomed.stop('SIGKILL');
+  await Promise.all([unsent, expired, unread, paid, paidAfter].map(({ response }) => response));
+  await completeCheckout(backend, paidAfter.checkout);
+  assert.equal((await listReserved(backend)).length, 5);
+
+  const ends = async ({ checkout }: { readonly checkout: CheckoutBody }) => {
+    // From two processes at once.
+    const responses = await Promise.all(
+      [till, other].map(({ tryPost }) => tryPost(`${path}/${checkout.id}/expire`, {})),
+    );
+    return responses.map(({ body }) => body['code'] ?? Object(body['checkout']).status);
+  };
+  const other = await startTill({ in: 'process', on: backend });
+  for (const one of [unsent, expired, unread]) {
+    assert.deepEqual(await ends(one), ['expired', 'expired']);
+    const { customerId } = one.checkout;
+    await createCheckout(till, { customerId, planId: plans[1]?.id });
+  }
+  for (const one of [paid, paidAfter])
+    assert.deepEqual(await ends(one), ['checkout_completed', 'checkout_completed']);
+  assert.equal((await listReserved(backend)).length, 3);
+});
+
+test('an expiry in two processes and a payment, all at once, end as if they came one after the other', async (t) => {
+  const backend = await startBackend(t);
+  const proxy = await startProcessorProxy(backend);
+  const processorUrl = proxy.url;
+  const tills = [
+    await startTill({ in: 'process', on: backend, processorUrl }),
+    await startTill({ in: 'process', on: backend, processorUrl }),
+  ] as const;
+  const [till] = tills;
+  const plan = await createPlan(till, { group: 'base' });
+  for (let race = 0; race < effort({ short: 4, long: 100 }); race += 1) {
+    const { id: customerId } = await createCustomer(till);
+    const { checkout } = await createCheckout(till, { customerId, planId: plan.id });
+    proxy.hold(`/v1/checkout/sessions/${checkout.processorCheckoutSessionId}/expire`);
+    const expiries = tills.map(({ tryPost }) => tryPost(`${path}/${checkout.id}/expire`, {}));
+    const [first, second] = [await proxy.nextHeld(), await proxy.nextHeld()];
+    // In every second race, the processor has expired it, and Till does not know it yet.
+    const respond = race % 2 === 0 ? first.release : await first.holdResponse();
+    // The processor refuses to complete what has expired.
+    const paying = completeCheckout(backend, checkout).catch(() => 'expired');
+    respond();
+    second.release();
+    const status = (await paying) === 'complete' ? 'completed' : 'expired';
+    const responses = (await Promise.all(expiries)).map(({ body }) => body);
+    proxy.releaseAll();
+    const row = (await readCheckout(till, checkout)).checkout;
+    assert.equal(row.status, status);
+    if (race % 2 === 1) assert.equal(status, 'expired');
+    const expected = status === 'completed' ? ['checkout_completed', row.subscriptionId] : ['expired', null];
+    for (const body of responses) {
+      const outcome = body['code'] ?? Object(body['checkout']).status;
+      assert.deepEqual([outcome, body['subscriptionId'] ?? null], expected);
+    }
+  }
+  await till.settle();
+  assert.deepEqual(await listReserved(backend), []);
 });

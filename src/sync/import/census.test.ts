@@ -41,7 +41,7 @@ test('a customer counts once, and is entitled if one subscription entitles it', 
   assert.deepEqual([...result.several, result.severalCount], [['a', 2], ['c', 2], 2]);
 });
 
-test('features that are false, or of plans without an entitled customer, are ones that nobody has', () => {
+test('features that are false, or of plans without an entitled customer, are ones that no customer has', () => {
   const census = new Census();
   census.add(subscribed('a', [pro]));
   census.add(subscribed('b', [team]));

@@ -6,10 +6,8 @@ import { listOf } from '../../links.ts';
 import { Chart } from '../../parts/chart.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Tile } from '../../parts/tile.tsx';
-import { Growth } from './growth.tsx';
+import { type CurrencyNumbers, Growth } from './growth.tsx';
 import { createdIn } from './range.ts';
-
-export type CurrencyNumbers = Overview['currencies'][number];
 
 interface CurrencyProps {
   readonly of: CurrencyNumbers;

@@ -6,8 +6,8 @@ import { Chart } from '../../parts/chart.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Tile } from '../../parts/tile.tsx';
-import type { CurrencyNumbers } from './currency-section.tsx';
 
+export type CurrencyNumbers = Overview['currencies'][number];
 type Bridge = NonNullable<CurrencyNumbers['mrr']>;
 type Part = Exclude<keyof Bridge, 'series'>;
 type Step = Bridge['series'][number];
