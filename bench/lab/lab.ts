@@ -200,6 +200,7 @@ export class Lab implements AsyncDisposable {
       PROCESSOR_SECRET_KEY: sharedProcessorKey,
       PROCESSOR_API_BASE: this.sandboxUrl,
       PROCESSOR_WEBHOOK_SECRET: webhookSecret,
+      CONSOLE: 'off',
       // Enabled, but too high to take effect.
       RATE_LIMIT_PER_MINUTE: '100000000',
     };

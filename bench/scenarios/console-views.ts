@@ -58,6 +58,7 @@ async function viewsOf(
   return {
     overview: '',
     'overview of a year': `?from=${dayOf(today - 364 * dayMs)}&to=${dayOf(today)}`,
+    'needs attention': '/attention',
     customers: '/customers',
     customer: `/customers/${customerId}`,
     payments: '/payments',

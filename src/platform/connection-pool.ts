@@ -3,6 +3,8 @@ import pg from 'pg';
 import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
 import type { PoolMode } from './pool-mode.ts';
+import { DatabaseServers } from './primary-connection.ts';
+import { PrimaryPool } from './primary-pool.ts';
 
 /** How long a request waits for a connection before it fails with `database_unavailable`. */
 const connectTimeoutMs = 5_000;
@@ -39,22 +41,20 @@ export interface PoolOptions {
 }
 
 /** The connections of a process. Sessions of its own have the limits; see `beginWithLimits` for shared ones. */
-export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
+export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptions): PrimaryPool {
+  const pool = new PrimaryPool(new DatabaseServers(url), {
     max: poolSize,
     application_name: 'till',
     connectionTimeoutMillis: connectTimeoutMs,
-    ...sessionOptions(poolMode),
+    ...(poolMode === 'none' ? limits : {}),
+    // PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them.
+    ...(poolMode === 'session' ? { onConnect: setLimits } : {}),
     keepAlive: true,
     // Within a transaction, a statement need not wait for the result of the previous one.
     pipeline: true,
     types: { getTypeParser },
   });
-  // The pool handles errors only of idle connections, and an unhandled error event would end the process. The next
-  // statement on a connection reports that it broke while in use or just after connecting.
   pool.on('connect', (client) => {
-    client.on('error', () => {});
     const stream = socketOf(client);
     stream.setTimeout(silenceMsMax, () => stream.destroy());
   });
@@ -80,13 +80,6 @@ export function joinWrites(client: pg.PoolClient): void {
 /** The driver connects by sockets; its types allow any stream. */
 function socketOf(client: pg.PoolClient): Socket {
   return client.connection.stream as Socket;
-}
-
-/** PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them. */
-function sessionOptions(poolMode: PoolMode): pg.PoolConfig {
-  if (poolMode === 'none') return limits;
-  if (poolMode === 'session') return { onConnect: (client) => setLimits(client) };
-  return {};
 }
 
 /** The pool waits for the promise before it uses the connection, although its types do not say so. */

@@ -1,12 +1,12 @@
-import pg from 'pg';
+import type pg from 'pg';
 import type { Logger } from './logger.ts';
 import { buildConcurrently, type MissingIndex } from './missing-index.ts';
 import { findMissingParts } from './partitioned-indexes.ts';
 import { isLockTimeout } from './postgres.ts';
+import { connectToPrimary } from './primary-connection.ts';
 
 /** The advisory lock under which one process at a time builds indexes ("tlix" in ASCII). */
 const advisoryLockId = 0x746c6978;
-const connectTimeoutMs = 5_000;
 
 interface DeferredIndex {
   readonly name: string;
@@ -111,14 +111,7 @@ async function findDeferred(
 
 /** Builds have no timeout: they block nothing, and they may have to wait for a backup's transaction. */
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'till indexes',
-    connectionTimeoutMillis: connectTimeoutMs,
-  });
-  // The next statement reports a connection that broke.
-  client.on('error', () => {});
-  await client.connect();
+  const client = await connectToPrimary(url, { application_name: 'till indexes' });
   await client.query('set statement_timeout = 0; set lock_timeout = 0');
   return client;
 }

@@ -83,7 +83,7 @@ export class EnvironmentReader {
   address(name: string, protocols: readonly string[], without?: string): string | undefined {
     const text = this.text(name);
     if (text === undefined || text === without) return undefined;
-    const protocol = /^[a-z]+:\/\/(?=.)/.exec(text)?.[0];
+    const protocol = /^[a-z+]+:\/\/(?=.)/.exec(text)?.[0];
     if (protocol !== undefined && protocols.includes(protocol)) return text;
     const seen = protocol === undefined ? hidden(text) : `"${protocol}…"`;
     const other = without === undefined ? '' : `, or ${without}`;

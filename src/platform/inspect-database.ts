@@ -1,7 +1,6 @@
-import pg from 'pg';
 import { inspectSchema, type SchemaState } from './migrate.ts';
+import { withPrimary } from './primary-connection.ts';
 
-const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 5_000;
 
 /** What an operator must know about the database of a service. */
@@ -23,23 +22,13 @@ export interface DatabaseFacts {
 
 /** Connects once, with limits, and changes nothing. */
 export async function inspectDatabase(url: string, migrationsFolder: string): Promise<DatabaseFacts> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'till doctor',
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
-  });
-  // The next statement reports a connection that broke.
-  client.on('error', () => {});
-  await client.connect();
-  try {
+  const options = { application_name: 'till doctor', query_timeout: queryTimeoutMs };
+  return withPrimary(url, options, async (client) => {
     const { rows } = await client.query<Omit<DatabaseFacts, 'schema'>>(factsStatement);
     const [facts] = rows;
     if (facts === undefined) throw new Error('the database returned nothing');
     return { ...facts, schema: await inspectSchema(client, migrationsFolder) };
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** The service itself writes no row of `migrations`. A partition has the rights of its table. */

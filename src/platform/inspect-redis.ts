@@ -1,5 +1,7 @@
 import { createClient } from '@redis/client';
 import { withDeadline } from './deadline.ts';
+import { isSentinelAddress } from './sentinel-address.ts';
+import { findPrimary } from './sentinel-link.ts';
 
 const connectTimeoutMs = 3_000;
 const commandTimeoutMs = 3_000;
@@ -14,10 +16,11 @@ export interface RedisFacts {
 
 /** Connects once, with limits, and changes nothing. */
 export async function inspectRedis(url: string): Promise<RedisFacts> {
-  const client = createClient({
-    url,
-    socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false },
-  });
+  const client = createClient(
+    isSentinelAddress(url)
+      ? await withDeadline(findPrimary(url), connectTimeoutMs, 'asking the sentinels')
+      : { url, socket: { connectTimeout: connectTimeoutMs, reconnectStrategy: false } },
+  );
   // The next command reports a connection that broke.
   client.on('error', () => {});
   try {

@@ -146,6 +146,11 @@ function createRequestMetrics(registers: Registry[]) {
   for (const kind of ['webhooks', 'others', 'event_readers']) httpRequestsShed.inc({ kind }, 0);
   return {
     httpRequestsShed,
+    rateLimitsShared: new Gauge({
+      name: 'rate_limits_shared',
+      help: '1 while the processes count requests together, 0 while this one counts alone because it has no Redis',
+      registers,
+    }),
     eventStreams: new Gauge({
       name: 'event_streams',
       help: 'Open streams of events',

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from './logger.ts';
+import { withPrimary } from './primary-connection.ts';
 
 /** The advisory lock under which one process at a time migrates ("till" in ASCII). */
 const advisoryLockId = 0x74696c6c;
 /** Long enough for another process to finish a slow migration, short enough that a start never hangs. */
 const lockTimeoutMs = 60_000;
-const connectTimeoutMs = 5_000;
 /** How a migration can collide with a running process: a deadlock, and a lock that the process holds for too long. */
 const collisionCodes = ['40P01', '55P03'];
 /** With up to five seconds of waiting for a lock per attempt, less than a minute. */
@@ -102,20 +102,8 @@ function compare(migrations: readonly Migration[], applied: ReadonlyMap<string, 
   };
 }
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'till migrate',
-    connectionTimeoutMillis: connectTimeoutMs,
-  });
-  // The next statement reports a connection that broke.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withPrimary(url, { application_name: 'till migrate' }, work);
 }
 
 async function readMigrations(folder: string): Promise<readonly Migration[]> {

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Logger } from './logger.ts';
 import type { Queryable } from './postgres.ts';
+import { connectToPrimary, DatabaseServers } from './primary-connection.ts';
 
 /** The first half of every owner lock ("tlpr" in ASCII). */
 const lockClass = 0x746c7072;
@@ -15,29 +16,27 @@ const reconnectDelayMs = 1_000;
  */
 export class OwnerLock {
   readonly owner = randomInt(1, 2 ** 31 - 1);
-  readonly #url: string;
+  readonly #servers: DatabaseServers;
   readonly #logger: Logger;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(options: { readonly url: string; readonly logger: Logger }) {
-    this.#url = options.url;
+    this.#servers = new DatabaseServers(options.url);
     this.#logger = options.logger;
   }
 
   async acquire(): Promise<void> {
-    const client = new pg.Client({
-      connectionString: this.#url,
+    const client = await connectToPrimary(this.#servers, {
       application_name: 'till owner lock',
       keepAlive: true,
-      connectionTimeoutMillis: 5_000,
     });
-    // A connection that the server ends emits two errors, and an unhandled error event would end the process.
-    client.on('error', () => this.#scheduleRetry(client));
-    client.on('end', () => this.#scheduleRetry(client));
+    if (this.#closed) return client.end();
     this.#client = client;
-    await client.connect();
+    // A connection that the server ends emits two errors.
+    client.on('error', () => this.#reconnect(client));
+    client.on('end', () => this.#reconnect(client));
     await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
   }
 
@@ -47,9 +46,10 @@ export class OwnerLock {
     await this.#client?.end();
   }
 
-  #scheduleRetry(client: pg.Client): void {
+  #reconnect(client: pg.Client | undefined): void {
     if (this.#closed || this.#client !== client) return;
     this.#client = undefined;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.#retry(), reconnectDelayMs);
   }
 
@@ -65,10 +65,8 @@ export class OwnerLock {
       if (this.#closed) return;
       this.#logger.warn({ err: error, retryInMs: reconnectDelayMs }, 'owner lock not acquired');
       const client = this.#client;
-      // Undefined if the connection broke: then the next attempt is already scheduled.
-      if (client === undefined) return;
-      this.#scheduleRetry(client);
-      client.end().catch(() => {});
+      this.#reconnect(client);
+      client?.end().catch(() => {});
     }
   }
 }

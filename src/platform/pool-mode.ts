@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import pg from 'pg';
+import { withPrimary } from './primary-connection.ts';
 
-const connectTimeoutMs = 5_000;
 /** A pooler that is busy or paused must not hang the start. A statement here takes a millisecond. */
 const queryTimeoutMs = 5_000;
 /** The first half of every lock that compares two addresses ("tlpm" in ASCII). */
@@ -115,21 +115,8 @@ export async function inspectPooler(url: string, directUrl: string | undefined):
   return { mode };
 }
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'till pooler check',
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: queryTimeoutMs,
-  });
-  // The next statement reports a connection that broke.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withPrimary(url, { application_name: 'till pooler check', query_timeout: queryTimeoutMs }, work);
 }
 
 async function readPid(client: pg.Client): Promise<number> {

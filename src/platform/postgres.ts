@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { Failure } from '../errors.ts';
 import { beginWithLimits, joinWrites, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
-import { codeOf, diskFullCode, isUnavailable, sessionEndedCodes } from './unavailable.ts';
+import type { PrimaryPool } from './primary-pool.ts';
+import { codeOf, diskFullCode, isUnavailable, readOnlyCode, sessionEndedCodes } from './unavailable.ts';
 import { type LateRow, WrittenRows } from './written-rows.ts';
 
 /**
@@ -11,13 +12,18 @@ import { type LateRow, WrittenRows } from './written-rows.ts';
  */
 const waitingPerConnectionMax = 100;
 const healthTimeoutMs = 1_000;
+/**
+ * The same after connections broke. A server that is there accepts a new one within a few milliseconds. While a proxy
+ * holds it, requests have failed already.
+ */
+const brokenHealthTimeoutMs = 250;
 const retryAfterSeconds = 1;
 /**
- * How long the database counts as not ready after a write found the disk full. Reads still work then, so only writes
- * detect it. Longer than the time between two writes of a busy service, and short enough that /health shows recovery
- * within two seconds.
+ * How long the database counts as not ready after a write found the disk full, or the server read-only. Reads still work
+ * then, so only writes detect it. Longer than the time between two writes of a busy service, and short enough that
+ * /health shows recovery within two seconds.
  */
-const fullMs = 1_000;
+const refusedMs = 1_000;
 
 export interface Queryable {
   /**
@@ -62,11 +68,12 @@ export interface TransactionOptions {
  * All access to PostgreSQL. An unreachable database is a Failure `database_unavailable`; any other error is a defect.
  */
 export class Database implements Queryable {
-  readonly #pool: pg.Pool;
+  readonly #pool: PrimaryPool;
   readonly #waitingMax: number;
   /** Whether sessions are shared, so that one belongs to Till only during a transaction. */
   readonly #isShared: boolean;
-  #fullAtMs = Number.NEGATIVE_INFINITY;
+  /** When a write was last refused although the server responds, and why. */
+  #refused = { atMs: Number.NEGATIVE_INFINITY, why: '' };
   #beforeCommit: BeforeCommit = async () => {};
   #afterLateRows: AfterLateRows = async () => {};
 
@@ -175,14 +182,14 @@ export class Database implements Queryable {
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */
   async ping(): Promise<void> {
-    const isWritable = await withDeadline(this.#isWritable(), healthTimeoutMs, 'the database check');
+    const isWritable = await this.#check();
     if (!isWritable) throw new Error('the database can only be read');
-    if (performance.now() - this.#fullAtMs < fullMs) throw new Error('the disk of the database is full');
+    if (performance.now() - this.#refused.atMs < refusedMs) throw new Error(this.#refused.why);
   }
 
   /** Rejects unless the database responds. */
   async reach(): Promise<void> {
-    await withDeadline(this.#isWritable(), healthTimeoutMs, 'the database check');
+    await this.#check();
   }
 
   async close(): Promise<void> {
@@ -234,6 +241,11 @@ export class Database implements Queryable {
     return { text, values: [...values], ...(name === undefined || this.#isShared ? {} : { name }) };
   }
 
+  #check(): Promise<boolean> {
+    const timeoutMs = this.#pool.isBroken ? brokenHealthTimeoutMs : healthTimeoutMs;
+    return withDeadline(this.#isWritable(), timeoutMs, 'the database check');
+  }
+
   /** Drops an unusable connection, so that the next one connects to wherever the address points by then. */
   async #isWritable(): Promise<boolean> {
     const client = await this.#pool.connect();
@@ -246,6 +258,7 @@ export class Database implements Queryable {
       };
       const { rows } = await client.query<{ read_only: string }>(query);
       isWritable = rows[0]?.read_only === 'off';
+      if (!isWritable) this.#pool.replaceAll();
     } finally {
       client.release(!isWritable);
     }
@@ -253,7 +266,10 @@ export class Database implements Queryable {
   }
 
   #translate(error: unknown): unknown {
-    if (codeOf(error) === diskFullCode) this.#fullAtMs = performance.now();
+    const code = codeOf(error);
+    if (code === diskFullCode || code === readOnlyCode)
+      this.#refused = { atMs: performance.now(), why: refusals[code] };
+    if (code === readOnlyCode) this.#pool.replaceAll();
     if (!isUnavailable(error)) return error;
     return new Failure('database_unavailable', 'The database is unavailable. Retry later.', {
       retryAfterSeconds,
@@ -261,6 +277,11 @@ export class Database implements Queryable {
     });
   }
 }
+
+const refusals = {
+  [diskFullCode]: 'the disk of the database is full',
+  [readOnlyCode]: 'the database can only be read',
+};
 
 /** True when the connection cannot be reused, so that the pool drops it. */
 async function rollbackFails(client: pg.PoolClient): Promise<boolean> {

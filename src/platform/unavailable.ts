@@ -3,7 +3,7 @@ import pg from 'pg';
 /** Error classes after which a later retry can succeed: connection, rollback, resources, operator, I/O. */
 const unavailableClasses = ['08', '40', '53', '57', '58'];
 /** A standby's response to a write. After a failover the address soon points elsewhere, or the standby is promoted. */
-const readOnlyCode = '25006';
+export const readOnlyCode = '25006';
 export const diskFullCode = '53100';
 /**
  * PostgreSQL ended the session because its transaction was idle, or open, for too long: this process was frozen. The
@@ -12,14 +12,19 @@ export const diskFullCode = '53100';
 export const sessionEndedCodes = ['25P03', '25P04'];
 const unavailableCodes = [readOnlyCode, ...sessionEndedCodes];
 const unavailableMessages = [
+  'timeout expired',
   'timeout exceeded when trying to connect',
   'Connection terminated',
   'Query read timeout',
   'Client has encountered a connection error',
 ];
 
+/** A server that was reached and is not what the address requires. Another one is, or will be soon. */
+export class UnsuitableServerError extends Error {}
+
 export function isUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof UnsuitableServerError) return true;
   const code = codeOf(error);
   if (code !== undefined)
     return unavailableCodes.includes(code) || unavailableClasses.includes(code.slice(0, 2));

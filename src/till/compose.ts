@@ -157,7 +157,10 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     trustProxy: config.trustProxy,
     isStopping: () => shutdown.hasBegun,
     servesApi: config.role !== 'worker',
-    beforeScrape: () => services.measure(),
+    beforeScrape: () => {
+      metrics.rateLimitsShared.set(limiter.isShared ? 1 : 0);
+      return services.measure();
+    },
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       registerRoot(scope, config.hasConsole);

@@ -205,6 +205,26 @@ test('a direct address of the database is refused without the other address', ()
   );
 });
 
+test('several hosts of a database must be hosts, and must be able to take writes', () => {
+  const several = 'postgres://till:hunter2@one:5432,two/till';
+  assert.equal(loadConfig({ ...production, DATABASE_URL: several }, '/srv/till').databaseUrl, several);
+  const mistakes = mistakesOf({
+    DATABASE_URL: `${several}?target_session_attrs=standby`,
+    DATABASE_DIRECT_URL: 'postgres://till:hunter2@one,,two/till',
+  });
+  assert.deepEqual(
+    mistakes.map((line) => line.replace(/; .*/, '')),
+    ['DATABASE_URL has the target_session_attrs "standby"', 'DATABASE_DIRECT_URL has a malformed host'],
+  );
+});
+
+test('sentinels of Redis need hosts and the name of the primary', () => {
+  const url = 'redis+sentinel://:hunter2@one:26379,two/mymaster';
+  assert.equal(loadConfig({ ...production, REDIS_URL: url }, '/srv/till').redisUrl, url);
+  const [mistake = ''] = mistakesOf({ REDIS_URL: 'redis+sentinel://:hunter2@one:26379' });
+  assert.match(mistake, /^REDIS_URL is \(hidden, \d+ characters\); allowed: redis\+sentinel:\/\//);
+});
+
 test('a processor key without a webhook secret refuses to start', () => {
   for (const secret of ['', ' ', ',']) {
     const mistakes = mistakesOf({ PROCESSOR_SECRET_KEY: 'sk_test_abc', PROCESSOR_WEBHOOK_SECRET: secret });

@@ -2,8 +2,10 @@ import { resolve } from 'node:path';
 import type { OidcSettings } from '../console/sign-in/identity-provider.ts';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { type Scope, scopes } from '../model/api-key.ts';
+import { DatabaseAddressError, parseDatabaseAddress } from '../platform/database-address.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
+import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 
@@ -128,10 +130,10 @@ export function inspectConfig(
     port: integer(env, 'PORT'),
     apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
-    databaseUrl: env.address('DATABASE_URL', databaseProtocols),
-    databaseDirectUrl: env.address('DATABASE_DIRECT_URL', databaseProtocols),
+    databaseUrl: readDatabaseUrl(env, 'DATABASE_URL'),
+    databaseDirectUrl: readDatabaseUrl(env, 'DATABASE_DIRECT_URL'),
     databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
-    redisUrl: env.address('REDIS_URL', ['redis://', 'rediss://'], 'memory://'),
+    redisUrl: readRedisUrl(env),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
     processor,
     logLevel: choice(env, 'LOG_LEVEL'),
@@ -172,6 +174,28 @@ function choice<Name extends NamesOf<ChoiceSetting>>(
   type Choice = (typeof settings)[Name]['choices'][number];
   const { choices, default: fallback } = settings[name];
   return env.oneOf<Choice, Choice>(name, choices, fallback);
+}
+
+function readDatabaseUrl(env: EnvironmentReader, name: string): string | undefined {
+  const url = env.address(name, databaseProtocols);
+  if (url === undefined) return undefined;
+  try {
+    parseDatabaseAddress(url);
+    return url;
+  } catch (error) {
+    if (!(error instanceof DatabaseAddressError)) throw error;
+    env.mistakes.push(`${name} ${error.message}`);
+    return undefined;
+  }
+}
+
+const redisProtocols = ['redis://', 'rediss://', 'redis+sentinel://', 'rediss+sentinel://'];
+
+function readRedisUrl(env: EnvironmentReader): string | undefined {
+  const url = env.address('REDIS_URL', redisProtocols, 'memory://');
+  if (url === undefined || !isSentinelAddress(url) || parseSentinelAddress(url) !== undefined) return url;
+  env.mistakes.push(`REDIS_URL is (hidden, ${url.length} characters); allowed: ${sentinelForm}`);
+  return undefined;
 }
 
 function readKeys(env: EnvironmentReader, name: string, production: boolean): readonly ApiKey[] {

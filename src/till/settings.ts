@@ -51,7 +51,8 @@ export const settings = {
   DATABASE_URL: {
     unset: 'embedded PostgreSQL in `DATA_DIR`',
     isSecret: true,
-    about: 'PostgreSQL 15 or newer, or a [pooler](docs/poolers.md) in front of it',
+    about:
+      'PostgreSQL 15 or newer, or a [pooler](docs/poolers.md) in front of it; for a cluster, [several hosts](docs/scaling.md#several-hosts): `host1:5432,host2:5432`',
   },
   DATABASE_DIRECT_URL: {
     isSecret: true,
@@ -67,7 +68,8 @@ export const settings = {
   REDIS_URL: {
     unset: 'in-process cache (`memory://`)',
     isSecret: true,
-    about: 'Redis 7 or Valkey; `memory://` is enough for a single process',
+    about:
+      'Redis 7 or Valkey, or [sentinels](docs/scaling.md#redis) that know its primary; `memory://` is enough for a single process',
   },
   DATA_DIR: { default: './.till', about: 'where the embedded parts keep their data' },
   PROCESSOR_SECRET_KEY: {

@@ -402,6 +402,7 @@ test('every API request has its API key and its id, after any body, hook and wai
     ['r10', 'r100000'].map((requestId) => ({
       kind: 'api',
       keyName: 'tests',
+      person: null,
       requestId,
       processorEventId: null,
     })),

@@ -67,6 +67,7 @@ test('Till runs from the image without privileges and without writing, and ends 
   const port = await freePort();
   const container = await startContainer(image, backend, {
     ...backendEnvironment(backend),
+    PUBLIC_URL: 'https://till.example.com',
     DATABASE_URL: databaseUrl,
     PORT: String(port),
     STOP_DELAY_SECONDS: '0',

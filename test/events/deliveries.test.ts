@@ -69,7 +69,7 @@ test('an event arrives as the feed shows it, signed, and its delivery is listed'
   assert.deepEqual(rest, {
     ...{ id, type: 'customer.updated', objectType: 'customer', objectId: customerId, customerId },
     ...{ data: { id: customerId, name: 'Ada ✓' }, previous: {} },
-    cause: { kind: 'api', keyName: null, requestId: null, processorEventId: null },
+    cause: { kind: 'api', keyName: null, person: null, requestId: null, processorEventId: null },
   });
   assert.equal(new Date(String(createdAt)).toISOString(), createdAt);
   assert.equal(event.path, '/hook?a=b');

@@ -246,7 +246,7 @@ async function paidEndOf({ processorSubscriptionId }: SubscriptionBody): Promise
 }
 
 describe('causes', () => {
-  const noCause = { keyName: null, requestId: null, processorEventId: null };
+  const noCause = { keyName: null, person: null, requestId: null, processorEventId: null };
 
   test('a request, with its key and its id, also where requests share a statement', async () => {
     const customer = await createCustomer(till);
@@ -263,7 +263,7 @@ describe('causes', () => {
     const causes = await Promise.all(created.map(async ({ payment }) => (await lastOf(payment)).cause));
     assert.deepEqual(
       causes,
-      ids.map((requestId) => ({ kind: 'api', keyName: 'tests', requestId, processorEventId: null })),
+      ids.map((requestId) => ({ ...noCause, kind: 'api', keyName: 'tests', requestId })),
     );
   });
 

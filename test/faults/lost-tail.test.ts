@@ -7,12 +7,14 @@ import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { subscribed } from '../support/changes.ts';
 import { assertEventsComplete } from '../support/checks/outbox.ts';
-import { type Answer, type Client, createClient } from '../support/client.ts';
+import { type Client, createClient } from '../support/client.ts';
 import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import {
+  type Acknowledged,
+  assertSame,
   createBasicCases,
   createLostCases,
   inventory,
@@ -27,11 +29,6 @@ import { startTill } from '../support/till.ts';
 
 /** How many callers repeat each request at once, at two processes. */
 const callers = effort({ short: 3, long: 6 });
-
-interface Acknowledged {
-  readonly one: LostCase;
-  readonly response: Answer;
-}
 
 /** Requests that were acknowledged and lost: the database is as it was before them, and no Till runs. */
 async function loseTail(
@@ -52,25 +49,6 @@ async function loseTail(
   await till.stop();
   await snapshot.restore();
   return { backend, lost, snapshot };
-}
-
-/** The response without what may change: when the row was written, and what only webhooks tell. */
-function lasting({ body }: Answer): unknown {
-  const shown = (name: string, value: unknown) =>
-    ['updatedAt', 'requestId', 'latestInvoiceId'].includes(name) ? undefined : value;
-  return JSON.parse(JSON.stringify(body, shown));
-}
-
-/** With an external id, a customer that recovery has brought back is found first: 200, as for every existing one. */
-function mayBeExisting({ method, body }: LostCase): boolean {
-  return method === 'POST' && 'externalId' in body;
-}
-
-function assertSame({ one, response }: Acknowledged, repeated: Answer): void {
-  const message = `${one.name}: ${JSON.stringify(repeated.body)}`;
-  const isExisting = mayBeExisting(one) && repeated.status === 200;
-  assert.equal(isExisting ? 201 : repeated.status, response.status, message);
-  assert.deepEqual(lasting(repeated), lasting(response), message);
 }
 
 test('requests that are repeated after a restore get what was acknowledged, and create and charge nothing', async (t) => {

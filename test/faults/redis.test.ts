@@ -6,9 +6,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { createClient } from '@redis/client';
+import { inspectRedis } from '../../src/platform/inspect-redis.ts';
 import { effort } from '../support/effort.ts';
+import { startSentinels } from '../support/redis-sentinels.ts';
 import { type RedisServer, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
 import { endure } from './rig/endure.ts';
+import { truthMs } from './rig/health-watch.ts';
 import { startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 3 });
@@ -71,6 +74,46 @@ test('Redis fails and comes back', { skip: skipWithoutRedis() }, async (t) => {
     rig.check(load, { failures: [] }),
   );
 });
+
+test('the primary of Redis dies, and its sentinels promote the replica', {
+  skip: skipWithoutRedis(),
+}, async (t) => {
+  const redis = await startSentinels();
+  const rig = await startRig(t, {
+    environment: { REDIS_URL: redis.url, RATE_LIMIT_PER_MINUTE: '1000000' },
+  });
+  t.after(() => redis.stop());
+  const load = rig.startLoad();
+  const health = rig.watchHealth();
+  await load.progressed(20);
+  assert.equal(await sharedLimits(rig.url()), 1);
+  assert.equal((await inspectRedis(redis.url)).isReplica, false);
+  await endure(t, load, health, {
+    down: ['cache'],
+    begin: () => redis.killPrimary(),
+    meanwhile: async () => {
+      await load.progressed(1);
+      await assertLimited(rig.url());
+      assert.equal(await sharedLimits(rig.url()), 0, 'the metric says that limits are per process');
+    },
+    end: () => redis.failOver(),
+    // A sentinel takes up to a second to connect to a new primary, and offers it only then.
+    healthyWithinMs: 2 * truthMs,
+  });
+  // One request a second finds out whether Redis is back.
+  while ((await sharedLimits(rig.url())) === 0) await load.progressed(1);
+
+  // The others know the primary, too.
+  await redis.killSentinel();
+  await load.progressed(10);
+  assert.equal(await sharedLimits(rig.url()), 1);
+  await rig.check(load, { failures: [] });
+});
+
+async function sharedLimits(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  return Number(/^rate_limits_shared (\d)$/m.exec(text)?.[1]);
+}
 
 /** Of this many wrong API keys in at most two minutes, more than 60 arrive in one. */
 const wrongKeys = 125;

@@ -30,20 +30,23 @@ test('no value of a caller becomes part of an address: ids are escaped on their 
   }
 });
 
-test('only the adapter makes requests of its own, besides the sender of events and what calls the sandbox; nothing else in the service could reach out', () => {
+test('only the adapter makes requests of its own, besides the sender of events, the sign-in to the console and what calls the sandbox; nothing else in the service could reach out', () => {
   const reaching = globSync('src/**/*.ts')
     .filter((path) => !path.endsWith('.test.ts'))
     .filter((path) => {
       const text = readFileSync(path, 'utf8');
-      const client = /^import (?!type)[^;]*from '(?:node:(?:https?|http2|net|tls|dgram)|undici)';/m.exec(
-        text,
-      );
+      const client =
+        /^import (?!type)[^;]*from '(?:node:(?:https?|http2|net|tls|dgram)|undici|openid-client)';/m.exec(
+          text,
+        );
       // To tell what an address is needs no request.
       return (
         (client !== null && !/\{ isIP \}/.test(client[0])) || /(?<![.\w])fetch\((?!page|request)/.test(text)
       );
     });
   assert.deepEqual(reaching.toSorted(), [
+    // Calls the identity provider that the operator configured, and follows no redirect.
+    'src/console/sign-in/identity-provider.ts',
     'src/events/deliveries/event-sender.ts',
     'src/http/failures/problem.ts',
     'src/processor/stripe/stripe-processor.ts',

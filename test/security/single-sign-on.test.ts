@@ -121,6 +121,14 @@ test('a person signs in through the provider, with the scopes of their groups an
   assert.equal((await callConsole(till.url, '/sessions', second, { method: 'DELETE' })).status, 204);
   assert.equal((await callConsole(till.url, current, ada)).status, 401);
   assert.equal((await callConsole(till.url, current, grace)).status, 200);
+  // The rate limit is each person's own.
+  const console = { publicUrl, oidc: provider.settings };
+  const limited = await startTill({ in: 'process', on: till, console, requestsPerMinute: 2 });
+  const third = cookieOf(await enter('ada'));
+  const statuses = [];
+  for (const session of [grace, grace, grace, third])
+    statuses.push((await callConsole(limited.url, current, session)).status);
+  assert.deepEqual(statuses, [200, 200, 429, 200]);
 });
 
 test('people without a group or a verified address are refused with a page, and the log says so', async (t) => {

@@ -11,7 +11,7 @@ import { newPayment } from '../processor/wire-objects.ts';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 import { testKey } from '../support/client.ts';
 import { captureLog } from '../support/log-capture.ts';
-import { type RedisServer, skipWithoutRedis, startTlsRedis } from '../support/redis-server.ts';
+import { freePort, type RedisServer, skipWithoutRedis, startTlsRedis } from '../support/redis-server.ts';
 import { skipWithoutProgram } from '../support/require-program.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
@@ -65,6 +65,16 @@ describe('DATABASE_URL', { skip }, () => {
     const front = await startFront(t, 'tls');
     const url = front.url('127.0.0.1', `sslmode=verify-full&sslrootcert=${certificates.authorityPath}`);
     await assert.rejects(ask(url), /altnames|Hostname/);
+  });
+
+  test('with several hosts checks the name of each, and does not try the next after a wrong one', async (t) => {
+    const front = await startFront(t, 'tls');
+    const parameters = `sslmode=verify-full&sslrootcert=${certificates.authorityPath}`;
+    const url = (hosts: string) => front.url('localhost', parameters).replace(/localhost:\d+/, hosts);
+    const { host } = new URL(front.url('localhost', ''));
+    await ask(url(`127.0.0.1:${await freePort()},${host}`));
+    assert.deepEqual(front.asked, ['tls']);
+    await assert.rejects(ask(url(`${host.replace('localhost', '127.0.0.1')},${host}`)), /altnames|Hostname/);
   });
 });
 

@@ -166,3 +166,29 @@ export async function inventory({
   );
   return Object.fromEntries(entries);
 }
+
+/** A request, and its response before it was lost. */
+export interface Acknowledged {
+  readonly one: LostCase;
+  readonly response: Answer;
+}
+
+/** The response without what may change: when the row was written, and what only webhooks tell. */
+function lasting({ body }: Answer): unknown {
+  const shown = (name: string, value: unknown) =>
+    ['updatedAt', 'requestId', 'latestInvoiceId'].includes(name) ? undefined : value;
+  return JSON.parse(JSON.stringify(body, shown));
+}
+
+/** With an external id, a customer that recovery has brought back is found first: 200, as for every existing one. */
+function mayBeExisting({ method, body }: LostCase): boolean {
+  return method === 'POST' && 'externalId' in body;
+}
+
+/** A repetition gets what was acknowledged. */
+export function assertSame({ one, response }: Acknowledged, repeated: Answer): void {
+  const message = `${one.name}: ${JSON.stringify(repeated.body)}`;
+  const isExisting = mayBeExisting(one) && repeated.status === 200;
+  assert.equal(isExisting ? 201 : repeated.status, response.status, message);
+  assert.deepEqual(lasting(repeated), lasting(response), message);
+}

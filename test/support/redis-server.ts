@@ -38,6 +38,13 @@ export async function startTlsRedis(certificates: Certificates): Promise<RedisSe
   ]);
 }
 
+/** One with these options, which must be installed: a test that skips without Redis has checked that. */
+export async function startRedisWith(options: readonly string[]): Promise<RedisServer> {
+  const server = await start('', options);
+  if (server === undefined) throw new Error(install);
+  return server;
+}
+
 async function start(url: string, listening: readonly string[]): Promise<RedisServer | undefined> {
   const command = findProgram('redis-server', 'valkey-server');
   if (command === undefined) {

@@ -85,6 +85,7 @@ test('an event is applied when it is acknowledged, with its event for applicatio
   assert.deepEqual(newest?.cause, {
     kind: 'webhook',
     keyName: null,
+    person: null,
     requestId: null,
     processorEventId: idOf(event),
   });

@@ -1,4 +1,5 @@
 import { isTillError, TillConnectionError } from '../../../client/src/index.ts';
+import { fieldLabel } from '../format/words.ts';
 
 /** Why a call failed, as a person reads it. */
 export interface Failure {
@@ -17,7 +18,8 @@ export interface Failure {
 /** What to show for an error of any kind. */
 export function failureOf(error: unknown): Failure {
   if (isTillError(error)) {
-    const { title, detail, requestId, status, code } = error;
+    const { title, requestId, status, code } = error;
+    const detail = mistakesIn(error) ?? error.detail;
     const isUnresolved = status >= 500 || status === 429 || code.endsWith('_in_flight');
     return { title, detail, requestId, isUnresolved, error };
   }
@@ -30,4 +32,13 @@ export function failureOf(error: unknown): Failure {
     isUnresolved: true,
     error,
   };
+}
+
+/** What is wrong with each value, by its name in words. The path of the value in the request is for programs. */
+function mistakesIn(error: unknown): string | undefined {
+  const errors = isTillError(error, 'invalid_request') ? (error.errors ?? []) : [];
+  const texts = errors.map(
+    ({ path, message }) => `${fieldLabel(path.split('.').at(-1) ?? path)} ${message}.`,
+  );
+  return texts.length === 0 ? undefined : texts.join(' ');
 }

@@ -21,6 +21,7 @@ export async function guarded(
 
 /** A failed connection to a name with several addresses is an AggregateError without a message. */
 function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
+  if (error instanceof AggregateError && error.message === '' && error.errors.length > 0)
+    return reasonOf(error.errors[0]);
   return error instanceof Error && error.message !== '' ? error.message : String(error);
 }

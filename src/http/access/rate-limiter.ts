@@ -39,6 +39,11 @@ export class RateLimiter {
     this.#logger = options.logger;
   }
 
+  /** Whether all processes count together, as far as is known. */
+  get isShared(): boolean {
+    return this.#shared.kind === 'redis' && !this.#isDown;
+  }
+
   /** Counts a request. */
   take(bucket: string, limit: number): Promise<RateDecision> {
     return this.#decide(bucket, limit, (key) => this.#count(key));

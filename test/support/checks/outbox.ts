@@ -15,6 +15,7 @@ export interface StoredEventRow {
   readonly cause: {
     readonly kind: string;
     readonly keyName: string | null;
+    readonly person: string | null;
     readonly requestId: string | null;
     readonly processorEventId: string | null;
   };

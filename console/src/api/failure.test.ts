@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { TillError } from '../../../client/src/index.ts';
+import { failureOf } from './failure.ts';
+
+function refusal(fields: object): TillError {
+  const call = { method: 'POST', path: '/api/v1/checkouts', idempotencyKey: undefined, attempts: 1 };
+  const problem = { status: 400, code: 'invalid_request', title: 'Invalid request', ...fields };
+  return new TillError(problem, { ...call, retryAfterSeconds: undefined, isReplay: false });
+}
+
+test('a refused value is named in words, without its path in the request', () => {
+  const errors = [{ path: 'body.successUrl', message: 'must begin with https://' }];
+  const detail = 'body.successUrl must begin with https://';
+  assert.equal(failureOf(refusal({ detail, errors })).detail, 'Success url must begin with https://.');
+  assert.equal(failureOf(refusal({ detail: 'Send less.' })).detail, 'Send less.');
+});
+
+test('it is unknown whether a call without a response had an effect', () => {
+  const lost = failureOf(new TypeError('Failed to fetch'));
+  assert.deepEqual([lost.title, lost.isUnresolved], ['No connection', true]);
+  assert.equal(failureOf(refusal({ detail: 'No.' })).isUnresolved, false);
+});
