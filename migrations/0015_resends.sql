@@ -48,6 +48,8 @@ create function till.refuse_reason_of_deleted() returns trigger language plpgsql
 begin
   if exists (select from till.customers where id = new.customer_id and deleted_at is not null) then
     new.cancellation_reason := null;
+    -- Shows that the row has lost its personal data, so that it takes none again.
+    new.metadata := null;
   end if;
   return new;
 end $$;

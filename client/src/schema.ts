@@ -494,7 +494,7 @@ export interface paths {
         readonly head?: never;
         /**
          * Change a subscription
-         * @description Send one of these: a change of plans and quantities (`planId`, `quantity` and `addOns`, one or more of them, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with `cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.
+         * @description Send one of these: a change of plans and quantities (`planId`, `quantity` and `addOns`, one or more of them, with `when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`, `true` with or without `cancellationReason`; `paymentMethodId`; `metadata`. You can combine `metadata` with `cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.
          *
          *     With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is not prorated, and keeps discounts and the payment method.
          *
@@ -2812,6 +2812,8 @@ export interface components {
              * @description When the subscription ended.
              */
             readonly endedAt: string | null;
+            /** @description Why the subscription was canceled, as a request, the portal or the dashboard of the processor said. Null if it is not canceled, or was canceled without a reason. It is erased when the customer is deleted. */
+            readonly cancellationReason: string | null;
             /**
              * Format: uuid
              * @description Null until the webhook of the invoice has arrived.
@@ -3477,6 +3479,8 @@ export interface components {
              * @description When the subscription ended.
              */
             readonly endedAt: string | null;
+            /** @description Why the subscription was canceled, as a request, the portal or the dashboard of the processor said. Null if it is not canceled, or was canceled without a reason. It is erased when the customer is deleted. */
+            readonly cancellationReason: string | null;
             /**
              * Format: uuid
              * @description Null until the webhook of the invoice has arrived.
@@ -3531,6 +3535,11 @@ export interface components {
             readonly updatedAt: string;
             readonly customer?: components["schemas"]["CustomerSummary"];
         };
+        /** SubscriptionCancellation */
+        readonly SubscriptionCancellation: {
+            /** @description Why it is canceled, in free text. The processor keeps it, and the subscription shows it. */
+            readonly cancellationReason?: string;
+        };
         /** SubscriptionChange */
         readonly SubscriptionChange: {
             /**
@@ -3566,6 +3575,8 @@ export interface components {
             readonly prorationDate?: string | null;
             /** @description Whether the subscription ends with its current period. `false` also removes an end at a later date. */
             readonly cancelAtPeriodEnd?: boolean;
+            /** @description Why it is canceled, in free text. The processor keeps it, and the subscription shows it. Only with `cancelAtPeriodEnd: true`; `false` removes it. */
+            readonly cancellationReason?: string;
             /** @description The processor's id of a payment method of this customer. */
             readonly paymentMethodId?: string;
             /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
@@ -4712,7 +4723,16 @@ export interface operations {
             };
             readonly cookie?: never;
         };
-        readonly requestBody?: never;
+        readonly requestBody?: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "cancellationReason": "Too expensive"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["SubscriptionCancellation"];
+            };
+        };
         readonly responses: {
             /** @description The canceled subscription. */
             readonly 200: {
@@ -5156,6 +5176,8 @@ export interface operations {
                 readonly objectId?: string;
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: string;
+                /** @description `-createdAt`: newest first, for people. Then `after` continues with older events, and the response does not wait. A stream ignores it. */
+                readonly sort?: "createdAt" | "-createdAt";
                 /** @description The maximum number of events to return. A stream ignores it. */
                 readonly limit?: number;
                 /** @description The maximum time to wait if there are no events yet. A stream ignores it. */

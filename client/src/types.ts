@@ -62,6 +62,7 @@ export type CreatedSubscription = Schemas['CreatedSubscription'];
 export type ChangedSubscription = Schemas['ChangedSubscription'];
 export type NewSubscription = Without<Schemas['NewSubscription']>;
 export type SubscriptionChange = Without<Schemas['SubscriptionChange']>;
+export type SubscriptionCancellation = Schemas['SubscriptionCancellation'];
 export type PreviewedSubscriptionChange = Without<Schemas['PreviewedSubscriptionChange']>;
 export type SubscriptionChangePreview = Schemas['SubscriptionChangePreview'];
 export type PaidSubscription = Schemas['PaidSubscription'];

@@ -14,6 +14,8 @@ import { CustomerPage } from './pages/customers/customer-page.tsx';
 import { CustomersPage } from './pages/customers/customers-page.tsx';
 import { EndpointPage } from './pages/endpoints/endpoint-page.tsx';
 import { EndpointsPage } from './pages/endpoints/endpoints-page.tsx';
+import { EventPage } from './pages/events/event-page.tsx';
+import { EventsPage } from './pages/events/events-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
@@ -65,6 +67,8 @@ export function App() {
           <Route path={`${home}/invoices/:id`} component={InvoicePage} />
           <Route path={`${home}/plans`} component={PlansPage} />
           <Route path={`${home}/plans/:id`} component={PlanPage} />
+          <Route path={`${home}/events`} component={EventsPage} />
+          <Route path={`${home}/events/:id`} component={EventPage} />
           <Route path={`${home}/webhook-events`} component={WebhookEvents} />
           <Route path={`${home}/webhook-events/:id`} component={WebhookEvent} />
           <Route path={`${home}/event-endpoints`} component={Endpoints} />

@@ -1,7 +1,7 @@
-import type { EventObjectType } from '../../client/src/index.ts';
+import type { EventObjectType, TillEvent } from '../../client/src/index.ts';
 
 /** The lists, and the beginning of the addresses of their objects. */
-const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint', string>> = {
+const pages: Readonly<Record<EventObjectType | 'event' | 'webhookEvent' | 'eventEndpoint', string>> = {
   customer: 'customers',
   plan: 'plans',
   payment: 'payments',
@@ -9,6 +9,7 @@ const pages: Readonly<Record<EventObjectType | 'webhookEvent' | 'eventEndpoint',
   subscription: 'subscriptions',
   invoice: 'invoices',
   checkout: 'checkouts',
+  event: 'events',
   webhookEvent: 'webhook-events',
   eventEndpoint: 'event-endpoints',
 };
@@ -24,4 +25,9 @@ export function pageOf(type: Exclude<keyof typeof pages, 'refund'>, id: string):
 export function listOf(type: keyof typeof pages, query: Readonly<Record<string, string>> = {}): string {
   const text = new URLSearchParams(query).toString();
   return `${home}/${pages[type]}${text === '' ? '' : `?${text}`}`;
+}
+
+/** The page of the object of an event. A refund is shown on the page of its payment. */
+export function pageOfObject({ objectType, objectId, data }: TillEvent): string {
+  return objectType === 'refund' ? pageOf('payment', data.paymentId) : pageOf(objectType, objectId);
 }

@@ -19,6 +19,7 @@ const entries: readonly Entry[] = [
   { label: 'Subscriptions', path: `${home}/subscriptions`, scope: 'read' },
   { label: 'Invoices', path: `${home}/invoices`, scope: 'read' },
   { label: 'Plans', path: `${home}/plans`, scope: 'read' },
+  { label: 'Events', path: `${home}/events`, scope: 'read' },
   { label: 'Webhook events', path: `${home}/webhook-events`, scope: 'operate' },
   { label: 'Event endpoints', path: `${home}/event-endpoints`, scope: 'operate' },
   { label: 'Resync', path: `${home}/resyncs`, scope: 'operate' },

@@ -55,6 +55,19 @@ export function leavePaused(
   return resumed;
 }
 
+/** What a person said about a cancellation. An absent value does not change, and null removes one. */
+interface CancellationDetails {
+  readonly comment?: string | null | undefined;
+  readonly feedback?: string | null | undefined;
+}
+
+export function detailsAfter(
+  { cancellation_details: before }: Subscription,
+  { comment = before?.comment, feedback = before?.feedback }: CancellationDetails = {},
+) {
+  return { comment: comment ?? null, feedback: feedback ?? null, feedback_option: null };
+}
+
 /**
  * Cancels the subscription immediately. Voids an unpaid first invoice, and the invoice of a pending update. An open
  * renewal invoice stays open, but is no longer collected.
@@ -63,7 +76,7 @@ export function cancelSubscription(
   store: Store,
   before: Subscription,
   reason: 'cancellation_requested' | 'payment_failed' | 'payment_disputed',
-  details: { readonly comment?: string | null; readonly feedback?: string | null } = {},
+  details: CancellationDetails = {},
 ): Subscription {
   const now = store.now();
   const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
@@ -95,9 +108,7 @@ export function cancelSubscription(
     schedule: null,
     pending_update: null,
     cancellation_details: {
-      comment: details.comment ?? before.cancellation_details?.comment ?? null,
-      feedback: details.feedback ?? before.cancellation_details?.feedback ?? null,
-      feedback_option: null,
+      ...detailsAfter(before, details),
       reason,
     },
   });

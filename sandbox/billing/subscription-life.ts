@@ -93,7 +93,7 @@ interface Cancellation {
 export function cancelNow(
   store: Store,
   before: Subscription,
-  { prorates, invoicesNow, comment = null, feedback = null }: Cancellation,
+  { prorates, invoicesNow, comment, feedback }: Cancellation,
   baseUrl: string,
 ): Subscription {
   if (prorates) for (const item of unusedTime(store, before)) addInvoiceItem(store, item);

@@ -2,7 +2,7 @@ import { applyChange } from '../billing/apply-change.ts';
 import { changeDiscounts } from '../billing/discount.ts';
 import { createInvoiceItem } from '../billing/invoice-item.ts';
 import { dropUpdate } from '../billing/pending-update.ts';
-import { updateSubscription } from '../billing/subscription-change.ts';
+import { detailsAfter, updateSubscription } from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { followItems } from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
@@ -202,9 +202,7 @@ function cancellationOf(
       ? {}
       : {
           cancellation_details: {
-            comment: details?.comment ?? subscription.cancellation_details?.comment ?? null,
-            feedback: details?.feedback ?? subscription.cancellation_details?.feedback ?? null,
-            feedback_option: null,
+            ...detailsAfter(subscription, details),
             reason:
               cancelAt === undefined
                 ? (subscription.cancellation_details?.reason ?? null)

@@ -77,17 +77,22 @@ export interface OwnedChange {
 interface Owned {
   readonly customerId: string;
   readonly metadata: OwnedMetadata;
+  /** Of a subscription: free text, which is erased with the metadata. */
+  readonly cancellationReason?: string | null;
 }
 
-/** The customers whose rows get metadata that they did not have. A deletion finds all other rows with metadata. */
+/**
+ * The customers whose rows get metadata, or a reason, and had neither. A deletion finds all other rows with metadata or a
+ * reason.
+ */
 export function ownersOfNewMetadata(written: readonly OwnedChange[]): readonly string[] {
   const isNew = ({ before, after }: OwnedChange) =>
-    !isEmpty(after.metadata) && (before === undefined || isEmpty(before.metadata));
+    !isEmpty(after) && (before === undefined || isEmpty(before));
   return [...new Set(written.filter(isNew).map(({ after }) => after.customerId))];
 }
 
-function isEmpty(metadata: OwnedMetadata): boolean {
-  return metadata === null || Object.keys(metadata).length === 0;
+function isEmpty({ metadata, cancellationReason = null }: Owned): boolean {
+  return cancellationReason === null && (metadata === null || Object.keys(metadata).length === 0);
 }
 
 /** Refuses a change if the metadata was erased, or if the change would leave too many metadata keys. */

@@ -38,6 +38,7 @@ const subscription: Subscription = {
   paidUntil: null,
   isIncomplete: false,
   ...plainSubscription,
+  cancellationReason: null,
   metadata: {},
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
@@ -190,6 +191,26 @@ test('metadata changes by itself, even of a subscription that has ended', () => 
   assert.equal(at(999).verdict, 'keep');
   assert.equal(at(1_000).verdict, 'refresh');
   assert.deepEqual([at(1_001).verdict, at(1_001).row.metadata], ['take', { a: '1' }]);
+});
+
+test('a reason goes with its cancellation, and stays if an event does not show it', () => {
+  const row: Subscription = { ...subscription, cancelAtPeriodEnd: true, cancellationReason: 'price' };
+  const told: SubscriptionFacts = {
+    ...facts,
+    status: 'active',
+    cancelAtPeriodEnd: true,
+    asOf: atSecond(1_001),
+  };
+  const after = (before: Subscription, more: Partial<SubscriptionFacts>) =>
+    takeSubscriptionFacts(before, { ...told, ...more }, ownPlan, 'current', testNow).row.cancellationReason;
+  assert.equal(after(row, { cancellationReason: 'other' }), 'other');
+  assert.equal(after(row, { cancellationReason: null }), null);
+  assert.equal(after(row, {}), 'price', 'an older version of the API, or an erased event');
+  assert.equal(after(row, { cancelAtPeriodEnd: false, cancellationReason: 'price' }), null);
+  assert.equal(
+    after({ ...row, metadata: null, cancellationReason: null }, { cancellationReason: 'other' }),
+    null,
+  );
 });
 
 test('an event that does not show the metadata never clears it, and erased metadata stays erased', () => {

@@ -5,6 +5,7 @@ import {
   type Metadata,
   type MetadataChange,
   needsMetadata,
+  noMetadata,
   type OwnedMetadata,
   takeMetadata,
 } from './metadata.ts';
@@ -50,6 +51,8 @@ interface SubscriptionValues {
 
 export interface Subscription extends DatedRow, SubscriptionValues, ItemValues, SubscriptionTerms {
   readonly processorSubscriptionId: string;
+  /** Why it was canceled, in free text. Null if it is not canceled, and once the customer is deleted. */
+  readonly cancellationReason: string | null;
   readonly customerId: string;
   /** Null until the webhook of the invoice has arrived. */
   readonly latestInvoiceId: string | null;
@@ -71,6 +74,8 @@ export interface SubscriptionFacts
   readonly processorCustomerId: string | null;
   /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;
+  /** Null if there is none. Absent if the event or the response does not show it. */
+  readonly cancellationReason?: string | null;
 }
 
 /** An event that changes a subscription, but does not contain it: about its schedule or its discount. */
@@ -126,6 +131,7 @@ export function takeSubscriptionFacts(
   const values = {
     ...valuesOfSubscription(facts, subscription, planOf),
     metadata: takeMetadata(subscription.metadata, facts),
+    cancellationReason: takeReason(subscription, facts),
   };
   const rule = subscriptionTransitions[subscription.status][facts.status];
   const taken = takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
@@ -134,12 +140,34 @@ export function takeSubscriptionFacts(
   return lacksMetadata || lacksItems ? { ...taken, verdict: 'refresh' } : taken;
 }
 
+/**
+ * The reason after the row took facts. A subscription that is not canceled has none, even if the processor still has the
+ * comment of a cancellation that was taken back. A row that has lost its metadata has lost its reason too.
+ */
+export function takeReason(
+  before: Pick<Subscription, 'metadata' | 'cancellationReason'>,
+  {
+    cancellationReason = before.cancellationReason,
+    cancelAtPeriodEnd,
+    cancelAt,
+    canceledAt,
+  }: SubscriptionFacts,
+): string | null {
+  const isCanceled = cancelAtPeriodEnd || cancelAt !== null || canceledAt !== null;
+  return before.metadata === null || !isCanceled ? null : cancellationReason;
+}
+
+/** What a row without facts has. */
+export const noReason = { metadata: noMetadata, cancellationReason: null };
+
 /** A change of a subscription that bills nothing. An absent field keeps its value. */
 export interface SubscriptionChange {
   readonly metadata?: MetadataChange;
   readonly cancelAtPeriodEnd?: boolean;
   /** Clears the date at which it ends, and with it the end with its period. Never sent with `cancelAtPeriodEnd`. */
   readonly cancelAt?: null;
+  /** Null removes it. */
+  readonly cancellationReason?: string | null;
   /** The processor's id. */
   readonly paymentMethodId?: string;
 }
@@ -147,7 +175,7 @@ export interface SubscriptionChange {
 /** Whether the processor's response to an update still shows an old value. */
 export function isSubscriptionChangeIgnored(
   before: Pick<Subscription, 'metadata'> | Pick<SubscriptionFacts, 'metadata'>,
-  { metadata = {}, cancelAtPeriodEnd, cancelAt, paymentMethodId }: SubscriptionChange,
+  { metadata = {}, cancelAtPeriodEnd, cancelAt, cancellationReason, paymentMethodId }: SubscriptionChange,
   after: SubscriptionFacts,
 ): boolean {
   const isOther = <Value>(wanted: Value | undefined, shown: Value | null) =>
@@ -157,6 +185,7 @@ export function isSubscriptionChangeIgnored(
     isOther(cancelAtPeriodEnd, after.cancelAtPeriodEnd) ||
     (cancelAt === null && isStillEnding) ||
     isOther(paymentMethodId, after.defaultPaymentMethodId) ||
+    (typeof cancellationReason === 'string' && after.cancellationReason === null) ||
     (after.metadata !== null && isMetadataChangeIgnored(before.metadata ?? {}, metadata, after.metadata))
   );
 }

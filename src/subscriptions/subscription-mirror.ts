@@ -23,8 +23,10 @@ import {
   type ChangedSubscriptionFacts,
   type DetachedMethodFacts,
   hasEnded,
+  noReason,
   type Subscription,
   type SubscriptionFacts,
+  takeReason,
   takeSubscriptionFacts,
   valuesOfSubscription,
 } from '../model/subscription.ts';
@@ -292,6 +294,7 @@ function toSubscription(
     latestInvoiceId: null,
     paidUntil: null,
     metadata: facts.metadata ?? noMetadata,
+    cancellationReason: takeReason(noReason, facts),
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

@@ -13,11 +13,12 @@ import {
   response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { optionalBody } from '../http/input/validator.ts';
 import { registerReadRoutes } from '../http/read-routes.ts';
 import { type Subscription, subscriptionStatuses } from '../model/subscription.ts';
 import { parseAddOns } from './add-ons.ts';
 import { quantityMax } from './changes/subscription-patch.ts';
-import { AddOnsInput } from './changes/subscription-patch-schema.ts';
+import { AddOnsInput, cancellationReason } from './changes/subscription-patch-schema.ts';
 import type { EntitlementService } from './entitlements/entitlement-service.ts';
 import { promotionCodeLengthMax } from './promotion-code.ts';
 import type { NewSubscriptionRequest } from './subscription-creation.ts';
@@ -98,6 +99,11 @@ const CreatedSchema = component('CreatedSubscription', {
   ),
 });
 
+const CancelBody = Type.Object(
+  { cancellationReason: cancellationReason() },
+  { title: 'SubscriptionCancellation', additionalProperties: false, [optionalBody]: true },
+);
+
 const path = '/api/v1/subscriptions';
 
 export function registerSubscriptionRoutes(
@@ -173,17 +179,20 @@ function addWrites(
     scope: 'write',
     operationId: 'cancelSubscription',
     summary: 'Cancel a subscription immediately',
+    body: body(CancelBody, { cancellationReason: 'Too expensive' }),
     response: {
       200: response('The canceled subscription.', SubscriptionSchema, {
         ...subscriptionExample,
         status: 'canceled',
         canceledAt: '2026-11-20T12:00:00.000Z',
         endedAt: '2026-11-20T12:00:00.000Z',
+        cancellationReason: 'Too expensive',
       }),
     },
     failures: ['subscription_busy'],
     callsProcessor: true,
-    run: async ({ params }) => toResponse(await subscriptions.cancel(params.id)),
+    run: async ({ params, body: { cancellationReason: reason } }) =>
+      toResponse(await subscriptions.cancel(params.id, reason)),
   });
 }
 

@@ -73,6 +73,13 @@ export const SubscriptionSchema = component('Subscription', {
   cancelAt: time('When the subscription will be canceled.'),
   canceledAt: time('When the cancellation was requested, even if the subscription has not ended yet.'),
   endedAt: time('When the subscription ended.'),
+  cancellationReason: nullable(
+    Type.String({
+      description:
+        'Why the subscription was canceled, as a request, the portal or the dashboard of the processor said. Null if it is ' +
+        'not canceled, or was canceled without a reason. It is erased when the customer is deleted.',
+    }),
+  ),
   latestInvoiceId: nullable(
     Type.String({ format: 'uuid', description: 'Null until the webhook of the invoice has arrived.' }),
   ),
@@ -104,6 +111,7 @@ export const subscriptionExample: Static<typeof SubscriptionSchema> = {
   cancelAt: null,
   canceledAt: null,
   endedAt: null,
+  cancellationReason: null,
   latestInvoiceId: null,
   defaultPaymentMethodId: null,
   discount: null,

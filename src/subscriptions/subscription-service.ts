@@ -147,19 +147,19 @@ export class SubscriptionService {
     return this.#parts.store.list(this.#parts.database, request);
   }
 
-  /** Cancels immediately. A subscription that has ended needs no call to the processor. */
-  async cancel(id: string): Promise<Subscription> {
+  /** Cancels immediately. A subscription that has ended needs no call to the processor, and keeps its reason. */
+  async cancel(id: string, reason?: string): Promise<Subscription> {
     const subscription = await this.read(id);
     if (hasEnded(subscription.status)) return subscription;
     const write = { subscriptionId: subscription.id, claimId: null, goesFirst: true };
-    return this.#parts.turns.run(write, () => this.#cancel(subscription.id));
+    return this.#parts.turns.run(write, () => this.#cancel(subscription.id, reason));
   }
 
-  async #cancel(id: string): Promise<Subscription> {
+  async #cancel(id: string, reason: string | undefined): Promise<Subscription> {
     const { database, mirror, processor } = this.#parts;
     const subscription = await this.read(id);
     const { processorSubscriptionId } = subscription;
-    const attempt = await processor.subscriptions.cancel(processorSubscriptionId);
+    const attempt = await processor.subscriptions.cancel(processorSubscriptionId, reason);
     if (attempt.outcome === 'done') await applyChange(database, mirror, attempt.value, subscription);
     // The processor may refuse because the subscription has ended and the event has not arrived yet.
     else await correct(mirror, processorSubscriptionId);

@@ -47,6 +47,7 @@ const subscriptionTable = defineTable<Subscription>(
     cancelAt: mutable('timestamptz'),
     canceledAt: mutable('timestamptz'),
     endedAt: mutable('timestamptz'),
+    cancellationReason: mutable('text'),
     processorLatestInvoiceId: mutable('text'),
     latestInvoiceId: linked('uuid', latestInvoiceId),
     defaultPaymentMethodId: mutable('text'),
@@ -177,7 +178,7 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
   }
 
   eraseOwned(tx: Transaction, customerIds: readonly string[]): Promise<void> {
-    return eraseOwned(tx, subscriptionTable, customerIds);
+    return eraseOwned(tx, subscriptionTable, customerIds, ['cancellation_reason']);
   }
 
   list(db: Queryable, request: ListRequest): Promise<ListPage<Subscription>> {

@@ -23,6 +23,7 @@ export function subscriptionView(subscription: Subscription, entitled: boolean) 
     cancelAt: subscription.cancelAt?.toISOString() ?? null,
     canceledAt: subscription.canceledAt?.toISOString() ?? null,
     endedAt: subscription.endedAt?.toISOString() ?? null,
+    cancellationReason: subscription.cancellationReason,
     latestInvoiceId: subscription.latestInvoiceId,
     defaultPaymentMethodId: subscription.defaultPaymentMethodId,
     discount: discount === null ? null : discountView(discount),

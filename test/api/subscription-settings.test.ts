@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, beforeEach, describe, test } from 'node:test';
+import { dumpTables } from '../support/dump-tables.ts';
 import {
   createCustomer,
   createPlan,
@@ -49,6 +51,97 @@ describe('cancelAtPeriodEnd', () => {
     await changed(till, subscription, { cancelAtPeriodEnd: true });
     await nextPeriod();
     assert.equal((await readSubscription(till, subscription)).status, 'canceled');
+  });
+
+  test('200: a reason is kept at the processor, replaced, and gone when the cancellation is taken back', async () => {
+    const subscription = await subscribe(till);
+    const commentOf = async () => (await thereOf(subscription)).cancellation_details?.comment;
+    const [first, second] = ['Too expensive', `✓ ${'x'.repeat(498)}`];
+    const ending = await changed(till, subscription, { cancelAtPeriodEnd: true, cancellationReason: first });
+    assert.deepEqual([ending.cancellationReason, await commentOf()], [first, first]);
+    assert.equal((await changed(till, subscription, { cancelAtPeriodEnd: true })).cancellationReason, first);
+    const again = { cancelAtPeriodEnd: true, cancellationReason: second };
+    assert.equal((await changed(till, subscription, again)).cancellationReason, second);
+    const going = await changed(till, subscription, { cancelAtPeriodEnd: false });
+    assert.deepEqual([going.cancellationReason, await commentOf()], [null, null]);
+    // As the portal sets it: the mirror follows the webhook.
+    await stripe.subscriptions.update(subscription.processorSubscriptionId, {
+      cancel_at_period_end: true,
+      cancellation_details: { comment: 'No time' },
+    });
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).cancellationReason, 'No time');
+    await stripe.subscriptions.update(subscription.processorSubscriptionId, { cancel_at_period_end: false });
+    await till.settle();
+    assert.equal((await readSubscription(till, subscription)).cancellationReason, null);
+    assert.equal(await commentOf(), 'No time');
+    const other = await daily();
+    await changed(till, subscription, { planId: other.id, when: 'periodEnd' });
+    await changed(till, subscription, { cancelAtPeriodEnd: false });
+    assert.equal(await commentOf(), null, 'also while there is a schedule');
+
+    const response = await till.call('DELETE', `/subscriptions/${subscription.id}`, {
+      cancellationReason: 'Closed the shop',
+    });
+    const ended = (await response.json()) as SubscriptionBody;
+    assert.deepEqual(
+      [response.status, ended.status, ended.cancellationReason],
+      [200, 'canceled', 'Closed the shop'],
+    );
+    const late = await till.call('DELETE', `/subscriptions/${subscription.id}`, {
+      cancellationReason: 'Other',
+    });
+    assert.equal(((await late.json()) as SubscriptionBody).cancellationReason, 'Closed the shop');
+    const { data } = await till.get<{ readonly data: readonly { readonly data: SubscriptionBody }[] }>(
+      `/events?objectId=${subscription.id}&types=subscription.canceled`,
+    );
+    assert.equal(data[0]?.data.cancellationReason, 'Closed the shop');
+    const csv = await till.call('GET', `/subscriptions?customerId=${subscription.customerId}`, undefined, {
+      accept: 'text/csv',
+    });
+    const [columns, row] = (await csv.text()).split('\n');
+    assert.match(columns ?? '', /\bcancellationReason\b/);
+    assert.match(row ?? '', /\bClosed the shop\b/);
+  });
+
+  test('400: a reason without a cancellation, or of the wrong length', async () => {
+    const subscription = await subscribe(till);
+    for (const body of [
+      { cancelAtPeriodEnd: false, cancellationReason: 'x' },
+      { cancellationReason: 'x' },
+      { quantity: 2, cancellationReason: 'x' },
+      { cancelAtPeriodEnd: true, cancellationReason: '' },
+      { cancelAtPeriodEnd: true, cancellationReason: 'x'.repeat(501) },
+    ])
+      await readProblem(await patch(till, subscription, body), 400, 'invalid_request');
+    const long = { cancellationReason: 'x'.repeat(501) };
+    await readProblem(
+      await till.call('DELETE', `/subscriptions/${subscription.id}`, long),
+      400,
+      'invalid_request',
+    );
+  });
+
+  test('the reason of a deleted customer is erased, and no late event brings it back', async () => {
+    const subscription = await subscribe(till);
+    const reason = 'Ada Lovelace moved to Reasonville';
+    await changed(till, subscription, { cancelAtPeriodEnd: true, cancellationReason: reason });
+    await till.settle();
+    assert.ok((await dumpTables(till.databaseUrl)).includes(reason));
+    const before = await till.sql<{ payload: string }>(
+      `select payload from till.webhook_events where type = 'customer.subscription.updated' and payload::text like $1`,
+      [`%${reason}%`],
+    );
+    assert.equal((await till.call('DELETE', `/customers/${subscription.customerId}`)).status, 204);
+    await till.settle();
+    await till.services.erasure.run();
+    assert.ok(!(await dumpTables(till.databaseUrl)).includes(reason));
+    for (const { payload } of before)
+      await till.take(JSON.stringify({ ...JSON.parse(payload), id: `evt_late${randomUUID()}` }));
+    await till.settle();
+    await till.services.erasure.run();
+    assert.ok(!(await dumpTables(till.databaseUrl)).includes(reason));
+    assert.equal((await readSubscription(till, subscription)).cancellationReason, null);
   });
 
   test('200: true drops a planned change and ends its schedule', async () => {

@@ -21,6 +21,7 @@ browserTest('the navigation shows only what the scopes of the key allow', async 
     'Subscriptions',
     'Invoices',
     'Plans',
+    'Events',
   ];
   const forOperators = ['Webhook events', 'Event endpoints', 'Resync'];
   assert.deepEqual(await labels(), forReaders);

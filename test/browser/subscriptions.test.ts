@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createCustomer, createPlan, createSubscription } from '../support/objects.ts';
+import { createCustomer, createPlan, createSubscription, type SubscriptionBody } from '../support/objects.ts';
 import { subscribe } from '../support/subscribed.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld } from './support/browser-test.ts';
@@ -68,11 +68,12 @@ browserTest('a key that may only read sees no actions', async ({ page, open }) =
 browserTest('a subscription can be canceled at its period’s end, kept, and canceled at once', async (tab) => {
   const { page, till, open } = tab;
   const { id } = await subscribe(till);
-  const read = () => till.get<{ status: string; cancelAtPeriodEnd: boolean }>(`/subscriptions/${id}`);
+  const read = () => till.get<SubscriptionBody>(`/subscriptions/${id}`);
   const dialog = page.getByRole('dialog');
-  const act = async (button: string, saying: RegExp) => {
+  const act = async (button: string, saying: RegExp, reason = '') => {
     await page.getByRole('button', { name: button }).click();
     await dialog.getByText(saying).first().waitFor();
+    if (reason !== '') await dialog.getByLabel('Reason').fill(reason);
     await expectAccessible(page, button);
     // The second click arrives before the first one is answered.
     await dialog.getByRole('button', { name: button }).dblclick();
@@ -83,17 +84,25 @@ browserTest('a subscription can be canceled at its period’s end, kept, and can
     if (!['GET', 'HEAD'].includes(request.method())) writes.push(request.method());
   });
   await open(`/console/subscriptions/${id}`);
-  await act('Cancel at period end', /Gold \(€9\.00 per day\) goes on until .* and ends then/);
+  await act(
+    'Cancel at period end',
+    /Gold \(€9\.00 per day\) goes on until .* and ends then/,
+    'Too expensive',
+  );
   await page.getByText(/^Ends on /).waitFor();
-  assert.equal((await read()).cancelAtPeriodEnd, true);
+  await page.getByRole('definition').getByText('Too expensive', { exact: true }).first().waitFor();
+  const ending = await read();
+  assert.deepEqual([ending.cancelAtPeriodEnd, ending.cancellationReason], [true, 'Too expensive']);
   await act(
     'Keep it',
     /It renews on .+, and the customer is charged for Gold \(€9\.00 per day\)\. Nothing is charged now\./,
   );
   await page.getByText(/^Ends on /).waitFor({ state: 'detached' });
-  assert.equal((await read()).cancelAtPeriodEnd, false);
-  await act('Cancel now', /Nothing is refunded, not even for the rest of the period until /);
+  const kept = await read();
+  assert.deepEqual([kept.cancelAtPeriodEnd, kept.cancellationReason], [false, null]);
+  await act('Cancel now', /Nothing is refunded, not even for the rest of the period until /, 'Moved away');
   await page.getByRole('button', { name: 'Cancel now' }).waitFor({ state: 'detached' });
-  assert.equal((await read()).status, 'canceled');
+  const ended = await read();
+  assert.deepEqual([ended.status, ended.cancellationReason], ['canceled', 'Moved away']);
   assert.deepEqual(writes, ['PATCH', 'PATCH', 'DELETE']);
 });

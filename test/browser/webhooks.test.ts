@@ -17,7 +17,7 @@ browserTest(
     await page.getByRole('button', { name: 'Replay all failed' }).click();
     await page.getByRole('dialog').getByText('2 webhook events').waitFor();
     await page.getByRole('button', { name: 'Replay all', exact: true }).click();
-    await page.getByText('The failed webhook events are pending again').waitFor();
+    await page.getByText('2 failed webhook events pending again').waitFor();
     await failed.waitFor({ state: 'detached' });
     const { total } = await till.get<{ total: number }>('/webhook-events?state=pending');
     assert.equal(total, 2);

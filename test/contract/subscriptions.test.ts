@@ -90,6 +90,23 @@ test('a canceled subscription is canceled, and cannot be canceled again', async 
   assert.equal((await stripe.subscriptions.retrieve(subscription.id)).status, 'canceled');
 });
 
+test('the comment of a cancellation is kept, replaced and cleared, and outlives the subscription', async (t) => {
+  const contract = await useContract(t);
+  const { stripe } = contract;
+  const { subscription } = await subscribed(contract, { trial_period_days: 7 });
+  const { id } = subscription;
+  const commented = async (comment: string, ends: boolean) => {
+    const details = { cancel_at_period_end: ends, cancellation_details: { comment } };
+    return (await stripe.subscriptions.update(id, details)).cancellation_details?.comment;
+  };
+  assert.equal(await commented('Too expensive', true), 'Too expensive');
+  assert.equal(await commented('No time', true), 'No time');
+  assert.equal(await commented('', false), null);
+  const details = { cancellation_details: { comment: 'x'.repeat(500) } };
+  await stripe.subscriptions.cancel(id, details);
+  assert.equal((await stripe.subscriptions.retrieve(id)).cancellation_details?.comment, 'x'.repeat(500));
+});
+
 test('deleting the customer cancels its subscriptions at once', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;

@@ -109,6 +109,28 @@ test('filters select by type, object and customer, and the cursor passes what th
   assert.equal((await read(`after=${start}&types=plan.archived&limit=1`)).data.length, 1);
 });
 
+test('with `sort=-createdAt` a walk shows each event once, newest first, with the same filters', async () => {
+  const all = (await read('limit=1000')).data.map(({ id }) => id);
+  const walk = async (filters: string) => {
+    const seen: EventBody[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const page: EventPage = await read(
+        `sort=-createdAt&limit=2${filters}${cursor === '' ? '' : `&after=${cursor}`}`,
+      );
+      seen.push(...page.data);
+      cursor = page.nextCursor;
+    }
+    return seen;
+  };
+  assert.deepEqual(
+    (await walk('')).map(({ id }) => id),
+    all.toReversed(),
+  );
+  const oldestFirst = (await read('types=plan.updated&limit=1000')).data;
+  assert.deepEqual(await walk('&types=plan.updated'), oldestFirst.toReversed());
+  assert.deepEqual(await walk('&objectId=none'), []);
+});
+
 test('a rare type is found among more events than one statement looks at', async () => {
   const start = await end();
   const many = scannedMax + 1;

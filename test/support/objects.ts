@@ -129,6 +129,7 @@ export interface SubscriptionBody {
   readonly cancelAt: string | null;
   readonly canceledAt: string | null;
   readonly endedAt: string | null;
+  readonly cancellationReason: string | null;
   readonly latestInvoiceId: string | null;
   readonly defaultPaymentMethodId: string | null;
   readonly discount: {
@@ -158,6 +159,7 @@ export const plainSubscription = {
   cancelAt: null,
   canceledAt: null,
   endedAt: null,
+  cancellationReason: null,
   latestInvoiceId: null,
   defaultPaymentMethodId: null,
   discount: null,

@@ -33,7 +33,9 @@ import { noInvoice, type Payment, takePaymentFacts } from '../../src/model/payme
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
 import { type Refund, takeRefundFacts } from '../../src/model/refund.ts';
 import {
+  noReason,
   type Subscription,
+  takeReason,
   takeSubscriptionFacts,
   valuesOfSubscription,
 } from '../../src/model/subscription.ts';
@@ -150,6 +152,14 @@ test("every order of a subscription's events ends equal to the processor's subsc
       'active 1 gold m1,i1',
       'active 1 gold q2,i1',
       'canceled 1 gold q2,c2',
+    ],
+    // The reason of a cancellation changes, goes with it, and comes again.
+    [
+      'active 0 gold c1,r1',
+      'active 0 gold c1,r2',
+      'active 0 gold r2',
+      'active 1 gold c1',
+      'canceled 1 gold c1,r1',
     ],
     // A cancellation by its date alone: it ends with its period once the period ends at the date, or is taken back.
     ['active 0 gold e2', 'active 1 gold e2', 'active 1 gold', 'past_due 1 gold e2', 'canceled 1 gold e2'],
@@ -317,7 +327,7 @@ const sampleLives: readonly (readonly (readonly Command[])[])[] = [
       { what: 'refund charge', which: 0, whole: false, by: 'processor' },
       { what: 'spoil card', which: 0 },
     ],
-    [{ what: 'cancel subscription', which: 0, by: 'processor' }],
+    [{ what: 'cancel subscription', which: 0, by: 'processor', why: null }],
   ],
   [
     [
@@ -716,7 +726,7 @@ function checkoutLife(events: readonly CheckoutFacts[]): Life<Checkout, Checkout
 /**
  * A state is a status, the number of the period, the prices of the items, oldest first, and what else there is: a discount
  * (`d`), a scheduled change (`s`), a cancellation (`c`, or `e` by the end of a period alone), a card (`m`), an invoice
- * (`i`), a quantity (`q`), the price that Till marked as the main plan (`t`); after # the metadata. `gold.2` is the item
+ * (`i`), a quantity (`q`), a reason of the cancellation (`r`), the price that Till marked as the main plan (`t`); after # the metadata. `gold.2` is the item
  * `2` with the price `gold`, and `seats*3` three of `seats`.
  */
 function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
@@ -748,6 +758,7 @@ function subscriptionFacts(state: string, at = 0): SubscriptionFacts {
     cancelAt: numberOf('c') === 1 ? second(1_000) : mores.has('e') ? second(numberOf('e') * 100) : null,
     canceledAt: mores.has('c') ? second(numberOf('c')) : null,
     endedAt: status === 'canceled' ? second(2_000) : null,
+    cancellationReason: mores.get('r') ?? null,
     processorLatestInvoiceId: mores.get('i') ?? null,
     defaultPaymentMethodId: mores.get('m') ?? null,
     // The tables above name nothing but statuses.
@@ -795,7 +806,16 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
       const nothing = { planId: '', processorMainItemId: null, discount: null, pendingChange: null };
       const values = valuesOfSubscription({ ...facts, asOf }, nothing, planOf);
       const looked = { latestInvoiceId: null, paidUntil: null };
-      return { ...facts, ...born, ...values, ...looked, customerId: 'c', ...rowTime(asOf) };
+      const cancellationReason = takeReason(noReason, { ...facts, asOf });
+      return {
+        ...facts,
+        ...born,
+        ...values,
+        ...looked,
+        cancellationReason,
+        customerId: 'c',
+        ...rowTime(asOf),
+      };
     },
     take: (row, facts, origin) => takeSubscriptionFacts(row, facts, planOf, origin, now),
     view: ({ planId, status, currentPeriodStart, currentPeriodEnd, quantity, discount, ...row }) => ({
@@ -805,6 +825,7 @@ function subscriptionLife(events: readonly SubscriptionFacts[]): Life<Subscripti
       ...{ addOns: row.addOns, otherItems: row.otherItems, pendingChange: row.pendingChange },
       ...{ atEnd: row.cancelAtPeriodEnd, at: row.cancelAt, canceledAt: row.canceledAt, endedAt: row.endedAt },
       ...{ invoice: row.processorLatestInvoiceId, card: row.defaultPaymentMethodId },
+      reason: row.cancellationReason,
     }),
   };
 }

@@ -50,7 +50,7 @@ export class Api {
 
   delete<P extends PathsWith<'delete'>>(
     path: P,
-    call: ParamsPart<P>,
+    call: ParamsPart<P> & { readonly body?: BodyOf<P, 'delete'> },
     options?: RequestOptions,
   ): Promise<ResponseOf<P, 'delete'>> {
     return this.#write('DELETE', path, call, options);

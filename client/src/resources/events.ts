@@ -14,6 +14,8 @@ const limitMax = 1_000;
 export interface EventQuery extends EventFilters {
   /** Only the events after this one: an event's `id`, or `nextCursor`. */
   readonly after?: string | undefined;
+  /** `-createdAt`: newest first. Then `after` continues with older events. */
+  readonly sort?: 'createdAt' | '-createdAt' | undefined;
   readonly limit?: number | undefined;
   /** If there are no events yet, wait for up to this long. */
   readonly waitSeconds?: number | undefined;

@@ -11,6 +11,7 @@ import type {
   PaidSubscription,
   PreviewedSubscriptionChange,
   Subscription,
+  SubscriptionCancellation,
   SubscriptionChange,
   SubscriptionChangePreview,
   SubscriptionList,
@@ -48,8 +49,12 @@ export class Subscriptions {
   }
 
   /** Ends the subscription at once. To end it with its period, update `cancelAtPeriodEnd`. */
-  cancel(id: string, options?: RequestOptions): Promise<Subscription> {
-    return this.#api.delete('/api/v1/subscriptions/{id}', { params: { id } }, options);
+  cancel(
+    id: string,
+    cancellation: SubscriptionCancellation = {},
+    options?: RequestOptions,
+  ): Promise<Subscription> {
+    return this.#api.delete('/api/v1/subscriptions/{id}', { params: { id }, body: cancellation }, options);
   }
 
   /** Pays the latest invoice, which decides the status, or the one of `invoiceId`. */

@@ -19,6 +19,8 @@ interface ActionDialogProps<Result> {
   readonly isReady?: boolean;
   /** Acts. One dialog uses one idempotency key, so that nothing happens twice. */
   readonly act: (idempotencyKey: string) => Promise<Result>;
+  /** Shown while it acts. */
+  readonly progress?: ComponentChildren;
   /** What to do about a failure, if its own text does not say it. */
   readonly adviceOn?: (error: unknown) => ComponentChildren;
   /** Shown after a success. */
@@ -50,6 +52,7 @@ export function ActionDialog<Result>(props: ActionDialogProps<Result>) {
         <fieldset class="dialog-body" disabled={isSending || isUnresolved}>
           {children}
         </fieldset>
+        {isSending && props.progress}
         {failure !== undefined && <Problem failure={failure} advice={props.adviceOn?.(failure.error)} />}
         <div class="dialog-actions">
           <button type="button" disabled={isSending} onClick={() => props.onClose(false)}>

@@ -5,8 +5,9 @@ import { useResource } from '../api/use-resource.ts';
 import { eventTitle } from '../format/event-title.ts';
 import { isInstant, readable } from '../format/readable.ts';
 import { fieldLabel } from '../format/words.ts';
-import { pageOf } from '../links.ts';
-import { can, till } from '../session.ts';
+import { pageOf, pageOfObject } from '../links.ts';
+import { till } from '../session.ts';
+import { Cause } from './cause.tsx';
 import { Section } from './page.tsx';
 import { Empty, Show } from './states.tsx';
 import { Time } from './values.tsx';
@@ -86,7 +87,9 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
         {page === null ? <strong>{title}</strong> : <a href={page}>{title}</a>}
         <Time value={event.createdAt} />
       </div>
-      <Who cause={event.cause} />
+      <p class="quiet">
+        <Cause of={event.cause} /> · <a href={pageOf('event', event.id)}>Event</a>
+      </p>
       {changed.length > 0 && (
         <details>
           <summary>{changed.map(fieldLabel).join(', ')}</summary>
@@ -113,10 +116,9 @@ function Entry({ event, isLinked }: { readonly event: TillEvent; readonly isLink
   );
 }
 
-/** A refund is shown on the page of its payment. The page of a customer is where its own events are shown. */
-function pageOfEvent({ objectType, objectId, data }: TillEvent): string | null {
-  if (objectType === 'customer') return null;
-  return objectType === 'refund' ? pageOf('payment', data.paymentId) : pageOf(objectType, objectId);
+/** The page of a customer is where its own events are shown. */
+function pageOfEvent(event: TillEvent): string | null {
+  return event.objectType === 'customer' ? null : pageOfObject(event);
 }
 
 /** The fields that name another object with a page. */
@@ -135,38 +137,4 @@ function Value({ name, value, of }: { readonly name: string; readonly value: unk
   if (isInstant(value)) return <Time value={value} isExact />;
   const { currency } = of;
   return <>{readable(name, value, typeof currency === 'string' ? currency : undefined)}</>;
-}
-
-/** Who or what caused a change, if no request did. */
-const causes: Readonly<Record<Exclude<TillEvent['cause']['kind'], 'api'>, string>> = {
-  webhook: 'Reported by the processor',
-  recovery: 'Found by Till in the events that it had missed',
-  resync: 'Found by a resync',
-  import: 'Imported from the processor',
-  sweeper: 'Found by Till at a regular check',
-};
-
-function Who({ cause }: { readonly cause: TillEvent['cause'] }) {
-  const { kind, keyName, requestId, processorEventId } = cause;
-  return (
-    <p class="quiet">
-      {kind === 'api' ? `By the API key ${keyName ?? ''}` : causes[kind]}
-      {requestId !== null && (
-        <>
-          {' · request '}
-          <code>{requestId}</code>
-        </>
-      )}
-      {processorEventId !== null && (
-        <>
-          {' · '}
-          {can('operate') ? (
-            <a href={pageOf('webhookEvent', processorEventId)}>{processorEventId}</a>
-          ) : (
-            <code>{processorEventId}</code>
-          )}
-        </>
-      )}
-    </p>
-  );
 }

@@ -1,5 +1,11 @@
 import type { Queryable } from '../../platform/postgres.ts';
-import { erasedBelonging, erasedCustomer, personalFields } from '../outbox/personal-data.ts';
+import {
+  erasedBelonging,
+  erasedCustomer,
+  erasedSubscription,
+  personalFields,
+  subscriptionFields,
+} from '../outbox/personal-data.ts';
 
 /** The progress of a search for a customer's events. */
 interface ErasedBatch {
@@ -31,7 +37,8 @@ export class EventErasureStore {
        ), erased as (
          update till.events set data = shown.data, previous = (previous::jsonb - $6::text[])::json
          from batch cross join lateral (
-           select (old.data::jsonb || case old.object_type when 'customer' then $4::jsonb else $5::jsonb end)::json as data
+           select (old.data::jsonb || case old.object_type when 'customer' then $4::jsonb
+             when 'subscription' then $7::jsonb else $5::jsonb end)::json as data
            from till.events old where old.position = batch.position and old.created_at = batch.created_at) as shown
          where events.position = batch.position and events.created_at = batch.created_at
            and (events.data::jsonb <> shown.data::jsonb or events.previous::jsonb ?| $6::text[])
@@ -43,7 +50,8 @@ export class EventErasureStore {
         limit,
         JSON.stringify(erasedCustomer),
         JSON.stringify(erasedBelonging),
-        personalFields,
+        [...new Set([...personalFields, ...subscriptionFields])],
+        JSON.stringify(erasedSubscription),
       ],
     );
     return batch ?? { count: 0, last: null };

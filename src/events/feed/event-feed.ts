@@ -97,6 +97,30 @@ export class EventFeed {
   }
 
   /**
+   * The events before a position, newest first; without one, the newest events. Reads like `page`. `last` is undefined if
+   * there are no older events.
+   */
+  async pageBack(
+    before: number | undefined,
+    selection: EventSelection,
+    limit: number,
+  ): Promise<Pick<FeedPage, 'events' | 'last'>> {
+    const endMs = performance.now() + pageTimeMs;
+    const events: FeedEvent[] = [];
+    const { position: horizon } = await this.#store.horizon(this.#database);
+    if (isImpossible(selection)) return { events, last: undefined };
+    let upTo = Math.min(horizon, (before ?? Number.POSITIVE_INFINITY) - 1);
+    for (;;) {
+      const range = { after: 0, upTo, limit: limit - events.length, isNewestFirst: true };
+      const { rows, last, isComplete } = await this.#store.read(this.#database, range, selection);
+      events.push(...rows.map((row) => new FeedEvent(row)));
+      if (isComplete || last === undefined) return { events, last: undefined };
+      if (events.length >= limit || performance.now() > endMs) return { events, last };
+      upTo = last.position - 1;
+    }
+  }
+
+  /**
    * Follows the feed until the signal aborts. A batch comes from the database at once, or the reader waits for it
    * without a connection. A batch without events reports progress.
    */

@@ -50,6 +50,12 @@ const Query = Type.Object(
       Type.String({ description: 'Return only the events of this object.', [comparedWithIds]: true }),
     ),
     customerId: CustomerIdFilter,
+    sort: Type.Enum(['createdAt', '-createdAt'], {
+      default: 'createdAt',
+      description:
+        '`-createdAt`: newest first, for people. Then `after` continues with older events, and the response does not wait. A ' +
+        'stream ignores it.',
+    }),
     limit: Type.Integer({
       minimum: 1,
       maximum: limitMax,
@@ -128,6 +134,10 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
       const isStream = wantsStream(request);
       const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
       if (isStream) return streams.open(request, reply, after, selection) ? reply : shed(request, reply);
+      if (request.query.sort === '-createdAt') {
+        const before = request.query.after === undefined ? undefined : after.position;
+        return sendPage(reply, await feed.pageBack(before, selection, limit));
+      }
       const page = await feed.page(after.position, selection, limit);
       if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
       const reader = waiting.admit(request, reply);
@@ -208,7 +218,7 @@ async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise
 }
 
 /** Builds the body from the stored JSON of the events. Parsing and serializing it again would take most of the time. */
-function sendPage(reply: FastifyReply, { events, last }: FeedPage): FastifyReply {
+function sendPage(reply: FastifyReply, { events, last }: Pick<FeedPage, 'events' | 'last'>): FastifyReply {
   const nextCursor = last === undefined ? null : eventId(last);
   let data = '';
   for (const { json } of events) data += data === '' ? json : `,${json}`;

@@ -15,6 +15,8 @@ export interface EventRange {
   readonly after: number;
   readonly upTo: number;
   readonly limit: number;
+  /** Reads from the end of the range. */
+  readonly isNewestFirst?: boolean;
 }
 
 interface EventRows {
@@ -183,7 +185,7 @@ type Scanned = { readonly scanned: number } & (
  * of positions. With types, it checks a limited number of events, and also returns how many it checked.
  */
 export function eventStatement(
-  { after, upTo, limit }: EventRange,
+  { after, upTo, limit, isNewestFirst = false }: EventRange,
   { types, objectId, customerId }: EventSelection,
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [after, upTo, limit];
@@ -192,23 +194,25 @@ export function eventStatement(
     ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
     ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
   ];
+  const [direction, opposite] = isNewestFirst ? ['desc', 'asc'] : ['asc', 'desc'];
   const selected = `from till.events
-    where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position`;
+    where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position ${direction}`;
   if (types === undefined) return { text: `select ${eventColumns} ${selected} limit $3`, values };
   const text = `
     with scanned as materialized (
       select position, created_at, type ${selected} limit ${scannedMax}
     ),
     last as (
-      select position, ${millis} as ms, ${checksum} as checksum from scanned order by position desc limit 1
+      select position, ${millis} as ms, ${checksum} as checksum from scanned order by position ${opposite} limit 1
     ),
     found as (
-      select position, created_at from scanned where type = any(${add([...types])}::text[]) order by position limit $3
+      select position, created_at from scanned where type = any(${add([...types])}::text[])
+      order by position ${direction} limit $3
     )
     select (select count(*) from scanned) as scanned, (select position from last) as "lastPosition",
       (select ms from last) as "lastMs", (select checksum from last) as "lastChecksum", event.*
     from (values (1)) as one
     left join (select ${eventColumns} from found join till.events using (position, created_at)) as event on true
-    order by event.position`;
+    order by event.position ${direction}`;
   return { text, values };
 }

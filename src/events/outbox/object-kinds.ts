@@ -24,7 +24,7 @@ import {
   subscriptionEventType,
 } from './event-type.ts';
 import { type ObjectKind, objectKind } from './object-kind.ts';
-import { belongingFields, personalFields } from './personal-data.ts';
+import { belongingFields, personalFields, subscriptionFields } from './personal-data.ts';
 
 /** Whether a subscription entitles its customer now. */
 type Judge = (terms: EntitlementTerms) => Entitlement;
@@ -112,7 +112,7 @@ function subscriptionKind(judge: Judge): ObjectKind {
         id: row.id,
         customerId: row.customerId,
         view: subscriptionView(row, wasEntitled ?? entitled),
-        erased: row.metadata === null ? belongingFields : [],
+        erased: row.metadata === null ? subscriptionFields : [],
         graceEndsAt: reason === 'grace' ? until : null,
         ids: [row.id, row.processorSubscriptionId, row.customerId],
       };

@@ -3,6 +3,8 @@ export const erasedCustomer = { email: '', name: null, phone: null, externalId: 
 
 /** The same for objects that belong to the customer. */
 export const erasedBelonging = { metadata: {} };
+export const erasedSubscription = { ...erasedBelonging, cancellationReason: null };
 
 export const personalFields = Object.keys(erasedCustomer);
 export const belongingFields = Object.keys(erasedBelonging);
+export const subscriptionFields = Object.keys(erasedSubscription);

@@ -265,8 +265,9 @@ export interface SubscriptionCalls {
   ): Promise<Attempt<SubscriptionFacts>>;
   /**
    * Takes effect at once. A subscription that is already canceled is `missing` to the processor, but can still be read.
+   * `reason`: replaces the one that the subscription has.
    */
-  cancel(processorSubscriptionId: string): Promise<Attempt<SubscriptionFacts>>;
+  cancel(processorSubscriptionId: string, reason?: string): Promise<Attempt<SubscriptionFacts>>;
   find(lookUp: CustomerLookUp): Promise<Marked<SubscriptionWithSecrets> | null>;
   /** `isOpen`: leaves out canceled subscriptions. */
   list(

@@ -14,6 +14,19 @@ export const AddOnsInput = Type.Array(
   { maxItems: addOnsMax },
 );
 
+/** People write a sentence or two. The processor has no documented limit. */
+const reasonLengthMax = 500;
+
+/** Why a subscription is canceled. */
+export const cancellationReason = (more = '') =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: reasonLengthMax,
+      description: `Why it is canceled, in free text. The processor keeps it, and the subscription shows it.${more}`,
+    }),
+  );
+
 /** The fields of a change of plan or quantity. */
 export const termsFields = {
   planId: Type.Optional(Id),

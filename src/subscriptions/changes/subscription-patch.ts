@@ -39,6 +39,8 @@ export type TermsChange = ChangeNow | ChangeAtPeriodEnd;
 export interface SettingsChange {
   readonly kind: 'settings';
   readonly cancelAtPeriodEnd?: boolean;
+  /** Only with `cancelAtPeriodEnd: true`. */
+  readonly cancellationReason?: string;
   /** The processor's id. */
   readonly paymentMethodId?: string;
   readonly metadata?: MetadataChange;
@@ -64,6 +66,7 @@ export interface TermsInput {
 
 export interface PatchInput extends TermsInput {
   readonly cancelAtPeriodEnd?: boolean;
+  readonly cancellationReason?: string;
   readonly paymentMethodId?: string;
   readonly metadata?: MetadataChange;
 }
@@ -72,7 +75,9 @@ const ofTerms = ['planId', 'quantity', 'addOns', 'when', 'proration', 'proration
 
 /** Decides which kind of change a body requests. Fails if it mixes two kinds, or requests none. */
 export function parsePatch(input: PatchInput): SubscriptionPatch {
-  const { cancelAtPeriodEnd, paymentMethodId, metadata } = input;
+  const { cancelAtPeriodEnd, cancellationReason, paymentMethodId, metadata } = input;
+  if (cancellationReason !== undefined && cancelAtPeriodEnd !== true)
+    throw invalid('cancellationReason', 'can only be sent together with cancelAtPeriodEnd: true');
   const others = Object.entries({ cancelAtPeriodEnd, paymentMethodId, metadata }).filter(
     ([, value]) => value !== undefined,
   );
@@ -89,6 +94,7 @@ export function parsePatch(input: PatchInput): SubscriptionPatch {
     return {
       kind: 'settings',
       ...(cancelAtPeriodEnd === undefined ? {} : { cancelAtPeriodEnd }),
+      ...(cancellationReason === undefined ? {} : { cancellationReason }),
       ...(paymentMethodId === undefined ? {} : { paymentMethodId }),
       ...(metadata === undefined ? {} : { metadata }),
     };

@@ -16,7 +16,7 @@ import { SubscriptionSchema, subscriptionExample } from '../subscription-schema.
 import type { SubscriptionService } from '../subscription-service.ts';
 import { subscriptionView } from '../subscription-view.ts';
 import { parsePatch } from './subscription-patch.ts';
-import { termsFields } from './subscription-patch-schema.ts';
+import { cancellationReason, termsFields } from './subscription-patch-schema.ts';
 
 const UpdateBody = Type.Object(
   {
@@ -27,6 +27,7 @@ const UpdateBody = Type.Object(
           'Whether the subscription ends with its current period. `false` also removes an end at a later date.',
       }),
     ),
+    cancellationReason: cancellationReason(' Only with `cancelAtPeriodEnd: true`; `false` removes it.'),
     paymentMethodId: Type.Optional(
       Type.String({
         minLength: 1,
@@ -52,7 +53,8 @@ const ChangedSchema = component('ChangedSubscription', {
 
 const description = [
   'Send one of these: a change of plans and quantities (`planId`, `quantity` and `addOns`, one or more of them, with ' +
-    '`when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`; `paymentMethodId`; `metadata`. You can combine `metadata` with ' +
+    '`when`, `proration` and `prorationDate`); `cancelAtPeriodEnd`, `true` with or without `cancellationReason`; ' +
+    '`paymentMethodId`; `metadata`. You can combine `metadata` with ' +
     '`cancelAtPeriodEnd` or `paymentMethodId`. Fields that you leave out keep their value.',
   'With `when: periodEnd` the change waits as `pendingChange` and applies when the current period ends. It is ' +
     'not prorated, and keeps discounts and the payment method.',

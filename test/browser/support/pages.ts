@@ -51,6 +51,8 @@ export const pages: readonly ConsolePage[] = [
   { name: 'plans', path: () => '/console/plans', heading: 'Plans' },
   { name: 'plan', path: ({ plan }) => `/console/plans/${plan.id}`, heading: 'Gold' },
   { name: 'refunds', path: () => '/console/refunds', heading: 'Refunds' },
+  { name: 'events', path: () => '/console/events', heading: 'Events' },
+  { name: 'event', path: ({ eventId }) => `/console/events/${eventId}`, heading: 'customer.created' },
   { name: 'webhook events', path: () => '/console/webhook-events', heading: 'Webhook events' },
   {
     name: 'webhook event',

@@ -33,6 +33,8 @@ export interface World {
   /** A webhook event that could not be applied. Now it can. */
   readonly failedEventId: string;
   readonly endpointId: string;
+  /** Of the customer: that it was created. */
+  readonly eventId: string;
 }
 
 const paymentNames = [
@@ -87,7 +89,15 @@ export async function createWorld(till: TillInProcess): Promise<World> {
     invoiceId: (await readInvoice(till, String(atProcessor.latest_invoice))).id,
     failedEventId: await failEvent(till),
     endpointId,
+    eventId: await firstEventOf(till, customer),
   };
+}
+
+async function firstEventOf(till: TillInProcess, { id }: CustomerBody): Promise<string> {
+  const { data } = await till.get<{ readonly data: readonly { readonly id: string }[] }>(
+    `/events?objectId=${id}&limit=1`,
+  );
+  return data[0]?.id ?? assert.fail('it has no event');
 }
 
 async function createPayments(

@@ -7,7 +7,7 @@ const traces = `with deleted as (
   select 'payment' as kind, payments.id::text as id from till.payments
     join deleted on customer_id = deleted.id where metadata <> '{}'
   union all select 'subscription', subscriptions.id::text from till.subscriptions
-    join deleted on customer_id = deleted.id where metadata <> '{}'
+    join deleted on customer_id = deleted.id where metadata <> '{}' or cancellation_reason is not null
   union all select 'checkout', checkouts.id::text from till.checkouts
     join deleted on customer_id = deleted.id where metadata <> '{}'
   union all select 'webhook event', webhook_events.id from till.webhook_events
@@ -15,7 +15,8 @@ const traces = `with deleted as (
     where personal_data = 'customer' or (personal_data = 'unchecked' and state <> 'pending')
   union all select 'event', position::text from till.events
     join deleted on customer_id = deleted.id
-    where (data::jsonb -> 'metadata') <> '{}' or previous::jsonb ? 'metadata' or data::jsonb ->> 'email' <> ''`;
+    where (data::jsonb -> 'metadata') <> '{}' or previous::jsonb ?| array['metadata', 'cancellationReason']
+      or data::jsonb ->> 'email' <> '' or data::jsonb ->> 'cancellationReason' is not null`;
 
 /** Nothing is left of deleted customers. Call it after the first search for personal data. */
 export async function assertForgotten(sql: Sql): Promise<void> {

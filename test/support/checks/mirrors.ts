@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Stripe } from 'stripe';
 import type { Sql } from '../backend.ts';
 import { checkoutExpansions, checkoutRows, checkoutTruth } from './checkout-truth.ts';
-import { coversUntilTruth, idOf, subscriptionRows, subscriptionTruth } from './subscription-truth.ts';
+import {
+  coversUntilTruth,
+  idOf,
+  reasonTruth,
+  subscriptionRows,
+  subscriptionTruth,
+} from './subscription-truth.ts';
 
 /** Rows of a mirror by the processor's ids, as plain values that can be compared. */
 type Mirror = Record<string, object>;
@@ -159,7 +165,8 @@ async function readTruth(
     ]),
     subscriptions: byId(subscriptions, (one) => {
       const [id, truth] = subscriptionTruth(one, invoices, prices);
-      return [id, { ...truth, metadata: ownedTruth(one, live) }];
+      const reason = live.has(idOf(one.customer) ?? '') ? reasonTruth(one) : null;
+      return [id, { ...truth, metadata: ownedTruth(one, live), reason }];
     }),
     invoices: byId(invoices, invoiceTruth),
     checkouts: byId(sessions.filter(isOfTill), (session) => [

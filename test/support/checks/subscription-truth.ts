@@ -68,6 +68,12 @@ export function addOnsTruth<One extends Item>(subscription: {
     .toSorted((a, b) => (a.price < b.price ? -1 : 1));
 }
 
+/** The processor may keep the comment of a cancellation that was taken back. */
+export function reasonTruth(subscription: Stripe.Subscription): string | null {
+  const { cancel_at: at, canceled_at: canceledAt, cancellation_details: details } = subscription;
+  return at === null && canceledAt === null ? null : (details?.comment ?? null);
+}
+
 /** Whether it ends with its current period. The processor's portal says so by the date alone. */
 export function endsWithPeriodTruth(subscription: Stripe.Subscription): boolean {
   const { cancel_at_period_end: flag, cancel_at: at, ended_at: endedAt } = subscription;
@@ -184,7 +190,7 @@ export const subscriptionRows = `
     'addOns', ${addOnRows('add_ons')}, 'otherItems', other_items,
     'cancelAtPeriodEnd', cancel_at_period_end, 'cancelAt', extract(epoch from cancel_at)::bigint,
     'canceledAt', extract(epoch from canceled_at)::bigint, 'endedAt', extract(epoch from ended_at)::bigint,
-    'metadata', coalesce(subscriptions.metadata, '{}'),
+    'metadata', coalesce(subscriptions.metadata, '{}'), 'reason', cancellation_reason,
     'latestInvoice', processor_latest_invoice_id, 'card', default_payment_method_id,
     'discount', case when discount is not null and not exists (select from till.invoices
       where invoices.processor_invoice_id = discount->>'usedBy'

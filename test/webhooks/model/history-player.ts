@@ -10,7 +10,7 @@ import { createPromotionCode } from '../../support/promotion-codes.ts';
 import type { ApiClient } from './api-client.ts';
 import { type CheckoutCommand, CheckoutPlayer } from './checkout-player.ts';
 import { changeTerms, type TermCommand } from './term-changes.ts';
-import { addOnsCount, type Card, type Command, type DisputeResponse } from './world.ts';
+import { addOnsCount, type Card, type Command, type DisputeResponse, type Reason } from './world.ts';
 
 interface PaymentResponse {
   readonly payment: { readonly id: string; readonly processorPaymentIntentId: string };
@@ -257,12 +257,19 @@ export class HistoryPlayer {
         return this.#spoilCard(processorId);
       case 'cancel subscription':
         return command.by === 'till'
-          ? this.#change([processorId], 'DELETE', `subscriptions/${id}`)
-          : stripe.subscriptions.cancel(processorId);
+          ? this.#change([processorId], 'DELETE', `subscriptions/${id}`, reasonOf(command))
+          : stripe.subscriptions.cancel(processorId, detailsOf(command));
       case 'end with period':
         return command.by === 'till'
-          ? this.#patch(subscription, { cancelAtPeriodEnd: command.ends })
-          : stripe.subscriptions.update(processorId, { cancel_at_period_end: command.ends });
+          ? this.#patch(subscription, {
+              cancelAtPeriodEnd: command.ends,
+              ...(command.ends ? reasonOf(command) : {}),
+            })
+          : // A comment without a cancellation is not shown.
+            stripe.subscriptions.update(processorId, {
+              cancel_at_period_end: command.ends,
+              ...detailsOf(command),
+            });
       case 'new card':
         return this.#setCard(subscription, command.of);
       case 'change plan':
@@ -615,6 +622,14 @@ function planOf(command: TermCommand): number {
 /** A change of metadata: one name that only Till's client sets, and one that is also set at the processor. */
 function annotation(note: string): object {
   return { metadata: { till: note, both: note }, idempotencyKey: randomUUID() };
+}
+
+function reasonOf({ why }: { readonly why: Reason }): { readonly cancellationReason?: string } {
+  return why === null ? {} : { cancellationReason: why };
+}
+
+function detailsOf({ why }: { readonly why: Reason }) {
+  return why === null ? {} : { cancellation_details: { comment: why } };
 }
 
 function pick<T>(created: readonly T[], which: number): T | undefined {

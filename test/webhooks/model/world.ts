@@ -2,6 +2,8 @@ import fc from 'fast-check';
 
 /** Who does something: a client through Till's API, or a person on the processor's dashboard or page. */
 export type Actor = 'till' | 'processor';
+/** Why a subscription is canceled. Null: without a reason. */
+export type Reason = string | null;
 
 export const cards = [
   'pm_card_visa',
@@ -61,8 +63,14 @@ export type Command =
   | { readonly what: 'repeat subscription'; readonly which: number }
   | { readonly what: 'confirm subscription'; readonly which: number; readonly card: Card }
   | { readonly what: 'spoil card'; readonly which: number }
-  | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor }
-  | { readonly what: 'end with period'; readonly which: number; readonly ends: boolean; readonly by: Actor }
+  | { readonly what: 'cancel subscription'; readonly which: number; readonly by: Actor; readonly why: Reason }
+  | {
+      readonly what: 'end with period';
+      readonly which: number;
+      readonly ends: boolean;
+      readonly by: Actor;
+      readonly why: Reason;
+    }
   | {
       /** As the processor's portal does it. */
       readonly what: 'end by date';
@@ -161,6 +169,7 @@ const commandsPerRoundMax = 3;
 const faultsPerRoundMax = 6;
 
 const by = fc.constantFrom<Actor>('till', 'processor');
+const why = fc.constantFrom<Reason>(null, 'price', 'time');
 const which = fc.nat({ max: 3 });
 const card = fc.constantFrom(...cards);
 const quantity = fc.integer({ min: 1, max: 5 });
@@ -233,10 +242,14 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ what: fc.constant('confirm subscription' as const), which, card }) },
   { weight: 1, arbitrary: fc.record({ what: fc.constant('spoil card' as const), which }) },
-  { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by }) },
+  { weight: 1, arbitrary: fc.record({ what: fc.constant('cancel subscription' as const), which, by, why }) },
   {
     weight: 2,
-    arbitrary: fc.record({ what: fc.constant('end with period' as const), which, ends: fc.boolean(), by }),
+    arbitrary: fc.record({
+      what: fc.constant('end with period' as const),
+      ...{ which, by, why },
+      ends: fc.boolean(),
+    }),
   },
   {
     weight: 2,

@@ -1,23 +1,26 @@
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
-import type { EventDelivery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
+import type { DeliveryQuery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { home } from '../../links.ts';
-import { type Column, DataTable } from '../../parts/data-table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
+import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Pager, rowsPerPage } from '../../parts/pager.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
-import { Status } from '../../parts/status.tsx';
 import { Id, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
+import { eventColumn, objectColumn, outcomeColumns } from '../events/delivery-columns.tsx';
 import { DeleteEndpoint, ReplayEndpoint, RotateSecret, TurnEndpoint } from './endpoint-actions.tsx';
 import { EndpointSecret } from './endpoint-secret.tsx';
 import { EndpointStatus } from './endpoint-status.tsx';
+import { ResendFailed } from './resend-failed.tsx';
 import { SaveEndpoint } from './save-endpoint.tsx';
 
 export function EndpointPage() {
   const { id = '' } = useRoute().params;
+  const [round, setRound] = useState(0);
   const endpoint = useResource(
     (options) => till().eventEndpoints.get(id, options),
     [id],
@@ -29,10 +32,18 @@ export function EndpointPage() {
         <Page
           title={value.url}
           aside={<EndpointStatus of={value} />}
-          actions={<Actions endpoint={value} onActed={endpoint.reload} />}
+          actions={
+            <Actions
+              endpoint={value}
+              onActed={() => {
+                endpoint.reload();
+                setRound((count) => count + 1);
+              }}
+            />
+          }
         >
           <Details endpoint={value} />
-          <Deliveries id={id} />
+          <Deliveries key={round} id={id} />
         </Page>
       )}
     </Show>
@@ -41,7 +52,9 @@ export function EndpointPage() {
 
 function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; readonly onActed: () => void }) {
   const { route } = useLocation();
-  const [open, setOpen] = useState<'edit' | 'turn' | 'rotate' | 'replay' | 'delete' | undefined>(undefined);
+  const [open, setOpen] = useState<'edit' | 'turn' | 'resend' | 'rotate' | 'replay' | 'delete' | undefined>(
+    undefined,
+  );
   const [rotated, setRotated] = useState<EventEndpointWithSecret | undefined>(undefined);
   const close = (hasActed: boolean) => {
     setOpen(undefined);
@@ -56,6 +69,7 @@ function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; read
     <>
       {button('edit', 'Change')}
       {button('turn', endpoint.enabled ? 'Turn off' : 'Turn on')}
+      {endpoint.enabled && button('resend', 'Resend all failed')}
       {button('replay', 'Replay events')}
       {button('rotate', 'Rotate secret')}
       {button('delete', 'Delete')}
@@ -63,6 +77,7 @@ function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; read
         <SaveEndpoint endpoint={endpoint} onClose={(saved) => close(saved !== undefined)} />
       )}
       {open === 'turn' && <TurnEndpoint endpoint={endpoint} onClose={close} />}
+      {open === 'resend' && <ResendFailed endpoint={endpoint} onClose={close} />}
       {open === 'replay' && <ReplayEndpoint endpoint={endpoint} onClose={close} />}
       {open === 'rotate' && (
         <RotateSecret
@@ -112,37 +127,20 @@ const reasons = {
   failing: 'Nothing had succeeded for three days.',
 } as const;
 
-const columns: readonly Column<EventDelivery>[] = [
-  { header: 'Event', cell: ({ eventId }) => <code>{eventId}</code> },
-  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
-  { header: 'Attempts', cell: ({ attempt }) => attempt, isNumber: true, isMinor: true },
-  { header: 'Response', cell: (delivery) => <Response of={delivery} /> },
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
-  { header: 'Next attempt', cell: ({ nextAttemptAt }) => <Time value={nextAttemptAt} />, isMinor: true },
+const columns = [eventColumn, objectColumn, ...outcomeColumns];
+
+const filters: readonly Filter[] = [
+  { kind: 'choice', name: 'status', label: 'Status', options: ['pending', 'succeeded', 'failed'] },
 ];
 
-function Response({
-  of: { attempt, responseStatus, responseBody, durationMs },
-}: {
-  readonly of: EventDelivery;
-}) {
-  if (attempt === 0) return none;
-  const duration = durationMs === null ? '' : ` in ${durationMs} ms`;
-  const summary = `${responseStatus ?? 'No response'}${duration}`;
-  if (responseBody === null || responseBody === '') return <>{summary}</>;
-  return (
-    <details>
-      <summary>{summary}</summary>
-      <code>{responseBody}</code>
-    </details>
-  );
-}
-
 function Deliveries({ id }: { readonly id: string }) {
-  const { cursor } = useLocation().query;
+  const { query } = useLocation();
+  const { cursor } = query;
+  // An address can have any text. The API refuses what is not valid.
+  const { status } = filterValues(filters, query) as Pick<DeliveryQuery, 'status'>;
   const deliveries = useResource(
-    (options) => till().eventEndpoints.deliveries(id, { cursor, limit: rowsPerPage }, options).page(),
-    [id, cursor],
+    (options) => till().eventEndpoints.deliveries(id, { cursor, status, limit: rowsPerPage }, options).page(),
+    [id, cursor, status],
     () => true,
   );
   return (
@@ -154,10 +152,11 @@ function Deliveries({ id }: { readonly id: string }) {
         </button>
       }
     >
+      <Filters filters={filters} />
       <Show resource={deliveries}>
         {(page) =>
           page.data.length === 0 ? (
-            <Empty>No event was sent here yet.</Empty>
+            <Empty>{status === undefined ? 'No event was sent here yet.' : 'No delivery matches.'}</Empty>
           ) : (
             <>
               <DataTable caption="Deliveries" columns={columns} rows={page.data} keyOf={(one) => one.id} />

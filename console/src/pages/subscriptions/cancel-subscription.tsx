@@ -1,6 +1,8 @@
+import { useState } from 'preact/hooks';
 import type { Subscription } from '../../../../client/src/index.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
 import { termsText, termsWithPrice } from './terms.ts';
@@ -9,6 +11,7 @@ import { termsText, termsWithPrice } from './terms.ts';
 export function CancelNow({ subscription, plans, entitlement, onClose }: DialogProps) {
   const { id, status, currentPeriodEnd } = subscription;
   const until = entitlement?.entitled === true ? entitlement.until : null;
+  const [reason, setReason] = useState('');
   return (
     <ActionDialog
       title="Cancel now"
@@ -17,7 +20,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
       isDangerous
       done="Subscription canceled"
       onClose={onClose}
-      act={() => till().subscriptions.cancel(id)}
+      act={() => till().subscriptions.cancel(id, reasonOf(reason))}
     >
       <p>The subscription to {termsWithPrice(plans, subscription)} ends now.</p>
       <ul>
@@ -40,6 +43,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
         <PendingChangeIsDropped subscription={subscription} plans={plans} />
         <li>This cannot be undone. To come back, the customer needs a new subscription.</li>
       </ul>
+      <ReasonField value={reason} onInput={setReason} />
     </ActionDialog>
   );
 }
@@ -48,6 +52,7 @@ export function CancelNow({ subscription, plans, entitlement, onClose }: DialogP
 export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps) {
   const { id, status, currentPeriodEnd } = subscription;
   const end = currentPeriodEnd === null ? 'the end of its period' : localTime(currentPeriodEnd);
+  const [reason, setReason] = useState('');
   return (
     <ActionDialog
       title="Cancel at period end"
@@ -57,7 +62,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
       done={`The subscription will end on ${end}`}
       onClose={onClose}
       act={(idempotencyKey) =>
-        till().subscriptions.update(id, { cancelAtPeriodEnd: true }, { idempotencyKey })
+        till().subscriptions.update(id, { cancelAtPeriodEnd: true, ...reasonOf(reason) }, { idempotencyKey })
       }
     >
       <p>
@@ -73,6 +78,7 @@ export function CancelAtPeriodEnd({ subscription, plans, onClose }: DialogProps)
         <PendingChangeIsDropped subscription={subscription} plans={plans} />
         <li>Until then, it can be undone with “Keep it”.</li>
       </ul>
+      <ReasonField value={reason} onInput={setReason} />
     </ActionDialog>
   );
 }
@@ -98,6 +104,25 @@ export function KeepSubscription({ subscription, plans, onClose }: DialogProps) 
       </p>
     </ActionDialog>
   );
+}
+
+function ReasonField(props: { readonly value: string; readonly onInput: (value: string) => void }) {
+  return (
+    <TextField
+      label="Reason (optional)"
+      hint="In the customer's words. The processor keeps it, and the subscription shows it."
+      maxlength={reasonLengthMax}
+      {...props}
+    />
+  );
+}
+
+/** Of the API. */
+const reasonLengthMax = 500;
+
+function reasonOf(text: string): { readonly cancellationReason?: string } {
+  const reason = text.trim();
+  return reason === '' ? {} : { cancellationReason: reason };
 }
 
 function PendingChangeIsDropped({

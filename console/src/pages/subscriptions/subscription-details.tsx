@@ -54,6 +54,7 @@ export function SubscriptionDetails({
           ['Trial ends', time(subscription.trialEnd)],
           ['Ends', subscription.endedAt === null ? time(subscription.cancelAt) : undefined],
           ['Cancellation requested', time(subscription.canceledAt)],
+          ['Reason', subscription.cancellationReason ?? undefined],
           ['Ended', time(subscription.endedAt)],
           ['Discount', discount === null ? undefined : discountText(discount)],
           [

@@ -1,35 +1,47 @@
+import { useState } from 'preact/hooks';
+import { inBatches } from '../../api/in-batches.ts';
+import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { Progress } from '../../parts/progress.tsx';
 import { till } from '../../session.ts';
 
-/** A request replays a thousand. More requests than this are not sent at once. */
-const requestsMax = 100;
-
 export function ReplayFailed({
-  count,
+  total,
+  isCapped,
   onClose,
 }: {
-  readonly count: string;
+  /** How many have failed, counted up to a limit. */
+  readonly total: number;
+  readonly isCapped: boolean;
   readonly onClose: (hasActed: boolean) => void;
 }) {
+  const [count, setCount] = useState<number | undefined>(undefined);
+  const send = async () => {
+    const { replayed, hasMore } = await till().webhookEvents.replayFailed();
+    return { count: replayed, hasMore };
+  };
   return (
     <ActionDialog
       title="Replay all failed webhook events"
       confirm="Replay all"
-      done="The failed webhook events are pending again"
+      done={(sum) => `${plural(sum, 'failed webhook event')} pending again`}
       onClose={onClose}
-      act={replayAll}
+      act={() => inBatches(send, setCount)}
+      progress={
+        count !== undefined && (
+          <Progress
+            count={count}
+            {...(isCapped ? {} : { max: total })}
+            text={`${plural(count, 'webhook event')} replayed so far`}
+          />
+        )
+      }
     >
       <p>
-        Till processes {count} again. That is safe: an event changes something only if it is newer than what
-        Till knows. Events that fail again return to this list.
+        Till processes {isCapped ? 'more than ' : ''}
+        {plural(total, 'webhook event')} again. That is safe: an event changes something only if it is newer
+        than what Till knows. Events that fail again return to this list.
       </p>
     </ActionDialog>
   );
-}
-
-async function replayAll(): Promise<void> {
-  for (let sent = 0; sent < requestsMax; sent += 1) {
-    const { hasMore } = await till().webhookEvents.replayFailed();
-    if (!hasMore) return;
-  }
 }

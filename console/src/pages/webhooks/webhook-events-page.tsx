@@ -115,7 +115,8 @@ function FailedEvents({
       {total > failedShown && <a href={listOf('webhookEvent', { state: 'failed' })}>Show all failed</a>}
       {isOpen && (
         <ReplayFailed
-          count={count}
+          total={total}
+          isCapped={totalCapped}
           onClose={(hasActed) => {
             setOpen(false);
             if (hasActed) onReplayed();

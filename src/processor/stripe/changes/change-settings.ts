@@ -42,17 +42,18 @@ interface Update {
 
 /**
  * If there is a schedule, it decides when the subscription ends. Otherwise clearing the date also clears an end by the
- * flag.
+ * flag. A subscription that goes on has no reason to end.
  */
 function updateOf({
   change,
   found: { processorPlanningId, subscription },
 }: Pick<Order, 'change' | 'found'>): Update {
   if (change.cancelAtPeriodEnd !== false) return { values: change, keySuffix: '' };
-  const { cancelAtPeriodEnd: _goesOn, ...others } = change;
+  const { cancelAtPeriodEnd, ...rest } = change;
+  const others = { ...rest, cancellationReason: null };
   if (processorPlanningId !== null) return { values: others, keySuffix: '-rest' };
   return subscription.cancelAt === null
-    ? { values: change, keySuffix: '' }
+    ? { values: { ...others, cancelAtPeriodEnd }, keySuffix: '' }
     : { values: { ...others, cancelAt: null }, keySuffix: '-date' };
 }
 

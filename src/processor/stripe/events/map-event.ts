@@ -76,7 +76,10 @@ function ownerOf(object: WireObject): string | null {
   return expanded === null ? object.optional('shortText', 'customer') : expanded.optional('shortText', 'id');
 }
 
-/** An erased event about a customer has no facts. An erased event about a payment has all facts except the metadata. */
+/**
+ * An erased event about a customer has no facts. An erased event about a payment or
+ * subscription has all facts except its metadata and the reason of its cancellation.
+ */
 type EventReader = (object: unknown, asOf: AsOf, isErased: boolean) => EventFacts;
 
 const readCustomer: EventReader = (object, asOf, isErased) =>
@@ -109,7 +112,9 @@ const readInvoicePayment: EventReader = (object) => {
 };
 const readSubscription: EventReader = (object, asOf, isErased) => {
   const facts = mapSubscription(object, asOf);
-  return { subject: 'subscription', facts: [isErased ? { ...facts, metadata: null } : facts] };
+  if (!isErased) return { subject: 'subscription', facts: [facts] };
+  const { cancellationReason: _, ...kept } = facts;
+  return { subject: 'subscription', facts: [{ ...kept, metadata: null }] };
 };
 
 const readCheckout: EventReader = (object) => ({ subject: 'checkout', facts: [mapCheckoutNotice(object)] });

@@ -162,12 +162,14 @@ describe('an erased event', () => {
     assert.deepEqual(readEvent(erasedPayload ?? ''), { subject: 'none', reason: 'erased' });
   });
 
-  test('about a payment or subscription keeps everything except the metadata', () => {
+  test('about a payment or subscription keeps everything except the metadata and the reason of a cancellation', () => {
     for (const name of owned) {
       const { erasedPayload } = redactPayload(withPerson(name));
       assert.doesNotMatch(erasedPayload ?? 'Ada', /Ada/);
       const { subject, facts } = Object(readEvent(redactPayload(withPerson(name)).payload));
-      assert.deepEqual(readEvent(erasedPayload ?? ''), { subject, facts: [{ ...facts[0], metadata: null }] });
+      const { cancellationReason, ...kept } = facts[0];
+      assert.equal(cancellationReason, subject === 'subscription' ? 'Ada moves' : undefined);
+      assert.deepEqual(readEvent(erasedPayload ?? ''), { subject, facts: [{ ...kept, metadata: null }] });
     }
   });
 
@@ -232,11 +234,12 @@ test('of the metadata of a price, only its id and the mark of an add-on are kept
 /** The payload without what a mirror stores of it. */
 function withoutStored(name: string, payload: string): string {
   const { data, ...event } = JSON.parse(payload);
-  const { email, name: title, phone, metadata, ...object } = data.object;
+  const { email, name: title, phone, metadata, cancellation_details: details, ...object } = data.object;
   const rest = {
     ...object,
     ...(personal.includes(name) ? {} : { email, name: title, phone }),
     ...(described.includes(name) ? {} : { metadata }),
+    ...(/^customer\.subscription\./.test(name) ? {} : { cancellation_details: details }),
   };
   return JSON.stringify({ ...event, data: { ...data, object: rest } });
 }

@@ -27,6 +27,7 @@ const ownMetadataTypes: ReadonlySet<unknown> = new Set([...personalTypes, 'produ
 /** Of the metadata of a price, a mirror stores only whether its plan is an add-on. */
 const priceTypes = /^price\./;
 const ownedTypes = /^(?:payment_intent|customer\.subscription)\./;
+const subscriptionTypes = /^customer\.subscription\./;
 
 /** Whether the object of this event belongs to a customer, and a mirror stores its metadata. */
 function isOwned(type: unknown): type is string {
@@ -55,6 +56,7 @@ export function redactEvent(event: unknown): Omit<RedactedPayload, 'payload'> & 
     ...(personalTypes.has(type) ? customerFieldsOf(event) : {}),
     ...(ownMetadataTypes.has(type) || isOwned(type) ? metadataOf(event) : {}),
     ...(typeof type === 'string' && priceTypes.test(type) ? addOnOf(event) : {}),
+    ...(typeof type === 'string' && subscriptionTypes.test(type) ? reasonOf(event) : {}),
   };
   if (!isPersonal(kept)) return { value: redacted, erasedPayload: null };
   const isErasable = personalTypes.has(type) || isOwned(type);
@@ -292,6 +294,14 @@ function addOnOf(event: unknown): { readonly metadata?: Readonly<Record<string, 
   const { [localIdKey]: id, [addOnKey]: addOn } = metadataOf(event).metadata ?? {};
   if (addOn !== addOnMark) return {};
   return { metadata: { ...(id === undefined ? {} : { [localIdKey]: id }), [addOnKey]: addOn } };
+}
+
+/** The comment of the person who canceled, which the subscription shows. Empty if there is none. */
+function reasonOf(event: unknown): object {
+  const details = record(objectOf(event)['cancellation_details']);
+  const { comment } = details;
+  if (typeof comment !== 'string' || comment === '') return {};
+  return { cancellation_details: { ...record(redactValue(details)), comment: redactText(comment) } };
 }
 
 /** Whether the fields hold more than Till's id. Metadata may contain anything. */

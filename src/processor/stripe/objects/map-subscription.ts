@@ -2,6 +2,7 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { SubscriptionFacts } from '../../../model/subscription.ts';
 import { by, type SubscriptionItemFacts } from '../../../model/subscription-items.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
+import { redactText } from '../events/redact-secrets.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { mainMarkOf, metadataOf } from '../wire/wire-metadata.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
@@ -48,9 +49,17 @@ export function mapSubscription(value: unknown, asOf: AsOf): SubscriptionFacts {
     ...(usedDiscount === undefined ? {} : { usedDiscount }),
     ...(pendingChange === undefined ? {} : { pendingChange }),
     metadata: metadataOf(subscription),
+    ...reasonOf(subscription),
     createdAt: subscription.createdAt(asOf.earliest),
     asOf,
   };
+}
+
+/** The comment of the person who canceled. API versions before 2023 do not show it. */
+function reasonOf(subscription: WireObject): Pick<SubscriptionFacts, 'cancellationReason'> {
+  if (!subscription.has('cancellation_details')) return {};
+  const comment = subscription.optional('object', 'cancellation_details')?.optionalText('comment') ?? '';
+  return { cancellationReason: comment === '' ? null : redactText(comment) };
 }
 
 /** Sorts before every other age. */

@@ -148,13 +148,20 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
   return {
     update: (change) => updateSubscription(context, change),
 
-    cancel: (processorSubscriptionId) =>
+    cancel: (processorSubscriptionId, reason) =>
       call('subscriptions.cancel', {
         kind: 'write',
         send: (options) =>
-          stripe.subscriptions.cancel(processorSubscriptionId, { expand: [...termExpansions] }, options),
+          stripe.subscriptions.cancel(
+            processorSubscriptionId,
+            {
+              ...(reason === undefined ? {} : { cancellation_details: { comment: reason } }),
+              expand: [...termExpansions],
+            },
+            options,
+          ),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
-        // The call carries none of the caller's values, so any other refusal is about the subscription's state.
+        // Of the caller's values, the call carries only a comment, so any other refusal is about the subscription's state.
         refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
       }),
 
@@ -181,11 +188,15 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
 function settingParams({
   cancelAtPeriodEnd,
   cancelAt,
+  cancellationReason,
   paymentMethodId,
 }: SubscriptionChange): Stripe.SubscriptionUpdateParams {
   return {
     ...(cancelAtPeriodEnd === undefined ? {} : { cancel_at_period_end: cancelAtPeriodEnd }),
     ...(cancelAt === undefined ? {} : { cancel_at: '' }),
+    ...(cancellationReason === undefined
+      ? {}
+      : { cancellation_details: { comment: cancellationReason ?? '' } }),
     ...(paymentMethodId === undefined ? {} : { default_payment_method: paymentMethodId }),
   };
 }

@@ -1,0 +1,42 @@
+import type { TillEvent } from '../../../client/src/index.ts';
+import { pageOf } from '../links.ts';
+import { can } from '../session.ts';
+
+/** Who or what caused a change, if no request did. */
+const causes: Readonly<Record<Exclude<TillEvent['cause']['kind'], 'api'>, string>> = {
+  webhook: 'Reported by the processor',
+  recovery: 'Found by Till in the events that it had missed',
+  resync: 'Found by a resync',
+  import: 'Imported from the processor',
+  sweeper: 'Found by Till at a regular check',
+};
+
+export function causeText({ kind, keyName }: TillEvent['cause']): string {
+  return kind === 'api' ? `By the API key ${keyName ?? ''}` : causes[kind];
+}
+
+/** What caused an event, with its request and the event of the processor. */
+export function Cause({ of: cause }: { readonly of: TillEvent['cause'] }) {
+  const { requestId, processorEventId } = cause;
+  return (
+    <>
+      {causeText(cause)}
+      {requestId !== null && (
+        <>
+          {' · request '}
+          <code>{requestId}</code>
+        </>
+      )}
+      {processorEventId !== null && (
+        <>
+          {' · '}
+          {can('operate') ? (
+            <a href={pageOf('webhookEvent', processorEventId)}>{processorEventId}</a>
+          ) : (
+            <code>{processorEventId}</code>
+          )}
+        </>
+      )}
+    </>
+  );
+}
