@@ -3,12 +3,13 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { liveState } from './api/live.ts';
+import { leave } from './leave.ts';
 import { home } from './links.ts';
 import { navigation } from './navigation.ts';
-import { Notices, notify } from './parts/notices.tsx';
+import { Notices } from './parts/notices.tsx';
 import { ThemeButton } from './parts/theme-button.tsx';
 import { SearchButton } from './search/search-button.tsx';
-import { currentKey, isReachable, signOut, userName } from './session.ts';
+import { currentKey, isReachable, userName } from './session.ts';
 
 /** What surrounds every page: navigation, who is signed in, and whether changes arrive. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
@@ -89,10 +90,6 @@ function SignedInAs() {
       </button>
     </div>
   );
-}
-
-function leave(from: 'here' | 'everywhere'): void {
-  signOut(from).catch(() => notify('You are still signed in, because Till does not respond. Try again.'));
 }
 
 /** The overview is at the beginning of every other path. */

@@ -28,8 +28,12 @@ const { columns } = customerTable;
 /** What `q` is a part of. A name and an email are apart, so that no part begins in one and ends in the other. */
 const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
 const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
-/** The same, by the index. Only the index can tell fast that a row has all trigrams. */
-const hasTrigrams = (text: string) => `till.trigrams(${partText}) @> till.trigrams(lower(${text}))`;
+/**
+ * Whether the text has trigrams of the part, by the index: only the index can tell it fast. A few trigrams that are apart
+ * select nearly as few rows as all of them, and less of the index is read.
+ */
+const hasTrigrams = (text: string) =>
+  `till.trigrams(${partText}) @> till.trigrams(lower(${text}), greatest(3, length(${text}) / 3))`;
 
 /**
  * A part that more customers have is common: the newest customers with it are soon found by walking all customers from
@@ -37,8 +41,10 @@ const hasTrigrams = (text: string) => `till.trigrams(${partText}) @> till.trigra
  * at about one in thirty of a million customers.
  */
 const commonPartMin = 30_000;
-/** Of a search by a part: so many of the newest customers are compared before the index is used. It takes some ms. */
+/** Of a search: so many of the newest customers are compared before an index is used. It takes some milliseconds. */
 const newestCompared = 5_000;
+/** Of the customers with a part that the index finds, in any order, so many are compared. It takes some milliseconds. */
+const partsCompared = 2_000;
 
 function byPart(toSql: (text: string) => string): ConditionFilter {
   return { ...byCondition(toSql), normalise: (text) => text.trim() };
@@ -94,57 +100,51 @@ export class CustomerStore extends MirrorStore<Customer> {
     return db.query(sql, [ids], 'find_live_customers');
   }
 
-  /** Customers whose email begins with this text, in any case: first the whole email, then the newest. */
-  searchEmails(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
-    return this.#searchBeginning(db, 'email', text, limit);
-  }
-
-  /** The same for the name. */
-  searchNames(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
-    return this.#searchBeginning(db, 'name', text, limit);
-  }
-
-  #searchBeginning(
-    db: Queryable,
-    column: 'email' | 'name',
-    text: string,
-    limit: number,
-  ): Promise<readonly Customer[]> {
-    return db.query(
-      `select ${columns} from (
-         select * from till.customers
-         where deleted_at is null and ${column} is not null
-           and ${beginsWith(`lower(${column})`, 'lower($1::text)')}
-         order by lower(${column}) using ~<~, id desc limit ${comparedMax}
-       ) as customers
-       order by lower(${column}) = lower($1::text) desc, created_at desc, id desc limit $2`,
-      [text, limit],
-    );
-  }
-
   /**
-   * The newest customers with this part of a name or an email, in any case. If many customers have the part, but few
-   * of the newest ones, only some thousands are compared, so that a search takes a bounded time.
+   * Customers with this text in the email or the name, in any case: first those whose email it is, then those whose email
+   * or name begins with it, then, with `withParts`, those that contain it; the newest first within each. The newest
+   * customers are compared first. Only if they have too few matches are the indexes used, and then only up to a limit,
+   * so that a search takes a bounded time: see decision 0054.
    */
-  searchParts(db: Queryable, text: string, limit: number): Promise<readonly Customer[]> {
+  searchPeople(
+    db: Queryable,
+    text: string,
+    { limit, withParts }: { readonly limit: number; readonly withParts: boolean },
+  ): Promise<readonly Customer[]> {
+    const wanted = 'lower($1::text)';
+    const begins = (column: string) => beginsWith(`lower(${column})`, wanted);
     return db.query(
       `with newest as materialized (
-         select id from (
-           select id, name, email from till.customers where deleted_at is null
-           order by created_at desc, id desc limit ${newestCompared}
-         ) as customers
-         where ${hasPart('$1::text')} limit $2
+         select id, lower(email) as email, lower(name) as name from till.customers where deleted_at is null
+         order by created_at desc, id desc limit ${newestCompared}
        ),
-       -- The count is known before the rows are read, so that PostgreSQL reads none if there are enough.
-       matches as materialized (
-         select id from till.customers
-         where deleted_at is null and (select count(*) from newest) < $2
-           and ${hasTrigrams('$1::text')} and ${hasPart('$1::text')} limit ${comparedMax}
+       beginning as materialized (
+         select id from newest where starts_with(email, ${wanted}) or starts_with(name, ${wanted}) limit $2
+       ),
+       containing as materialized (
+         select id from newest where $3 and (strpos(email, ${wanted}) > 0 or strpos(name, ${wanted}) > 0) limit $2
+       ),
+       found as (
+         select id from beginning union select id from containing
+         union (select id from till.customers where deleted_at is null and lower(email) = ${wanted}
+           order by lower(email) desc, created_at desc, id desc limit $2)
+         -- A count is known before the rows are read, so that PostgreSQL reads none if there are enough.
+         union (select id from till.customers
+           where deleted_at is null and (select count(*) from beginning) < $2 and ${begins('email')}
+           order by lower(email) using ~<~ limit ${comparedMax})
+         union (select id from till.customers
+           where deleted_at is null and name is not null and (select count(*) from beginning) < $2 and ${begins('name')}
+           order by lower(name) using ~<~ limit ${comparedMax})
+         union (select id from till.customers
+           where deleted_at is null and $3 and (select count(*) from containing) < $2
+             and ${hasTrigrams('$1::text')} and ${hasPart('$1::text')} limit ${partsCompared})
        )
-       select ${columns} from till.customers
-       where id in (select id from newest union all select id from matches)
-       order by created_at desc, id desc limit $2`,
-      [text, limit],
+       select ${columns} from till.customers where id in (select id from found)
+       order by lower(email) = ${wanted} desc,
+         (starts_with(lower(email), ${wanted}) or coalesce(starts_with(lower(name), ${wanted}), false)) desc,
+         created_at desc, id desc
+       limit $2`,
+      [text, limit, withParts],
     );
   }
 

@@ -38,9 +38,11 @@ type SearchAmounts<Row> = (
 /** The stores of all objects, as far as a search needs them. */
 export interface SearchedStores {
   readonly customers: RowFinder<Customer> & {
-    readonly searchEmails: Search<Customer>;
-    readonly searchNames: Search<Customer>;
-    readonly searchParts: Search<Customer>;
+    searchPeople(
+      db: Queryable,
+      text: string,
+      options: { readonly limit: number; readonly withParts: boolean },
+    ): Promise<readonly Customer[]>;
     readonly searchExternalIds: Search<Customer>;
     findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]>;
   };
@@ -94,10 +96,8 @@ export async function findMatches(
         value: ({ externalId }) => externalId,
       }),
     ),
-    customers
-      .searchEmails(db, text, resultsMax)
-      .then((rows) => compared('email', text, rows, { show: showCustomer, value: ({ email }) => email })),
-    ofNames(db, stores, text),
+    ofPeople(db, stores, text),
+    ofPlanNames(db, stores, text),
     ofSharedValues(db, stores, text),
     invoices
       .searchNumbers(db, text, resultsMax)
@@ -111,30 +111,29 @@ export async function findMatches(
   return found.flat();
 }
 
-/** The names of customers and plans, and parts of them and of emails. */
-async function ofNames(
+/** Emails and names of customers, and parts of them. Of the two, the one that fits better is shown as found. */
+async function ofPeople(
   db: Queryable,
-  { customers, plans }: SearchedStores,
+  { customers }: SearchedStores,
   text: string,
 ): Promise<readonly Match[]> {
-  const [named, parts, plansFound] = await Promise.all([
-    customers.searchNames(db, text, resultsMax),
-    isPart(text) ? customers.searchParts(db, text, resultsMax) : [],
-    plans.searchNames(db, text, resultsMax),
+  const options = { limit: resultsMax, withParts: isPart(text) };
+  const rows = await customers.searchPeople(db, text, options);
+  return rows.flatMap((row) => [
+    ...compared('email', text, [row], { show: showCustomer, value: ({ email }) => email }),
+    ...compared('name', text, [row], { show: showCustomer, value: ({ name }) => name }),
   ]);
-  const name = (row: Customer | Plan) => row.name;
-  const lower = text.toLowerCase();
-  const isEmail = ({ email }: Customer) => email?.toLowerCase().includes(lower) === true;
-  const [ofEmails, ofOthers] = [parts.filter(isEmail), parts.filter((row) => !isEmail(row))];
-  return [
-    ...compared('name', text, named, { show: showCustomer, value: name }),
-    ...compared('email', text, ofEmails, { show: showCustomer, value: ({ email }) => email }),
-    ...compared('name', text, ofOthers, { show: showCustomer, value: name }),
-    // A shorter text is found only at the beginning of names.
-    ...compared('name', text, plansFound, { show: showPlan, value: name }).filter(
-      ({ begins }) => begins || isPart(text),
-    ),
-  ];
+}
+
+/** A text that is too short for a part is found only at the beginning of names. */
+async function ofPlanNames(
+  db: Queryable,
+  { plans }: SearchedStores,
+  text: string,
+): Promise<readonly Match[]> {
+  const rows = await plans.searchNames(db, text, resultsMax);
+  const matches = compared('name', text, rows, { show: showPlan, value: ({ name }) => name });
+  return matches.filter(({ begins }) => begins || isPart(text));
 }
 
 /** Values that many objects can have: the last four digits of a card, and amounts. */
@@ -212,9 +211,10 @@ function compared<Row>(
   { show, value }: { show: (row: Row) => Found; value: (row: Row) => string | null | undefined },
 ): readonly Match[] {
   const part = text.toLowerCase();
-  return rows.map((row) => {
+  return rows.flatMap((row) => {
     const whole = (value(row) ?? '').toLowerCase();
-    return { ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) };
+    if (!whole.includes(part)) return [];
+    return [{ ...show(row), matched, exact: whole === part, begins: whole.startsWith(part) }];
   });
 }
 

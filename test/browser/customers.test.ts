@@ -17,25 +17,32 @@ const section = (page: Page, name: string) =>
 const visa = (page: Page) =>
   section(page, 'Cards').getByRole('rowheader', { name: 'Visa •••• 4242' }).first();
 
-browserTest('the list of customers is filtered by e-mail and external id', async ({ page, open, till }) => {
-  await till.post('/customers', { email: 'Grace@example.com', name: 'Grace', externalId: 'user-1906' });
-  const { customer } = await sharedWorld();
-  await open('/console/customers');
-  await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor();
-  await page.getByLabel('E-mail').fill('grace@EXAMPLE.com');
-  await page.keyboard.press('Enter');
-  await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor({ state: 'detached' });
-  await page.getByRole('link', { name: 'Grace' }).waitFor();
-  assert.equal(new URL(page.url()).search, '?email=grace%40EXAMPLE.com');
-  await page.getByRole('link', { name: 'Clear filters' }).click();
-  await page.getByLabel('External id').fill('unknown');
-  await page.keyboard.press('Enter');
-  await page.getByText('No customer matches.').waitFor();
-  await page.goBack();
-  await page.getByRole('link', { name: 'Ada Lovelace' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
-  assert.equal(new URL(page.url()).pathname, `/console/customers/${customer.id}`);
-});
+browserTest(
+  'the list of customers is filtered by a part of the e-mail or the name, and by external id',
+  async ({ page, open, till }) => {
+    await till.post('/customers', { email: 'Grace@example.com', name: 'Grace', externalId: 'user-1906' });
+    const { customer } = await sharedWorld();
+    await open('/console/customers');
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor();
+    await page.getByLabel('Name or e-mail').fill('gr');
+    await page.keyboard.press('Enter');
+    await page.getByText('Type at least 3 characters of the name or the e-mail.').waitFor();
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor();
+    await page.getByLabel('Name or e-mail').fill('ace@EXAMPLE');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Grace' }).waitFor();
+    assert.equal(new URL(page.url()).search, '?q=ace%40EXAMPLE');
+    await page.getByRole('link', { name: 'Clear filters' }).click();
+    await page.getByLabel('External id').fill('unknown');
+    await page.keyboard.press('Enter');
+    await page.getByText('No customer matches.').waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Ada Lovelace' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Ada Lovelace' }).waitFor();
+    assert.equal(new URL(page.url()).pathname, `/console/customers/${customer.id}`);
+  },
+);
 
 browserTest(
   'the page of a customer shows who it is, why it is entitled, its objects, and what happened',

@@ -30,11 +30,13 @@ browserTest('an invoice shows its amounts, its payments, and the pages for the c
   const invoice = await till.get<InvoiceBody>(`/invoices/${invoiceId}`);
   await open(`/console/invoices/${invoiceId}`);
   await page.getByRole('region', { name: 'Payments' }).getByRole('link', { name: '€9.00' }).waitFor();
+  const lines = page.getByRole('table', { name: 'Lines' }).locator('tbody tr');
+  assert.match((await lines.textContent()) ?? '', /Gold.*€9\.00/);
   const links = [
     ['Hosted page', invoice.hostedInvoiceUrl],
     ['PDF', invoice.invoicePdfUrl],
     [active.id, `/console/subscriptions/${active.id}`],
-    [customer.id, `/console/customers/${customer.id}`],
+    ['Ada Lovelace', `/console/customers/${customer.id}`],
     ['All payments of the subscription', `/console/payments?subscriptionId=${active.id}`],
   ] as const;
   for (const [name, href] of links)

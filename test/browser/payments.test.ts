@@ -22,7 +22,7 @@ browserTest(
     assert.match((await row.textContent()) ?? '', /¥5,400.*Succeeded.*Visa •••• 4242/);
     assert.match((await rows(page).filter({ hasText: 'Order 1003' }).textContent()) ?? '', /€120\.00/);
     assert.equal(await row.locator('time').getAttribute('datetime'), payments.yen.createdAt);
-    await row.getByRole('link').click();
+    await row.getByRole('link', { name: '¥5,400' }).click();
     await page.getByRole('heading', { level: 1, name: '¥5,400' }).waitFor();
     assert.equal(new URL(page.url()).pathname, `/console/payments/${payments.yen.id}`);
     assert.equal(await focusedTag(page), 'H1');
@@ -97,7 +97,7 @@ browserTest(
     assert.equal(await rows(page).count(), paymentsMany - 25);
     assert.equal(await focusedTag(page), 'H1', 'another page of the list is a navigation');
     assert.equal(await page.getByRole('link', { name: 'Next page' }).count(), 0);
-    await page.getByRole('link', { name: 'First page' }).click();
+    await page.getByRole('link', { name: 'Previous page' }).click();
     await rows(page)
       .filter({ hasText: `Order ${paymentsMany - 1}` })
       .waitFor();

@@ -293,6 +293,16 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'key-1-schedule',
   ],
   [
+    'subscriptionChanges.changeSettings, a cancellation with a reason is taken back',
+    ({ subscriptionChanges }) =>
+      subscriptionChanges.changeSettings({
+        ...{ ...key, isRepeated: false, change: { cancelAtPeriodEnd: false } },
+        found: changeable({ schedule: null, cancel_at: null, cancellation_details: { comment: 'price' } }),
+      }),
+    'POST /v1/subscriptions/sub_1 cancel_at_period_end=false&cancellation_details[comment]=&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
+    'key-1-reason',
+  ],
+  [
     'subscriptionChanges.changeAtPeriodEnd',
     ({ subscriptionChanges }) =>
       subscriptionChanges.changeAtPeriodEnd({
@@ -323,6 +333,12 @@ const calls: readonly [string, (processor: Processor) => Promise<unknown>, strin
     'subscriptions.cancel',
     ({ subscriptions }) => subscriptions.cancel('sub_1'),
     'DELETE /v1/subscriptions/sub_1 expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
+    undefined,
+  ],
+  [
+    'subscriptions.cancel, with a reason',
+    ({ subscriptions }) => subscriptions.cancel('sub_1', 'price'),
+    'DELETE /v1/subscriptions/sub_1 cancellation_details[comment]=price&expand[0]=discounts.source.coupon&expand[1]=discounts.promotion_code&expand[2]=schedule&expand[3]=latest_invoice.discounts.source.coupon&expand[4]=latest_invoice.discounts.promotion_code',
     undefined,
   ],
   [

@@ -1,5 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { sortOf } from './sorting.ts';
 
 export interface Column<Row> {
   readonly header: string;
@@ -8,6 +10,8 @@ export interface Column<Row> {
   readonly isNumber?: boolean;
   /** Left out on narrow screens. */
   readonly isMinor?: boolean;
+  /** The field of the API by which the list can be sorted: `amount`. */
+  readonly sort?: string;
 }
 
 interface DataTableProps<Row> {
@@ -16,13 +20,15 @@ interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** Whether the headings of columns sort the list, in the address of the page. */
+  readonly isSortable?: boolean;
 }
 
 /**
  * A table that scrolls in its own region if the screen is too narrow, and is therefore reachable by keyboard. Its first
  * column names the row.
  */
-export function DataTable<Row>({ caption, columns, rows, keyOf }: DataTableProps<Row>) {
+export function DataTable<Row>({ caption, columns, rows, keyOf, isSortable = false }: DataTableProps<Row>) {
   const id = useId();
   return (
     <section class="table" aria-labelledby={id} tabIndex={0}>
@@ -32,11 +38,15 @@ export function DataTable<Row>({ caption, columns, rows, keyOf }: DataTableProps
         </caption>
         <thead>
           <tr>
-            {columns.map((column) => (
-              <th key={column.header} scope="col" class={classOf(column)}>
-                {column.header}
-              </th>
-            ))}
+            {columns.map((column) =>
+              isSortable && column.sort !== undefined ? (
+                <SortHeader key={column.header} column={column} field={column.sort} />
+              ) : (
+                <th key={column.header} scope="col" class={classOf(column)}>
+                  {column.header}
+                </th>
+              ),
+            )}
           </tr>
         </thead>
         <tbody>
@@ -59,6 +69,18 @@ export function DataTable<Row>({ caption, columns, rows, keyOf }: DataTableProps
         </tbody>
       </table>
     </section>
+  );
+}
+
+/** A heading that leads to the list in another order, from its first page on. */
+function SortHeader({ column, field }: { readonly column: Column<never>; readonly field: string }) {
+  const { path, query } = useLocation();
+  const { cursor: _cursor, page: _page, sort, ...filters } = query;
+  const { direction, next } = sortOf(field, sort);
+  return (
+    <th scope="col" class={classOf(column)} {...(direction === undefined ? {} : { 'aria-sort': direction })}>
+      <a href={`${path}?${new URLSearchParams({ ...filters, sort: next })}`}>{column.header}</a>
+    </th>
   );
 }
 

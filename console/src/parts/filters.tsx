@@ -1,7 +1,9 @@
 import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { useResource } from '../api/use-resource.ts';
 import { words } from '../format/words.ts';
 import { pageOf } from '../links.ts';
+import { till } from '../session.ts';
 import { DraftInput } from './draft-input.tsx';
 
 /** A filter of a list. Its name is the parameter of the API and of the page's address. */
@@ -39,6 +41,9 @@ export const createdFilters: readonly Filter[] = [
   { kind: 'time', name: 'createdBefore', label: 'Created before' },
 ];
 
+/** What lists of all customers ask the API for, to show who each row belongs to. */
+export const includeCustomer = { include: 'customer' } as const;
+
 export const currencyFilter: Filter = {
   kind: 'text',
   name: 'currency',
@@ -72,13 +77,18 @@ export function filterValues(
   return Object.fromEntries(entries);
 }
 
-/** The filters of a list. Each change is a new address, so that a list can be linked to and the back button works. */
-export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
+/**
+ * The filters of a list. Each change is a new address, so that a list can be linked to and the back button works. The
+ * order stays.
+ */
+export function Filters({ filters, hint }: { readonly filters: readonly Filter[]; readonly hint?: string }) {
   const { path, query, route } = useLocation();
   const values = filterValues(filters, query);
+  const order = query['sort'] === undefined ? {} : { sort: query['sort'] };
   const change = (name: string, value: string) => {
     const { [name]: _old, ...others } = values;
-    const text = new URLSearchParams(value === '' ? others : { ...others, [name]: value }).toString();
+    const chosen = value === '' ? others : { ...others, [name]: value };
+    const text = new URLSearchParams({ ...chosen, ...order }).toString();
     route(text === '' ? path : `${path}?${text}`);
   };
   const count = Object.keys(values).length;
@@ -107,6 +117,11 @@ export function Filters({ filters }: { readonly filters: readonly Filter[] }) {
           Clear filters
         </a>
       )}
+      {hint !== undefined && (
+        <p class="hint" role="status">
+          {hint}
+        </p>
+      )}
     </form>
   );
 }
@@ -123,14 +138,18 @@ function ObjectFilter({
   return (
     <p class="object-filter">
       {label}{' '}
-      <a href={pageOf(type, value)}>
-        <code>{value}</code>
-      </a>
+      <a href={pageOf(type, value)}>{type === 'customer' ? <Who id={value} /> : <code>{value}</code>}</a>
       <button type="button" aria-label={`Remove the filter ${label}`} title="Remove" onClick={onRemove}>
         <span aria-hidden="true">×</span>
       </button>
     </p>
   );
+}
+
+/** The name or the e-mail of a customer, once it is known. */
+function Who({ id }: { readonly id: string }) {
+  const { value } = useResource((options) => till().customers.get(id, options), [id]);
+  return value === undefined ? <code>{id}</code> : (value.name ?? value.email);
 }
 
 function FilterInput({
@@ -147,7 +166,12 @@ function FilterInput({
     <div class={filter.kind === 'flag' ? 'field flag' : 'field'}>
       <label for={id}>{filter.label}</label>
       {filter.kind === 'choice' && (
-        <select id={id} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        <select
+          id={id}
+          // An option that the list does not have chooses nothing.
+          value={filter.options.includes(value) ? value : ''}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
+        >
           <option value="">{filter.otherwise ?? 'All'}</option>
           {filter.options.map((option) => (
             <option key={option} value={option}>

@@ -8,11 +8,16 @@ export const rowsPerPage = 25;
 export interface RowPage<Row> extends Page<Row> {
   /** Undefined for a list that has page numbers instead. */
   readonly nextCursor?: string | null;
+  /** The number of this page. Undefined for a list that has none. */
+  readonly page?: number;
   readonly total?: number;
   readonly totalCapped?: boolean;
 }
 
-/** Links to the other pages of a list, in the page's own address. */
+/**
+ * Links to the other pages of a list, in the page's own address. The next page is found by cursor, so that none of its
+ * rows is skipped. A cursor leads only forward, so the page before is found by its number.
+ */
 export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly noun: string }) {
   const { path, query } = useLocation();
   const { cursor, page, ...filters } = query;
@@ -20,7 +25,9 @@ export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly no
     const text = new URLSearchParams({ ...filters, ...place }).toString();
     return text === '' ? path : `${path}?${text}`;
   };
-  const next = nextPlace(of, Number(page ?? 1));
+  const number = of.page ?? Number(page ?? 1);
+  const next = nextPlace(of, number);
+  const isLater = (cursor ?? page) !== undefined;
   return (
     <nav class="paging" aria-label="Pages">
       {of.total !== undefined && (
@@ -29,8 +36,17 @@ export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly no
           {plural(of.total, noun)}
         </span>
       )}
-      {(cursor ?? page) !== undefined && <a href={at({})}>First page</a>}
-      {next !== undefined && <a href={at(next)}>Next page</a>}
+      {isLater && (number > 2 || of.page === undefined) && <a href={at({})}>First page</a>}
+      {isLater && of.page !== undefined && number > 1 && (
+        <a rel="prev" href={at(number === 2 ? {} : { page: String(number - 1) })}>
+          Previous page
+        </a>
+      )}
+      {next !== undefined && (
+        <a rel="next" href={at(next)}>
+          Next page
+        </a>
+      )}
     </nav>
   );
 }

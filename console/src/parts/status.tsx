@@ -1,6 +1,6 @@
+import type { Payment } from '../../../client/src/index.ts';
+import { paymentStatus, type Tone } from '../format/status-text.ts';
 import { words } from '../format/words.ts';
-
-type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'done';
 
 /** What a status means for an operator. Anything else is neutral. */
 const tones: Readonly<Record<string, Tone>> = {
@@ -35,4 +35,9 @@ export function Status({
   readonly tone?: Tone;
 }) {
   return <span class={`status ${tone}`}>{words(value)}</span>;
+}
+
+export function PaymentStatus({ of }: { readonly of: Payment }) {
+  const { text, tone } = paymentStatus(of);
+  return <span class={`status ${tone}`}>{text}</span>;
 }

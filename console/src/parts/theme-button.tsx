@@ -13,6 +13,10 @@ effect(() => {
   localStorage.setItem(storageName, theme.value);
 });
 
+export function setTheme(value: Theme): void {
+  theme.value = value;
+}
+
 export function ThemeButton() {
   return (
     <label class="theme">

@@ -4,6 +4,7 @@ import type { SearchResult } from '../../../client/src/index.ts';
 import { plural } from '../format/words.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Empty, Failed, Loading } from '../parts/states.tsx';
+import { type Command, commands, findCommands } from './commands.ts';
 import { optionId, ResultList } from './result-list.tsx';
 import { groupResults, pageOfResult } from './search-result.ts';
 import { type SearchState, useSearch } from './use-search.ts';
@@ -11,37 +12,44 @@ import { type SearchState, useSearch } from './use-search.ts';
 /** The longest text that the API searches for. */
 const textLengthMax = 255;
 
-/** Finds any object. The input keeps the focus, and the arrow keys move through the results. */
+/**
+ * Finds any object, and does what the commands say. The input keeps the focus, and the arrow keys move through the
+ * options.
+ */
 export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
   const id = useId();
   const { route } = useLocation();
   const [text, setText] = useState('');
   const search = useSearch(text);
-  const groups = groupResults(search.results);
-  const ordered = groups.flatMap(({ results }) => results);
-  const [active, setActive] = useActive(search.results);
-  const go = (result: SearchResult | undefined) => {
-    const page = result === undefined ? null : pageOfResult(result);
-    if (page === null) return;
+  const groups = text.trim() === '' || search.failure !== undefined ? [] : groupResults(search.results);
+  const found = groups.flatMap(({ results }) => results);
+  const possible = findCommands(commands(), text.trim());
+  const ordered = [...found, ...possible];
+  const [active, setActive] = useActive(search.results, text);
+  const go = (option: SearchResult | Command | undefined) => {
+    if (option === undefined) return;
+    const to = 'to' in option ? option.to : pageOfResult(option);
+    if (to === null) return;
     onClose();
-    route(page);
+    if (typeof to === 'string') route(to);
+    else to();
   };
   const enter = useEnter(
     search,
     () => go(ordered[active]),
-    () => go(ordered.find(({ exact }) => exact)),
+    () => go(found.find(({ exact }) => exact) ?? (found.length === 0 ? possible[0] : undefined)),
   );
-  const hasOptions = ordered.length > 0 && search.failure === undefined && text.trim() !== '';
+  const hasOptions = ordered.length > 0;
   return (
     <Dialog title="Search" className="search" isTitleHidden onCancel={onClose} isClosedOutside>
       <input
         role="combobox"
-        aria-label="Search by id, e-mail or invoice number"
+        aria-label="Search by name, e-mail, card, amount, invoice number or id, or type a command"
         aria-autocomplete="list"
         aria-expanded={hasOptions}
         aria-controls={`${id}-list`}
         {...(hasOptions ? { 'aria-activedescendant': optionId(id, active) } : {})}
-        placeholder="Id, external id, e-mail, invoice number"
+        placeholder="Name, e-mail, card, amount, invoice number, id, or a command"
         autocomplete="off"
         spellcheck={false}
         maxLength={textLengthMax}
@@ -60,12 +68,13 @@ export function SearchDialog({ onClose }: { readonly onClose: () => void }) {
       />
       <ResultList
         id={id}
-        groups={hasOptions ? groups : []}
+        groups={groups}
+        commands={possible}
         active={active}
         onPoint={setActive}
         onChoose={go}
       />
-      <State text={text.trim()} search={search} />
+      <State text={text.trim()} search={search} hasCommands={possible.length > 0} />
       <Foot onClose={onClose} />
     </Dialog>
   );
@@ -85,28 +94,40 @@ function Foot({ onClose }: { readonly onClose: () => void }) {
 }
 
 /** The state of the search, also for screen readers: no results, loading, or a failure. */
-function State({ text, search }: { readonly text: string; readonly search: SearchState }) {
+function State({
+  text,
+  search,
+  hasCommands,
+}: {
+  readonly text: string;
+  readonly search: SearchState;
+  readonly hasCommands: boolean;
+}) {
   const { results, isCurrent, failure, retry } = search;
   if (failure !== undefined) return <Failed failure={failure} retry={retry} />;
   if (text === '')
     return (
       <Empty>
-        Any id of Till or of the processor, an external id, or the beginning of an e-mail address or of the
-        number of an invoice.
+        Any part of a name or an e-mail, the last four digits of a card, an amount such as 58.00, the number
+        of an invoice, or any id.
       </Empty>
     );
   if (!isCurrent && results.length === 0) return <Loading what="Searching" />;
   return (
-    <p role="status" class={results.length === 0 ? 'state' : 'visually-hidden'}>
+    <p role="status" class={results.length === 0 && !hasCommands ? 'state' : 'visually-hidden'}>
       {results.length === 0 ? `Nothing found for “${text}”.` : plural(results.length, 'result')}
     </p>
   );
 }
 
-/** The chosen option. New results begin with the first one. */
-function useActive(results: readonly SearchResult[]): readonly [number, (index: number) => void] {
-  const [chosen, setChosen] = useState({ results, index: 0 });
-  return [chosen.results === results ? chosen.index : 0, (index) => setChosen({ results, index })];
+/** The chosen option. New results and another text begin with the first one. */
+function useActive(
+  results: readonly SearchResult[],
+  text: string,
+): readonly [number, (index: number) => void] {
+  const [chosen, setChosen] = useState({ results, text, index: 0 });
+  const isSame = chosen.results === results && chosen.text === text;
+  return [isSame ? chosen.index : 0, (index) => setChosen({ results, text, index })];
 }
 
 /**

@@ -54,5 +54,6 @@ test('a result leads to the page that shows it', () => {
 
 test('a result says what was found in it', () => {
   assert.equal(matchText(resultOf({ matched: 'processorId', exact: true })), 'Same processor id');
-  assert.equal(matchText(resultOf({ matched: 'email' })), 'E-mail begins with it');
+  assert.equal(matchText(resultOf({ matched: 'email' })), 'E-mail contains it');
+  assert.equal(matchText(resultOf({ matched: 'number' })), 'Number begins with it');
 });

@@ -38,9 +38,13 @@ export function typeText({ objectType }: SearchResult): string {
   return typeTexts[objectType].one;
 }
 
+/** Fields in which a text is found anywhere, not only at the beginning. */
+const searchedWithin: readonly SearchResult['matched'][] = ['name', 'email'];
+
 /** Which value matched, so that the user sees why this was found. */
 export function matchText({ matched, exact }: SearchResult): string {
-  return exact ? `Same ${matchTexts[matched]}` : `${capitalized(matchTexts[matched])} begins with it`;
+  if (exact) return `Same ${matchTexts[matched]}`;
+  return `${capitalized(matchTexts[matched])} ${searchedWithin.includes(matched) ? 'contains' : 'begins with'} it`;
 }
 
 /** What matches exactly comes first, and the rest by type, in the order in which the API found it. */

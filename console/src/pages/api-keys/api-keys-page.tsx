@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { ApiKey, CreatedApiKey } from '../../../../client/src/index.ts';
+import { useCreateCommand } from '../../api/use-command.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -27,6 +28,7 @@ export function ApiKeysPage() {
     [cursor],
   );
   const [open, setOpen] = useState<Open | undefined>(undefined);
+  useCreateCommand(() => setOpen({ kind: 'create' }));
   const close = (hasActed: boolean) => {
     setOpen(undefined);
     if (hasActed) keys.reload();

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { useCreateCommand } from '../../api/use-command.ts';
 import { listOf } from '../../links.ts';
 import { Dialog } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
@@ -24,6 +25,7 @@ export function CreateFor({
   readonly Dialog: (props: Chosen & { readonly onClose: () => void }) => preact.JSX.Element;
 }) {
   const [open, setOpen] = useState<Chosen | 'choose' | undefined>(undefined);
+  useCreateCommand(() => setOpen('choose'));
   if (!can('write')) return null;
   const close = () => setOpen(undefined);
   return (

@@ -1,16 +1,17 @@
 import { useState } from 'preact/hooks';
 import type { Customer, CustomerQuery } from '../../../../client/src/index.ts';
+import { useCreateCommand } from '../../api/use-command.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { createdFilters, type Filter } from '../../parts/filters.tsx';
-import { ListPage } from '../../parts/list-page.tsx';
+import { ListPage, type ListQuery } from '../../parts/list-page.tsx';
 import { none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { CreateCustomer } from './create-customer.tsx';
 import { customerName } from './customer-name.ts';
 
 const filters: readonly Filter[] = [
-  { kind: 'text', name: 'email', label: 'E-mail' },
+  { kind: 'text', name: 'q', label: 'Name or e-mail' },
   { kind: 'text', name: 'externalId', label: 'External id' },
   ...createdFilters,
 ];
@@ -26,11 +27,26 @@ const columns: readonly Column<Customer>[] = [
     cell: ({ externalId }) => (externalId === null ? none : <code>{externalId}</code>),
     isMinor: true,
   },
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+  {
+    header: 'Created',
+    sort: 'createdAt',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+    isMinor: true,
+  },
 ];
+
+/** The API finds parts of names and e-mails from three characters on. */
+const partLengthMin = 3;
+
+function toQuery(values: Readonly<Record<string, string>>): ListQuery {
+  const { q, ...others } = values;
+  if (q === undefined || [...q].length >= partLengthMin) return { query: values };
+  return { query: others, hint: `Type at least ${partLengthMin} characters of the name or the e-mail.` };
+}
 
 export function CustomersPage() {
   const [isCreating, setCreating] = useState(false);
+  useCreateCommand(() => setCreating(true));
   return (
     <>
       <ListPage
@@ -48,6 +64,7 @@ export function CustomersPage() {
         columns={columns}
         keyOf={({ id }) => id}
         filters={filters}
+        toQuery={toQuery}
         reloadOn={({ objectType }) => objectType === 'customer'}
       />
       {isCreating && <CreateCustomer onClose={() => setCreating(false)} />}

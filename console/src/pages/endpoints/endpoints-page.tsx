@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { CursorQuery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
+import { useCreateCommand } from '../../api/use-command.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
@@ -25,6 +26,7 @@ const columns: readonly Column<EventEndpoint>[] = [
 /** Where Till sends events to applications. */
 export function EndpointsPage() {
   const [isCreating, setCreating] = useState(false);
+  useCreateCommand(() => setCreating(true));
   const [created, setCreated] = useState<EventEndpointWithSecret | undefined>(undefined);
   const [round, setRound] = useState(0);
   return (

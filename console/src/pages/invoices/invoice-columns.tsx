@@ -1,13 +1,15 @@
 import type { Invoice } from '../../../../client/src/index.ts';
 import { pageOf } from '../../links.ts';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Status } from '../../parts/status.tsx';
-import { Money, none, ShortId, Time } from '../../parts/values.tsx';
+import { Money, Time } from '../../parts/values.tsx';
 
 const amount = (header: string, name: 'amountDue' | 'amountPaid' | 'amountRemaining'): Column<Invoice> => ({
   header,
   isNumber: true,
   isMinor: name !== 'amountDue',
+  ...(name === 'amountDue' ? { sort: name } : {}),
   cell: (invoice) => <Money amount={invoice[name]} currency={invoice.currency} />,
 });
 
@@ -17,23 +19,17 @@ export const invoiceColumns: readonly Column<Invoice>[] = [
   amount('Due', 'amountDue'),
   amount('Paid', 'amountPaid'),
   amount('Remaining', 'amountRemaining'),
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+  {
+    header: 'Created',
+    sort: 'createdAt',
+    cell: ({ createdAt }) => <Time value={createdAt} />,
+    isMinor: true,
+  },
 ];
 
 /** The column with the customer, for lists of all customers. */
 export const invoiceListColumns: readonly Column<Invoice>[] = [
   ...invoiceColumns.slice(0, 2),
-  {
-    header: 'Customer',
-    isMinor: true,
-    cell: ({ customerId }) =>
-      customerId === null ? (
-        none
-      ) : (
-        <a href={pageOf('customer', customerId)}>
-          <ShortId value={customerId} />
-        </a>
-      ),
-  },
+  customerColumn<Invoice>(),
   ...invoiceColumns.slice(2),
 ];

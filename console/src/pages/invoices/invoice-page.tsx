@@ -2,6 +2,7 @@ import { useRoute } from 'preact-iso';
 import type { Invoice } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf, pageOf } from '../../links.ts';
+import { CustomerLink } from '../../parts/customer-link.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
@@ -11,6 +12,7 @@ import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { paymentColumns } from '../payments/payments-page.tsx';
+import { InvoiceLines } from './invoice-lines.tsx';
 
 /** The most that the API returns at once. */
 const paymentsMax = 100;
@@ -18,7 +20,7 @@ const paymentsMax = 100;
 export function InvoicePage() {
   const { id = '' } = useRoute().params;
   const invoice = useResource(
-    (options) => till().invoices.get(id, {}, options),
+    (options) => till().invoices.get(id, { include: 'customer' }, options),
     [id],
     ({ objectId }) => objectId === id,
   );
@@ -30,6 +32,7 @@ export function InvoicePage() {
           aside={<Status value={value.status} />}
         >
           <Details invoice={value} />
+          <InvoiceLines invoice={value} />
           {value.subscriptionId !== null && (
             <Payments invoiceId={value.id} subscriptionId={value.subscriptionId} />
           )}
@@ -41,7 +44,7 @@ export function InvoicePage() {
 }
 
 function Details({ invoice }: { readonly invoice: Invoice }) {
-  const { currency, customerId, subscriptionId, hostedInvoiceUrl, invoicePdfUrl } = invoice;
+  const { currency, subscriptionId, hostedInvoiceUrl, invoicePdfUrl } = invoice;
   const amount = (value: number) => <Money amount={value} currency={currency} />;
   return (
     <Section title="Details">
@@ -50,10 +53,7 @@ function Details({ invoice }: { readonly invoice: Invoice }) {
           ['Amount due', amount(invoice.amountDue)],
           ['Paid', amount(invoice.amountPaid)],
           ['Remaining', amount(invoice.amountRemaining)],
-          [
-            'Customer',
-            customerId === null ? none : <a href={pageOf('customer', customerId)}>{customerId}</a>,
-          ],
+          ['Customer', <CustomerLink of={invoice} />],
           [
             'Subscription',
             subscriptionId === null ? (

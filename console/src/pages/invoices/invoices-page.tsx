@@ -1,12 +1,19 @@
 import type { InvoiceQuery } from '../../../../client/src/index.ts';
 import { invoiceStatuses } from '../../../../src/model/invoice.ts';
-import { createdFilters, customerFilter, type Filter, subscriptionFilter } from '../../parts/filters.tsx';
+import {
+  createdFilters,
+  customerFilter,
+  type Filter,
+  includeCustomer,
+  subscriptionFilter,
+} from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';
 import { invoiceListColumns } from './invoice-columns.tsx';
 
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'status', label: 'Status', options: invoiceStatuses },
+  { kind: 'text', name: 'number', label: 'Number' },
   ...createdFilters,
   customerFilter,
   subscriptionFilter,
@@ -22,6 +29,7 @@ export function InvoicesPage() {
       columns={invoiceListColumns}
       keyOf={({ id }) => id}
       filters={filters}
+      fixed={includeCustomer}
       reloadOn={({ objectType }) => objectType === 'invoice'}
     />
   );

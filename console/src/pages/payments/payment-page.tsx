@@ -6,12 +6,13 @@ import { dashboardLink } from '../../dashboard.ts';
 import { money } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { CustomerLink } from '../../parts/customer-link.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { EditableMetadata } from '../../parts/editable-metadata.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
-import { Status } from '../../parts/status.tsx';
+import { PaymentStatus, Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
@@ -25,7 +26,7 @@ import { canRefund, RefundPayment } from './refund-payment.tsx';
 export function PaymentPage() {
   const { id = '' } = useRoute().params;
   const payment = useResource(
-    (options) => till().payments.get(id, {}, options),
+    (options) => till().payments.get(id, { include: 'customer' }, options),
     [id],
     ({ objectId }) => objectId === id,
   );
@@ -34,7 +35,7 @@ export function PaymentPage() {
       {(value) => (
         <Page
           title={money(value.amount, value.currency)}
-          aside={<Status value={value.status} />}
+          aside={<PaymentStatus of={value} />}
           actions={<Actions payment={value} onActed={payment.reload} />}
         >
           {value.dispute !== null && (
@@ -98,7 +99,7 @@ function Details({ payment, onSaved }: { readonly payment: Payment; readonly onS
     <Section title="Details">
       <Fields
         of={[
-          ['Customer', <a href={pageOf('customer', payment.customerId)}>{payment.customerId}</a>],
+          ['Customer', <CustomerLink of={payment} />],
           ['Received', amount(payment.amountReceived)],
           ['Refunded', amount(payment.amountRefunded)],
           ['Capturable', payment.amountCapturable > 0 ? amount(payment.amountCapturable) : undefined],

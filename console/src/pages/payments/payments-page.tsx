@@ -1,38 +1,56 @@
 import type { Payment, PaymentQuery } from '../../../../client/src/index.ts';
-import { paymentSources, paymentStatuses } from '../../../../src/model/payment.ts';
+import { paymentStatuses } from '../../../../src/model/payment.ts';
 import { pageOf } from '../../links.ts';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import {
   createdFilters,
   currencyFilter,
   customerFilter,
   type Filter,
+  includeCustomer,
   subscriptionFilter,
 } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
-import { Status } from '../../parts/status.tsx';
+import { PaymentStatus } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { cardText } from './card-text.ts';
+import { toPaymentQuery } from './payment-query.ts';
+
+const sources: Readonly<Record<string, string>> = {
+  one_time: 'One-time payments',
+  subscription: 'Payments of subscriptions',
+};
+const refunds: Readonly<Record<string, string>> = {
+  none: 'Not refunded',
+  partial: 'Partly refunded',
+  full: 'Fully refunded',
+  true: 'Partly or fully refunded',
+};
 
 const filters: readonly Filter[] = [
-  {
-    kind: 'choice',
-    name: 'status',
-    label: 'Status',
-    options: paymentStatuses,
-  },
+  { kind: 'choice', name: 'status', label: 'Status', options: paymentStatuses },
   {
     kind: 'choice',
     name: 'source',
-    label: 'Source',
-    options: paymentSources,
-    otherwise: 'One-time payments',
+    label: 'Kind of payment',
+    options: Object.keys(sources),
+    textOf: (source) => sources[source] ?? '',
+  },
+  {
+    kind: 'choice',
+    name: 'refunded',
+    label: 'Refunds',
+    options: Object.keys(refunds),
+    textOf: (state) => refunds[state] ?? '',
+    otherwise: 'Any',
   },
   currencyFilter,
+  { kind: 'text', name: 'amountMin', label: 'Amount from' },
+  { kind: 'text', name: 'amountMax', label: 'Amount to' },
   ...createdFilters,
   { kind: 'flag', name: 'failed', label: 'Failed' },
-  { kind: 'flag', name: 'refunded', label: 'Refunded' },
   { kind: 'flag', name: 'disputed', label: 'Disputed' },
   customerFilter,
   subscriptionFilter,
@@ -41,16 +59,24 @@ const filters: readonly Filter[] = [
 export const paymentColumns: readonly Column<Payment>[] = [
   {
     header: 'Amount',
+    sort: 'amount',
     cell: (payment) => (
       <a href={pageOf('payment', payment.id)}>
         <Money amount={payment.amount} currency={payment.currency} />
       </a>
     ),
   },
-  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Status', cell: (payment) => <PaymentStatus of={payment} /> },
   { header: 'Description', cell: ({ description }) => description ?? none, isMinor: true },
   { header: 'Payment method', cell: ({ paymentMethod }) => cardText(paymentMethod) ?? none, isMinor: true },
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { header: 'Created', sort: 'createdAt', cell: ({ createdAt }) => <Time value={createdAt} /> },
+];
+
+/** With the customer, for lists of all customers. */
+const listColumns: readonly Column<Payment>[] = [
+  ...paymentColumns.slice(0, 2),
+  customerColumn<Payment>(),
+  ...paymentColumns.slice(2),
 ];
 
 export function PaymentsPage() {
@@ -60,9 +86,11 @@ export function PaymentsPage() {
       noun="payment"
       list={(query: PaymentQuery, options) => till().payments.list(query, options)}
       exportPath="/api/v1/payments"
-      columns={paymentColumns}
+      columns={listColumns}
       keyOf={({ id }) => id}
       filters={filters}
+      toQuery={toPaymentQuery}
+      fixed={includeCustomer}
       reloadOn={({ objectType }) => objectType === 'payment'}
     />
   );

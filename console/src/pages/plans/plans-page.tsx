@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Plan } from '../../../../client/src/index.ts';
+import { useCreateCommand } from '../../api/use-command.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
@@ -37,6 +38,7 @@ export function soldAs({ addOn }: Pick<Plan, 'addOn'>): string {
 /** The API lists all plans at once: a company has few of them. */
 export function PlansPage() {
   const [isCreating, setCreating] = useState(false);
+  useCreateCommand(() => setCreating(true));
   const values = filterValues(filters, useLocation().query);
   const plans = useResource(
     (options) => till().plans.list(values, options),

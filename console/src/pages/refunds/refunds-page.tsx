@@ -2,8 +2,9 @@ import type { Refund, RefundQuery } from '../../../../client/src/index.ts';
 import { refundStatuses } from '../../../../src/model/refund.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
-import { createdFilters, currencyFilter, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, currencyFilter, type Filter, includeCustomer } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
@@ -25,8 +26,9 @@ const columns: readonly Column<Refund>[] = [
     ),
   },
   { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  customerColumn<Refund>(),
   { header: 'Reason', cell: ({ reason }) => (reason === null ? none : words(reason)), isMinor: true },
-  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { header: 'Created', sort: 'createdAt', cell: ({ createdAt }) => <Time value={createdAt} /> },
 ];
 
 /** The refunds of all payments. Each is part of its payment's page. */
@@ -40,6 +42,7 @@ export function RefundsPage() {
       columns={columns}
       keyOf={({ id }) => id}
       filters={filters}
+      fixed={includeCustomer}
       reloadOn={({ objectType }) => objectType === 'refund'}
     />
   );

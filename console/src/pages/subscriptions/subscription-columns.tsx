@@ -3,6 +3,7 @@ import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
@@ -34,13 +35,24 @@ export function subscriptionColumns(plans: readonly Plan[] | undefined): readonl
     { header: 'Status', cell: ({ status }) => <Status value={status} /> },
     { header: 'Entitled', cell: ({ entitled }) => (entitled ? 'Yes' : 'No'), isMinor: true },
     { header: 'Next', cell: (subscription) => <Next subscription={subscription} /> },
-    { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
+    {
+      header: 'Created',
+      sort: 'createdAt',
+      cell: ({ createdAt }) => <Time value={createdAt} />,
+      isMinor: true,
+    },
   ];
 }
 
-/** When the subscription renews or ends. */
+/** With the customer, for lists of all customers. */
+export function subscriptionListColumns(plans: readonly Plan[] | undefined): readonly Column<Subscription>[] {
+  const [plan, ...others] = subscriptionColumns(plans);
+  return [...(plan === undefined ? [] : [plan]), customerColumn<Subscription>(), ...others];
+}
+
+/** When the subscription renews or ends, or its trial does. */
 function Next({ subscription }: { readonly subscription: Subscription }) {
-  const { endedAt, cancelAt, currentPeriodEnd } = subscription;
+  const { status, endedAt, cancelAt, trialEnd, currentPeriodEnd } = subscription;
   if (hasEnded(subscription))
     return endedAt === null ? (
       none
@@ -49,11 +61,12 @@ function Next({ subscription }: { readonly subscription: Subscription }) {
         Ended <Time value={endedAt} dayOnly />
       </>
     );
-  const at = cancelAt ?? currentPeriodEnd;
+  const isTrial = status === 'trialing' && cancelAt === null;
+  const at = cancelAt ?? (isTrial ? (trialEnd ?? currentPeriodEnd) : currentPeriodEnd);
   if (at === null) return none;
   return (
     <>
-      {cancelAt === null ? 'Renews' : 'Ends'} <Time value={at} dayOnly />
+      {isTrial ? 'Trial ends' : cancelAt === null ? 'Renews' : 'Ends'} <Time value={at} dayOnly />
     </>
   );
 }

@@ -2,6 +2,7 @@ import type { Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
 import { priceOf } from '../../format/interval.ts';
 import { pageOf } from '../../links.ts';
+import { CustomerLink } from '../../parts/customer-link.tsx';
 import { EditableMetadata } from '../../parts/editable-metadata.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Section } from '../../parts/page.tsx';
@@ -27,7 +28,7 @@ export function SubscriptionDetails({
     <Section title="Details">
       <Fields
         of={[
-          ['Customer', <a href={pageOf('customer', subscription.customerId)}>{subscription.customerId}</a>],
+          ['Customer', <CustomerLink of={subscription} />],
           ['Plan', <a href={pageOf('plan', subscription.planId)}>{plan?.name ?? subscription.planId}</a>],
           ['Price', plan === undefined ? none : priceOf(plan, subscription.quantity)],
           ['Quantity', String(subscription.quantity)],

@@ -21,7 +21,7 @@ export function SubscriptionPage() {
   const { id = '' } = useRoute().params;
   const plans = usePlans();
   const subscription = useResource(
-    (options) => till().subscriptions.get(id, {}, options),
+    (options) => till().subscriptions.get(id, { include: 'customer' }, options),
     [id],
     ({ objectId }) => objectId === id,
   );

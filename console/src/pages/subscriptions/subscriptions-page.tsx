@@ -1,12 +1,18 @@
 import type { Plan, SubscriptionQuery } from '../../../../client/src/index.ts';
 import { subscriptionStatuses } from '../../../../src/model/subscription.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
-import { createdFilters, currencyFilter, customerFilter, type Filter } from '../../parts/filters.tsx';
+import {
+  createdFilters,
+  currencyFilter,
+  customerFilter,
+  type Filter,
+  includeCustomer,
+} from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';
 import { CreateFor } from '../customers/create-for.tsx';
 import { CreateSubscription } from './create-subscription.tsx';
-import { subscriptionColumns } from './subscription-columns.tsx';
+import { subscriptionListColumns } from './subscription-columns.tsx';
 
 export function SubscriptionsPage() {
   const plans = usePlans().value;
@@ -17,9 +23,10 @@ export function SubscriptionsPage() {
       actions={<CreateFor noun="subscription" Dialog={CreateSubscription} />}
       list={(query: SubscriptionQuery, options) => till().subscriptions.list(query, options)}
       exportPath="/api/v1/subscriptions"
-      columns={subscriptionColumns(plans)}
+      columns={subscriptionListColumns(plans)}
       keyOf={({ id }) => id}
       filters={filtersOf(plans ?? [])}
+      fixed={includeCustomer}
       reloadOn={({ objectType }) => objectType === 'subscription'}
     />
   );

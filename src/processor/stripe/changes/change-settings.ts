@@ -37,7 +37,7 @@ interface Update {
    * The sent values depend on the state that was read. So a repeated request may send other values, which need another
    * processor key.
    */
-  readonly keySuffix: '' | '-date' | '-rest';
+  readonly keySuffix: `${'' | '-date' | '-rest'}${'' | '-reason'}`;
 }
 
 /**
@@ -50,11 +50,13 @@ function updateOf({
 }: Pick<Order, 'change' | 'found'>): Update {
   if (change.cancelAtPeriodEnd !== false) return { values: change, keySuffix: '' };
   const { cancelAtPeriodEnd, ...rest } = change;
-  const others = { ...rest, cancellationReason: null };
-  if (processorPlanningId !== null) return { values: others, keySuffix: '-rest' };
+  const hasReason = (subscription.cancellationReason ?? null) !== null;
+  const others = { ...rest, ...(hasReason ? { cancellationReason: null } : {}) };
+  const reason = hasReason ? '-reason' : '';
+  if (processorPlanningId !== null) return { values: others, keySuffix: `-rest${reason}` };
   return subscription.cancelAt === null
-    ? { values: { ...others, cancelAtPeriodEnd }, keySuffix: '' }
-    : { values: { ...others, cancelAt: null }, keySuffix: '-date' };
+    ? { values: { ...others, cancelAtPeriodEnd }, keySuffix: reason }
+    : { values: { ...others, cancelAt: null }, keySuffix: `-date${reason}` };
 }
 
 async function update(

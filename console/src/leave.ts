@@ -1,0 +1,7 @@
+import { notify } from './parts/notices.tsx';
+import { signOut } from './session.ts';
+
+/** Signs out, and says so if that is not possible now. */
+export function leave(from: 'here' | 'everywhere'): void {
+  signOut(from).catch(() => notify('You are still signed in, because Till does not respond. Try again.'));
+}
