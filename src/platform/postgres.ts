@@ -258,7 +258,8 @@ export class Database implements Queryable {
       };
       const { rows } = await client.query<{ read_only: string }>(query);
       isWritable = rows[0]?.read_only === 'off';
-      if (!isWritable) this.#pool.replaceAll();
+      if (isWritable) this.#pool.noteWorking();
+      else this.#pool.replaceAll();
     } finally {
       client.release(!isWritable);
     }

@@ -26,6 +26,7 @@ export class PrimaryPool extends pg.Pool {
   /** Connections that were opened before are not used again. */
   #replacedAtMs = Number.NEGATIVE_INFINITY;
   #brokenAtMs = Number.NEGATIVE_INFINITY;
+  /** When a connection was last opened or known to work. */
   #connectedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(servers: DatabaseServers, { onConnect, ...options }: Options) {
@@ -37,7 +38,7 @@ export class PrimaryPool extends pg.Pool {
     this.#servers = servers;
     this.#waitMsMax = options.connectionTimeoutMillis;
     this.on('connect', (client) => {
-      this.#connectedAtMs = performance.now();
+      this.noteWorking();
       this.#openedAtMs.set(client, this.#connectedAtMs);
       client.on('error', () => {
         this.#brokenAtMs = performance.now();
@@ -45,9 +46,14 @@ export class PrimaryPool extends pg.Pool {
     });
   }
 
-  /** Whether a connection broke or could not be opened, and none was opened since. */
+  /** Whether a connection broke or could not be opened, and nothing has worked since. */
   get isBroken(): boolean {
     return Math.max(this.#brokenAtMs, this.#servers.rejectedAtMs) > this.#connectedAtMs;
+  }
+
+  /** A statement succeeded: connections that broke before say nothing about the server. */
+  noteWorking(): void {
+    this.#connectedAtMs = performance.now();
   }
 
   /** Uses none of the current connections again: one of them leads to a server that no longer takes writes. */
@@ -77,7 +83,7 @@ export class PrimaryPool extends pg.Pool {
         return this.#attempt(callback, beganAtMs, attempts);
       }
       if (error !== undefined && isUnavailable(error)) {
-        // A new connection since then shows that the primary can be reached by now.
+        // A connection that worked since then shows that the primary can be reached by now.
         const isOver = this.#connectedAtMs > atMs;
         if (goesOn && (isOver || attempts < this.#servers.count))
           return this.#attempt(callback, beganAtMs, attempts + 1);

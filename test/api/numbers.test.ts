@@ -123,6 +123,11 @@ async function pathOf({ path }: Documented): Promise<string> {
     const invoices = await till.get<PageBody<{ id: string }>>(`/invoices?subscriptionId=${subscription.id}`);
     return path.replace('{id}', invoices.data[0]?.id ?? '');
   }
+  if (path.startsWith('/api/v1/events/')) {
+    await createCustomer(till);
+    const events = await till.get<PageBody<{ id: string }>>('/events?limit=1');
+    return path.replace('{id}', events.data[0]?.id ?? '');
+  }
   if (path.startsWith('/api/v1/event-endpoints/')) {
     const { id } = await till.post<{ id: string }>('/event-endpoints', { url: 'https://shop.example.com/' });
     return path.replace('{id}', id);

@@ -80,7 +80,7 @@ browserTest(
     await expectAccessible(page, 'a search without results');
     await page.keyboard.press('Escape');
     await dialog(page).waitFor({ state: 'detached' });
-    assert.equal(await button.evaluate((element) => element.matches(':focus')), true);
+    await button.and(page.locator(':focus')).waitFor();
   },
 );
 

@@ -26,9 +26,11 @@ browserTest('the navigation shows only what the scopes of the key allow', async 
   const forOperators = ['Webhook events', 'Event endpoints', 'Resync'];
   assert.deepEqual(await labels(), forReaders);
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('API key').waitFor();
   await open('/console/payments', { scopes: ['operate'] });
   assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'Sandbox']);
   await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('API key').waitFor();
   await open('/console/payments');
   assert.deepEqual(await labels(), [...forReaders, ...forOperators, 'API keys', 'Audit log', 'Sandbox']);
   assert.equal(await menu(page).locator('[aria-current=page]').textContent(), 'Payments');

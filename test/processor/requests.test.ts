@@ -755,7 +755,7 @@ describe('what comes back', () => {
   test('a preview with more lines than it shows has all of them', async (t) => {
     const line = (index: number) => ({
       ...{ id: `il_tmp_${index}`, object: 'line_item', amount: index, period: { start: 0, end: 100 } },
-      ...{ description: null, parent: null },
+      ...{ currency: 'eur', description: null, parent: null },
     });
     const lines = Array.from({ length: 130 }, (_, index) => line(index));
     const invoice = JSON.parse(eventFixture('invoice.paid.newer')).data.object;

@@ -12,9 +12,9 @@ import type { Delivery, DeliveryStatus } from './delivery.ts';
 import type { DeliveryListStore } from './delivery-list-store.ts';
 import type { ResendStore } from './resend-store.ts';
 
-/** Failed deliveries that one transaction queues. It holds the lock of the endpoint for some milliseconds. */
+/** Failed deliveries that one transaction queues. It holds the lock of the endpoint for under a tenth of a second. */
 const resentPerTransaction = 500;
-/** Failed deliveries that one request queues: it takes about a second. */
+/** Failed deliveries that one request queues: it takes about two seconds. */
 const resentPerRequest = 10_000;
 
 interface EventServiceParts {

@@ -92,8 +92,10 @@ async function readMarks(stripe: Stripe): Promise<Marks> {
       intents.filter(({ status, capture_method }) => status === 'succeeded' && capture_method === 'manual'),
       ({ id, amount_received }) => `${id} ${amount_received}`,
     ),
-    refunds: grouped(await listAll(stripe.refunds.list({ limit })), ({ payment_intent: intent }) =>
-      typeof intent === 'string' ? intent : (intent?.id ?? null),
+    // The processor's own refunds release what was authorised and not captured.
+    refunds: grouped(
+      (await listAll(stripe.refunds.list({ limit }))).filter(isOfTill),
+      ({ payment_intent: intent }) => (typeof intent === 'string' ? intent : (intent?.id ?? null)),
     ),
     subscriptions: grouped(
       await listAll(stripe.subscriptions.list({ limit, status: 'all' })),
