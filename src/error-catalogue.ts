@@ -253,7 +253,7 @@ export const errorCatalogue = {
     example: 'A comparison with the processor is running. Wait until it has ended.',
   }),
   endpoint_disabled: failure(409, 'Event endpoint turned off', {
-    when: 'The endpoint that events are to be sent to again is turned off.',
+    when: 'The event endpoint is turned off, so no events can be resent to it.',
     advice: 'Turn it on with `PATCH /api/v1/event-endpoints/{id}`, then resend.',
     example: 'The event endpoint is turned off. Turn it on, then resend.',
   }),

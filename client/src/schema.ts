@@ -830,7 +830,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Send all failed events of an endpoint again
-         * @description Sends the events of failed deliveries again that were not sent again before, oldest first, each as `POST /api/v1/events/{id}/resend` does. At most 10,000 per request: repeat it until `count` is 0. Needs the scope `operate`.
+         * @description Resends the events of all failed deliveries that were not resent yet, oldest first, each as `POST /api/v1/events/{id}/resend` does. At most 10,000 per request: repeat it until `count` is 0. Needs the scope `operate`.
          */
         readonly post: operations["resendFailedEvents"];
         readonly delete?: never;
@@ -1303,7 +1303,7 @@ export interface components {
                 /** @description At most 20, the most urgent first. */
                 readonly data: readonly components["schemas"]["FailedWebhookEvent"][];
             } | null;
-            /** @description Requests that were interrupted more than five minutes ago, and whose effect at the processor is not known yet, oldest first. Till looks them up again and again. Null without the scope `operate`. */
+            /** @description Requests that were interrupted more than five minutes ago, and whose effect at the processor is not known yet, oldest first. Till keeps looking them up. Null without the scope `operate`. */
             readonly claims: {
                 /** @description Their number, counted up to 10,000. */
                 readonly total: number;
@@ -2408,7 +2408,7 @@ export interface components {
             readonly currency: string;
             readonly totals: components["schemas"]["OverviewTotals"];
             readonly subscriptions: components["schemas"]["OverviewSubscriptions"];
-            /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency for itself. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
+            /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
             readonly mrr: {
                 /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
                 readonly start: number;
@@ -2511,7 +2511,7 @@ export interface components {
                  */
                 readonly to: string;
                 readonly totals: components["schemas"]["OverviewTotals"];
-                /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency for itself. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
+                /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
                 readonly mrr: {
                     /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
                     readonly start: number;

@@ -106,7 +106,7 @@ const AttentionSchema = component('Attention', {
     urgent(
       listOf(claim),
       'Requests that were interrupted more than five minutes ago, and whose effect at the processor is not known yet, oldest ' +
-        'first. Till looks them up again and again. Null without the scope `operate`.',
+        'first. Till keeps looking them up. Null without the scope `operate`.',
     ),
   ),
 });

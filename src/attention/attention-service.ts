@@ -1,4 +1,4 @@
-import type { Database } from '../platform/postgres.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
 import type {
   AttentionStore,
   Urgent,
@@ -30,20 +30,26 @@ export class AttentionService {
   /** `operations` is null for a caller that may not operate the service. */
   async read({ mayOperate }: { readonly mayOperate: boolean }): Promise<Attention> {
     const { database, store } = this.#parts;
-    const [disputes, pastDue, operations] = await Promise.all([
-      store.disputes(database),
-      store.pastDue(database),
-      mayOperate ? this.#readOperations() : null,
-    ]);
-    return { disputes, pastDue, operations };
+    // On one connection: ten statements at once would take the whole pool from other requests.
+    return database.transaction(
+      async (tx) => {
+        const [disputes, pastDue, operations] = await Promise.all([
+          store.disputes(tx),
+          store.pastDue(tx),
+          mayOperate ? this.#readOperations(tx) : null,
+        ]);
+        return { disputes, pastDue, operations };
+      },
+      { startsWithRead: true },
+    );
   }
 
-  async #readOperations(): Promise<NonNullable<Attention['operations']>> {
-    const { database, store } = this.#parts;
+  async #readOperations(tx: Queryable): Promise<NonNullable<Attention['operations']>> {
+    const { store } = this.#parts;
     const [endpoints, webhookEvents, claims] = await Promise.all([
-      store.endpoints(database),
-      store.webhookEvents(database),
-      store.claims(database),
+      store.endpoints(tx),
+      store.webhookEvents(tx),
+      store.claims(tx),
     ]);
     return { endpoints, webhookEvents, claims };
   }

@@ -29,8 +29,8 @@ const { columns } = customerTable;
 const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
 const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
 /**
- * Whether the text has trigrams of the part, by the index: only the index can tell it fast. A few trigrams that are apart
- * select nearly as few rows as all of them, and less of the index is read.
+ * Selects candidates by the index of trigrams. A few trigrams that are apart select nearly as few rows as all of them, and
+ * less of the index is read.
  */
 const hasTrigrams = (text: string) =>
   `till.trigrams(${partText}) @> till.trigrams(lower(${text}), greatest(3, length(${text}) / 3))`;

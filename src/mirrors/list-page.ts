@@ -50,6 +50,9 @@ export async function listPage<Row extends { readonly id: string }>(
   const sort = sortOf(list, request.sort);
   const query = describeQuery(list, selection, sort);
   const position = request.cursor === undefined ? undefined : readCursor(request.cursor, query);
+  // Anyone can compute the checksum of a cursor.
+  if (position !== undefined && (position.amount === undefined) !== (sort.field === undefined))
+    throw unknownCursor();
   const page = position?.page ?? request.page ?? 1;
   if (selection === undefined)
     return { data: [], total: 0, totalCapped: false, page, limit, nextCursor: null };

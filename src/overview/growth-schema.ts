@@ -45,7 +45,7 @@ export const growthProperties = {
       '`monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and ' +
       'as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest ' +
       'unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each ' +
-      'currency for itself. A change counts on the day on which Till learned of it; an imported subscription counts as ' +
+      'currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as ' +
       'new on the day of its import. A pending change counts once it is made.',
   ),
   subscribers: known(

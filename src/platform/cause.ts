@@ -93,7 +93,7 @@ export function auditOperation(
   audit.write(tx, typeof existingId === 'string');
 }
 
-/** The same for a change that other requests also make on their way: only the request about this object has an entry. */
+/** Like `auditOperation`, but only if the request is about this object. Other requests make the same change on their way. */
 export function auditChange(tx: Transaction, objectId: string): void {
   if (works.getStore()?.audit?.objectId === objectId) auditOperation(tx);
 }

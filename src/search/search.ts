@@ -27,7 +27,7 @@ export const matchedFields = [
 
 export type MatchedField = (typeof matchedFields)[number];
 
-/** The contract's. */
+/** A person reads no more, and the response stays small. */
 export const resultsMax = 20;
 
 /** An object that a search found. */

@@ -334,7 +334,7 @@ function isSafeOrigin(origin: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && loopbackHosts.includes(hostname));
 }
 
-/** A request from another host could not be told from one of the console. */
+/** Without it, Till cannot check the origin of requests from other hosts. */
 function requirePublicUrl(env: EnvironmentReader, { host, production }: Config): void {
   const advice = 'set it to the address at which people open the console, or set CONSOLE=off';
   if (env.has('PUBLIC_URL')) return;

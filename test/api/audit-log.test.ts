@@ -173,7 +173,7 @@ test('people: every write is logged, in its transaction where there is one, and 
   assert.deepEqual(
     own.map(({ action, objectType, outcome }) => [action, objectType, outcome]),
     [
-      ['session.created', null, 204],
+      ['session.created', null, 303],
       ['createCustomer', 'customer', 201],
       ['createPayment', 'payment', 201],
       ['cancelPayment', 'payment', 200],

@@ -17,22 +17,25 @@ const tile = (page: Page, label: string) =>
     .filter({ has: page.getByText(label, { exact: true }) })
     .locator('.tile-value');
 
-browserTest('each number of the overview links to the rows that it counts', async ({ page, open }) => {
-  await sharedWorld();
-  await open('/console');
-  const yen = page.locator('section').filter({ has: page.getByRole('heading', { name: 'JPY' }) });
-  const volume = yen.locator('.tile').filter({ has: page.getByText('Volume', { exact: true }) });
-  await volume.getByRole('link', { name: '¥5,400' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
-  await page.getByText('1 payment', { exact: true }).waitFor();
-  await page.getByRole('link', { name: '¥5,400' }).waitFor();
-  await page.goBack();
-  const euro = page.locator('section').filter({ has: page.getByRole('heading', { name: 'EUR' }) });
-  const disputes = euro.locator('.tile').filter({ has: page.getByText('Disputes', { exact: true }) });
-  assert.equal(await disputes.locator('.tile-value').textContent(), '1');
-  await disputes.getByRole('link').click();
-  await page.getByText('1 payment', { exact: true }).waitFor();
-});
+browserTest(
+  'volume and disputes of the overview link to the rows that they count',
+  async ({ page, open }) => {
+    await sharedWorld();
+    await open('/console');
+    const yen = page.locator('section').filter({ has: page.getByRole('heading', { name: 'JPY' }) });
+    const volume = yen.locator('.tile').filter({ has: page.getByText('Volume', { exact: true }) });
+    await volume.getByRole('link', { name: '¥5,400' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
+    await page.getByText('1 payment', { exact: true }).waitFor();
+    await page.getByRole('link', { name: '¥5,400' }).waitFor();
+    await page.goBack();
+    const euro = page.locator('section').filter({ has: page.getByRole('heading', { name: 'EUR' }) });
+    const disputes = euro.locator('.tile').filter({ has: page.getByText('Disputes', { exact: true }) });
+    assert.equal(await disputes.locator('.tile-value').textContent(), '1');
+    await disputes.getByRole('link').click();
+    await page.getByText('1 payment', { exact: true }).waitFor();
+  },
+);
 
 browserTest(
   'the range of the overview is in the address, and its charts are tables too',

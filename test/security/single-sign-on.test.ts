@@ -99,7 +99,7 @@ test('a person signs in through the provider, with the scopes of their groups an
     [
       ['createCustomer', 422],
       ['createCustomer', 201],
-      ['session.created', 204],
+      ['session.created', 303],
     ],
   );
   // No token or secret of the sign-in is stored or logged.

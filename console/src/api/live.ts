@@ -25,7 +25,7 @@ const listeners = new Set<Listener>();
 let position = 0;
 let readingPosition: Promise<unknown> = Promise.resolve();
 
-/** The position since which changes arrive. Waits while it is read: what is loaded after that is not outdated by it. */
+/** The position from which changes arrive. Waits until it is known, so that what is loaded afterwards needs no reload. */
 export async function livePosition(): Promise<number> {
   await readingPosition;
   return position;

@@ -11,8 +11,9 @@ const causes: Readonly<Record<Exclude<TillEvent['cause']['kind'], 'api'>, string
   sweeper: 'Found by Till at a regular check',
 };
 
-export function causeText({ kind, keyName }: TillEvent['cause']): string {
-  return kind === 'api' ? `By the API key ${keyName ?? ''}` : causes[kind];
+export function causeText({ kind, keyName, person }: TillEvent['cause']): string {
+  if (kind !== 'api') return causes[kind];
+  return person === null ? `By the API key ${keyName ?? ''}` : `By ${person}`;
 }
 
 /** What caused an event, with its request and the event of the processor. */

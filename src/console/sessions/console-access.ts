@@ -4,7 +4,7 @@ import { cookieOf, requireConsole } from '../../http/access/console-calls.ts';
 import type { Caller } from '../../model/api-key.ts';
 import type { SessionService } from './session-service.ts';
 
-/** The visible tabs of the console wait for events all the time, so this is no sign of a person. */
+/** Visible tabs always wait for events. These requests do not extend the idle time. */
 const followedPath = '/api/v1/events';
 
 /** Where people open Till, which decides the origin and the cookies. */
@@ -70,7 +70,7 @@ export function signedOut(): Failure {
   return new Failure('unauthorized', 'Sign in to the console.');
 }
 
-/** Without an address of its own, Till is used on the machine that it runs on. */
+/** Without `PUBLIC_URL`, only loopback origins are allowed. */
 export function publicAddress(publicUrl: string | undefined, port: () => number): PublicAddress {
   if (publicUrl !== undefined) {
     const origins = [publicUrl];

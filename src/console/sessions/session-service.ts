@@ -61,7 +61,13 @@ export class SessionService {
     return database.transaction(async (tx) => {
       if (!(await store.insert(tx, session))) return undefined;
       if (replaced !== undefined) await store.end(tx, digestOf(replaced), now);
-      audit.write(tx, { ...sender, ...entryOf(owner), action: 'session.created', outcome: 204 });
+      audit.write(tx, {
+        ...sender,
+        ...entryOf(owner),
+        action: 'session.created',
+        // The browser of a person is sent on to the console.
+        outcome: 'person' in opener ? 303 : 204,
+      });
       return token;
     });
   }

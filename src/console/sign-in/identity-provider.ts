@@ -46,7 +46,7 @@ export class IdentityProvider {
     this.#redirectUri = redirectUri;
   }
 
-  /** The address of the provider for one sign-in, and what only the person's browser may know until it returns. */
+  /** Returns the address at the provider, and the secrets that the cookie of the sign-in keeps. */
   async begin(): Promise<{ readonly url: string; readonly secrets: Secrets }> {
     const config = await this.#discover();
     const secrets = {
@@ -113,7 +113,7 @@ export class IdentityProvider {
   }
 }
 
-/** As the provider supports it. Without a statement, it supports the first way. */
+/** Uses `client_secret_basic` if the provider supports it or lists no methods, and `client_secret_post` otherwise. */
 function authenticate(clientSecret: string): openid.ClientAuth {
   return (server, ...request) => {
     const methods = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];

@@ -14,8 +14,8 @@ export interface StartedSignIn {
 }
 
 /**
- * Writes and reads the cookie of a sign-in. It is signed, so that its time and its secrets are those of Till: every
- * process has the client secret, from which the key is derived.
+ * Writes and reads the cookie of a sign-in. It is signed, so that a browser cannot change it. All
+ * processes derive the same key from the client secret.
  */
 export class SignInCookie {
   readonly #key: Buffer;

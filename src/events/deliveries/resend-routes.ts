@@ -15,7 +15,7 @@ import {
 } from './delivery-schema.ts';
 import type { EventService } from './event-service.ts';
 
-/** Any other text is the id of no event. */
+/** A malformed id matches no event. */
 const Params = Type.Object({ id: Type.String({ description: 'The `id` of an event.' }) });
 
 const ResendBody = Type.Object(
@@ -75,7 +75,7 @@ export function registerResendRoutes(app: FastifyInstance, events: EventService)
     audited: 'everyone',
     summary: 'Send all failed events of an endpoint again',
     description:
-      'Sends the events of failed deliveries again that were not sent again before, oldest first, each as ' +
+      'Resends the events of all failed deliveries that were not resent yet, oldest first, each as ' +
       '`POST /api/v1/events/{id}/resend` does. At most 10,000 per request: repeat it until `count` is 0.',
     response: { 200: response('How many are sent again.', ResentFailedSchema, { count: 12 }) },
     failures: ['endpoint_disabled'],

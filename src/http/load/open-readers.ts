@@ -49,9 +49,10 @@ export class OpenReaders {
     { raw }: Pick<FastifyReply, 'raw'>,
   ): OpenReader | undefined {
     if (caller === undefined) throw new Error('a reader has no API key');
-    const { name } = caller;
+    // All people have the same API key name.
+    const name = caller.person === null ? caller.name : caller.application;
     const count = this.#ofName.get(name) ?? 0;
-    if (count >= this.#maxOfName) throw tooManyOfName(name, this.#maxOfName);
+    if (count >= this.#maxOfName) throw tooManyOfName(caller.name, this.#maxOfName);
     if (this.#isEnding || this.#open.size >= this.#max) return undefined;
     const reader = { controller: new AbortController(), caller };
     this.#open.add(reader);

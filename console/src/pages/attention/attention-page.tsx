@@ -50,7 +50,9 @@ function All({
   readonly href: string;
 }) {
   if (total <= data.length) return null;
-  return <a href={href}>{`All ${new Intl.NumberFormat().format(total)}`}</a>;
+  // The API counts no further.
+  const number = new Intl.NumberFormat().format(total);
+  return <a href={href}>{total === 10_000 ? `All, at least ${number}` : `All ${number}`}</a>;
 }
 
 function Disputes({ of }: { readonly of: Attention['disputes'] }) {

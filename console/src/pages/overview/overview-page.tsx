@@ -64,7 +64,7 @@ export function OverviewPage() {
   );
 }
 
-/** In a line, what the page of its own shows. */
+/** A summary of the attention page, in one line. */
 function NeedsAttention() {
   const attention = useResource(
     (options) => till().attention(options),
