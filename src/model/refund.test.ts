@@ -20,6 +20,7 @@ const refund: Refund = {
   currency: 'eur',
   status: 'pending',
   reason: null,
+  isOwn: true,
   ...rowTime(rowAsOf),
   createdAt: rowCreatedAt,
   updatedAt: rowUpdatedAt,

@@ -20,6 +20,8 @@ export interface Refund extends DatedRow {
   readonly currency: string;
   readonly status: RefundStatus;
   readonly reason: RefundReason | null;
+  /** Whether it was requested through Till. */
+  readonly isOwn: boolean;
 }
 
 export interface RefundFacts extends OwnFacts {

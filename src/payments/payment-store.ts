@@ -134,7 +134,8 @@ export class PaymentStore extends MirrorStore<Payment> {
 
   /**
    * Recomputes the refunded and the reserved amount. The processor also refunds what was authorised and never captured,
-   * which no one received and which is therefore not refunded here. The rows must be locked.
+   * which no one received and which is therefore not refunded here. Till's own refunds are never such a release. The
+   * rows must be locked.
    */
   async addUpRefunds(tx: Transaction, payments: readonly Payment[], now: Date): Promise<void> {
     if (payments.length === 0) return;
@@ -144,7 +145,7 @@ export class PaymentStore extends MirrorStore<Payment> {
        from (
          select payments.id,
            coalesce(sum(refunds.amount) filter (where processor_refund_id is not null), 0)
-             - case when bool_or(refunds.amount = ${uncaptured} and processor_refund_id is not null)
+             - case when bool_or(refunds.amount = ${uncaptured} and processor_refund_id is not null and not is_own)
                  then ${uncaptured} else 0 end as refunded,
            coalesce(sum(refunds.amount) filter (where processor_refund_id is null), 0) as reserved
          from till.payments

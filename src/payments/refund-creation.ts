@@ -84,6 +84,7 @@ export class RefundCreation
       currency: payment.currency,
       status: 'pending',
       reason: request.reason,
+      isOwn: true,
       processorAsOf: payment.processorAsOf,
       processorAsOfLatest: payment.processorAsOfLatest,
       createdAt: idTime(id),

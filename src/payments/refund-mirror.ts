@@ -161,6 +161,7 @@ function toRefund(facts: KnownRefund, now: Date): Refund {
     currency: facts.currency,
     status: facts.status === 'unknown' ? 'pending' : facts.status,
     reason: facts.reason,
+    isOwn: isOurId(localId),
     ...rowTime(facts.asOf),
     createdAt: isOurId(localId) ? idTime(localId) : createdAt,
     updatedAt: now,

@@ -18,6 +18,7 @@ const refundTable = defineTable<Refund>('refunds', {
   currency: mutable('text'),
   status: mutable('text'),
   reason: immutable('text'),
+  isOwn: immutable('boolean'),
   processorAsOf: mutable('timestamptz'),
   processorAsOfLatest: mutable('timestamptz'),
   createdAt: immutable('timestamptz'),

@@ -83,6 +83,15 @@ describe('an authorised payment', () => {
     );
   });
 
+  test('200: a refund of exactly what was not captured counts, before and after the processor releases it', async () => {
+    const payment = await authorise();
+    await readJson<PaymentBody>(await capture(payment, { amount: 1_500 }), 200);
+    const refund = await call('POST', `/payments/${payment.id}/refund`, { amount: 500 });
+    assert.equal((await readJson<PaymentBody>(refund, 200)).amountRefunded, 500);
+    await till.settle();
+    assert.equal((await readPayment(till, payment)).amountRefunded, 500);
+  });
+
   test('200: is captured at the processor; a webhook says so', async () => {
     const payment = await authorise();
     await till.settle();

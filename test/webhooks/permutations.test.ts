@@ -684,7 +684,7 @@ function refundLife(events: readonly RefundFacts[]): Life<Refund, RefundFacts> {
   return {
     events,
     born: ({ asOf, status, ...facts }) => ({
-      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', ...rowTime(asOf) },
+      ...{ ...facts, ...born, paymentId: 'p', customerId: 'c', isOwn: true, ...rowTime(asOf) },
       status: status === 'unknown' ? 'pending' : status,
     }),
     take: (row, facts, origin) => takeRefundFacts(row, facts, origin, now),
