@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
+import { EndpointStore } from '../../src/events/endpoints/endpoint-store.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { appendForIds } from '../support/stored-events.ts';
@@ -16,6 +17,13 @@ const looksMax = 5_000;
 async function ownerOf({ sql }: Backend): Promise<number | null> {
   const [row] = await sql<{ owner: number | null }>('select owner from till.event_endpoints');
   return row?.owner ?? null;
+}
+
+/** Resolves when a statement waits for a lock. */
+async function lockAwaited({ sql }: Backend): Promise<void> {
+  const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  for (let look = 0; look < looksMax; look += 1) if ((await sql(text)).length > 0) return;
+  assert.fail('no statement waits for a lock');
 }
 
 /** Resolves when the endpoint has this owner. */
@@ -100,4 +108,28 @@ test('a process that stops records what it has sent, and the next one sends the 
   const repeated = sink.received.slice(4).map(({ body }) => body.id);
   assert.deepEqual(repeated, [ids[0], ids[2]], 'only what had no response is sent again');
   await second.call('DELETE', `/event-endpoints/${id}`);
+});
+
+test('leases are renewed in the order of the ids, so that a renewal and a resend cannot wait for each other', async (t) => {
+  const backend = await startBackend(t);
+  const till = await startTill({ ...settings, delivers: false, on: backend });
+  for (const url of ['https://one.example.com', 'https://two.example.com'])
+    await till.post('/event-endpoints', { url });
+  const [first, second] = await backend.sql<{ id: string }>(
+    'select id from till.event_endpoints order by id',
+  );
+  assert.ok(first !== undefined && second !== undefined);
+  await backend.sql('update till.event_endpoints set owner = 7, history = till.history()');
+  // The first endpoint now comes last in the table.
+  await backend.sql('update till.event_endpoints set description = $2 where id = $1', [first.id, 'moved']);
+  const store = new EndpointStore();
+  const { database } = till;
+  const renewed = await database.transaction(async (tx) => {
+    await store.lock(tx, first.id);
+    const renewal = store.renew(database, 7, 30_000);
+    await lockAwaited(backend);
+    await store.lock(tx, second.id);
+    return { renewal };
+  });
+  assert.deepEqual(await renewed.renewal, new Set([first.id, second.id]));
 });

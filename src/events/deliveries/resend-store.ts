@@ -122,11 +122,15 @@ export class ResendStore {
     tx.send('delete from till.event_resends where endpoint_id = $1 and id = any($2)', [endpointId, ids]);
   }
 
-  /** Removes resends that wait at an endpoint, up to a number. Returns that number. */
+  /**
+   * Removes resends that wait at an endpoint, up to a number. Returns that number. It skips those that a lane is
+   * settling, because the two lock rows in different orders.
+   */
   async deleteSome(db: Queryable, endpointId: string, limit: number): Promise<number> {
     const rows = await db.query(
       `delete from till.event_resends where endpoint_id = $1 and position in (
-         select position from till.event_resends where endpoint_id = $1 limit $2) returning 1`,
+         select position from till.event_resends where endpoint_id = $1 limit $2 for update skip locked)
+       returning 1`,
       [endpointId, limit],
     );
     return rows.length;

@@ -25,6 +25,13 @@ const columns = `id, url, types, description, enabled, disabled_at as "disabledA
   ${validReplaced} as "replacedSecrets", position, revision, resend_revision as "resendRevision",
   created_at as "createdAt", updated_at as "updatedAt"`;
 
+/**
+ * Locks endpoints by their ids, in this order. Every statement that writes several endpoints does so, so that two of them
+ * cannot wait for each other.
+ */
+const lockedInOrder = (condition: string) =>
+  `id in (select id from till.event_endpoints where ${condition} order by id for no key update)`;
+
 /** All SQL for event endpoints and their leases. */
 export class EndpointStore {
   /** The endpoint receives events from now on. Undefined if there are too many endpoints. */
@@ -117,7 +124,8 @@ export class EndpointStore {
 
   async dropExpiredSecrets(db: Queryable): Promise<void> {
     await db.query(
-      `update till.event_endpoints set replaced_secrets = ${validReplaced} where replaced_secrets <> ${validReplaced}`,
+      `update till.event_endpoints set replaced_secrets = ${validReplaced}
+       where ${lockedInOrder(`replaced_secrets <> ${validReplaced}`)}`,
     );
   }
 
@@ -171,7 +179,7 @@ export class EndpointStore {
   async renew(db: Queryable, owner: number, leaseMs: number): Promise<ReadonlySet<string>> {
     const rows = await db.query<{ id: string }>(
       `update till.event_endpoints set leased_until = now() + make_interval(secs => $2)
-       where owner = $1 and history = till.history() returning id`,
+       where ${lockedInOrder('owner = $1 and history = till.history()')} returning id`,
       [owner, leaseMs / 1_000],
     );
     return new Set(rows.map(({ id }) => id));
