@@ -1,21 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
+import { pagePolicy } from '../security-headers.ts';
 import { type ReferenceDocument, referencePage } from './reference-page.ts';
-
-/** The page needs its own script, style and data, all from this server. Nothing can turn text into HTML. */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
 
 /** The files that the page loads, with their types. */
 const assets = {
