@@ -77,7 +77,7 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
   const { id = null } = Object(params) as { readonly id?: string | null };
   let isWritten = false;
   const entry: PendingEntry = {
-    objectId: id !== null && isUuid(id) ? id.toLowerCase() : id,
+    objectId: loggableId(id),
     get isWritten() {
       return isWritten;
     },
@@ -96,6 +96,12 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
     },
   };
   return entry;
+}
+
+/** A path can contain any text, personal data too. The log gets it only if it can be an id. */
+function loggableId(id: string | null): string | null {
+  if (id === null || !/^[\w-]{1,100}$/.test(id)) return null;
+  return isUuid(id) ? id.toLowerCase() : id;
 }
 
 /** `/api/v1/event-endpoints/:id/replay` is about an `event_endpoint`. */

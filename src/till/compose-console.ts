@@ -32,7 +32,8 @@ interface ConsoleParts {
 export function composeConsole(parts: ConsoleParts) {
   const { config, ring, keys: storedKeys, port } = parts;
   const { publicUrl, oidc, hasKeySignIn } = config;
-  const sessions = new SessionService({ ...parts, ...config, store: new SessionStore(), ring, storedKeys });
+  const [store, issuer] = [new SessionStore(), oidc?.issuer];
+  const sessions = new SessionService({ ...parts, ...config, store, ring, storedKeys, issuer });
   const access = new ConsoleAccess(sessions, publicAddress(publicUrl, port));
   const registerRoutes = (app: FastifyInstance, guard: ApiGuard): void => {
     registerConsoleRoutes(app, { hasKeySignIn, hasSingleSignOn: oidc !== undefined });

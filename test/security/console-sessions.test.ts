@@ -258,3 +258,10 @@ test('wrong keys at the sign-in count towards the limit of their address', async
   assert.equal(await status(signIn(till.url, testKey)), 429);
   assert.equal((await till.call('GET', '/payments')).status, 429);
 });
+
+test('sign-ins count towards the rate limit of their API key', async (t) => {
+  const till = await startTill({ in: 'process', for: t, hasConsole: true, requestsPerMinute: 2 });
+  const statuses = [];
+  for (let attempt = 0; attempt < 3; attempt += 1) statuses.push(await status(signIn(till.url, testKey)));
+  assert.deepEqual(statuses, [204, 204, 429]);
+});

@@ -183,6 +183,11 @@ test('a callback works once, only in the browser that began, and only with its o
   assert.notEqual(cookieOf(replaced), session);
   assert.equal((await callConsole(till.url, current, session)).status, 401);
   assert.equal((await callConsole(till.url, current, cookieOf(replaced))).status, 200);
+  const { data: ended } = await till.get<{ data: readonly Entry[] }>('/audit-log?action=session.ended');
+  assert.deepEqual(
+    ended.map(({ actor, outcome }) => [actor.person, outcome]),
+    [['ada@example.com', 303]],
+  );
   // No target of a sign-in leads to another site.
   for (const to of ['//evil.example', 'https://evil.example', '/console/..//evil.example', '/\\evil.example'])
     assert.equal((await enter('ada', to)).headers.get('location'), '/console', to);
@@ -202,4 +207,46 @@ test('a provider that is down or does not respond gives a page in time, and open
   const response = await fetch(`${cut.url}/console/sign-in`, { redirect: 'manual' });
   assert.match(await pageText(response, 503), /does not respond/);
   assert.equal(response.headers.get('retry-after'), '60');
+});
+
+test('a session ends when its way of signing in is no longer offered', async (t) => {
+  const { till, provider, enter } = await startBoth(t, { hasKeySignIn: true });
+  const person = cookieOf(await enter('ada'));
+  const ofKey = cookieOf(await signIn(till.url, testKey, { origin: publicUrl }));
+  const statuses = async (console: object) => {
+    const other = await startTill({ in: 'process', on: till, console: { publicUrl, ...console } });
+    const responses = [person, ofKey].map((cookie) => callConsole(other.url, current, cookie));
+    return (await Promise.all(responses)).map(({ status }) => status);
+  };
+  const oidc = provider.settings;
+  assert.deepEqual(await statuses({ oidc, hasKeySignIn: true }), [200, 200]);
+  assert.deepEqual(await statuses({ oidc, hasKeySignIn: false }), [200, 401]);
+  assert.deepEqual(await statuses({ hasKeySignIn: true }), [401, 200]);
+  const moved = { ...oidc, issuer: new URL('https://other.example.com') };
+  assert.deepEqual(await statuses({ oidc: moved, hasKeySignIn: true }), [401, 200]);
+});
+
+test('after too many refused sign-ins from an address, the provider is not called again', async (t) => {
+  const { till, provider, begin, complete } = await startBoth(t);
+  const { cookie, url } = await begin();
+  const returned = await provider.signIn(url, 'ada');
+  const guesses = Array.from({ length: 61 }, () =>
+    till.call('GET', '/plans', undefined, { 'x-api-key': 'wrong' }),
+  );
+  const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+  assert.ok(statuses.includes(429));
+  // A provider that is called would not respond.
+  provider.hang();
+  const page = await complete(returned, cookie);
+  assert.match(await pageText(page, 429), /Too many sign-ins/);
+  assert.equal(page.headers.get('retry-after'), '60');
+});
+
+test('a person without the scope reads about groups, and not about API keys', async (t) => {
+  const { till, enter } = await startBoth(t);
+  const grace = cookieOf(await enter('grace'));
+  const refused = await callConsole(till.url, '/api/v1/audit-log', grace);
+  assert.equal(refused.status, 403);
+  const { detail } = (await refused.json()) as { readonly detail: string };
+  assert.match(detail, /scope `admin`, which none of your groups has/);
 });

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { signedOut } from '../../http/access/api-guard.ts';
 import { cookieOf, requireConsole } from '../../http/access/console-calls.ts';
 import type { Caller } from '../../model/api-key.ts';
 import type { SessionService } from './session-service.ts';
@@ -64,10 +64,6 @@ export class ConsoleAccess {
   #cookieName(name: string): string {
     return this.#address.isSecure ? `__Host-${name}` : name;
   }
-}
-
-export function signedOut(): Failure {
-  return new Failure('unauthorized', 'Sign in to the console.');
 }
 
 /** Without `PUBLIC_URL`, only loopback origins are allowed. */

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { Failure } from '../../errors.ts';
-import type { ApiGuard } from '../../http/access/api-guard.ts';
+import { type ApiGuard, signedOut } from '../../http/access/api-guard.ts';
 import { sessionProof } from '../../http/access/api-key.ts';
 import type { NewAuditEntry, Sender } from '../../model/audit-entry.ts';
-import { type ConsoleAccess, signedOut } from './console-access.ts';
+import type { ConsoleAccess } from './console-access.ts';
 import type { SessionService } from './session-service.ts';
 
 const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { additionalProperties: false });
@@ -12,7 +12,7 @@ const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { ad
 export interface SessionRouteParts {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
-  readonly guard: Pick<ApiGuard, 'identify'>;
+  readonly guard: Pick<ApiGuard, 'identify' | 'count'>;
   readonly audit: { writeAlone(entry: NewAuditEntry): Promise<void> };
   /** Whether an API key opens a session. */
   readonly hasKeySignIn: boolean;
@@ -36,6 +36,8 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         if (isRefused) await audit.writeAlone(refusedSignIn(senderOf(request), 401));
         throw error;
       });
+      // Each sign-in writes rows, so it counts like a request with the API key.
+      await guard.count(caller);
       const opener = { caller, proofOf: (token: string) => sessionProof(token, apiKey) };
       const token = await sessions.open(opener, senderOf(request), access.tokenOf(request));
       if (token === undefined) throw new Error('a sign-in with an API key opened no session');

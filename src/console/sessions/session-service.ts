@@ -26,6 +26,10 @@ interface SessionParts {
   readonly storedKeys: { findById(id: string): Promise<Caller | undefined> };
   readonly idleMinutes: number;
   readonly sessionHours: number;
+  /** Whether API keys may open sessions. If not, their sessions have ended. */
+  readonly hasKeySignIn: boolean;
+  /** The identity provider. The sessions of people from another one have ended. */
+  readonly issuer: URL | undefined;
 }
 
 /** What opens a session. */
@@ -36,6 +40,8 @@ export type Opener =
 /** The sessions of the console. A browser has the token of one in a cookie; the database has a digest of the token. */
 export class SessionService {
   readonly #parts: SessionParts;
+  /** Reads in progress, by token. A browser has several long requests, which are checked again at the same time. */
+  readonly #reads = new Map<string, Promise<Session | undefined>>();
 
   constructor(parts: SessionParts) {
     this.#parts = parts;
@@ -58,16 +64,14 @@ export class SessionService {
       createdAt: now,
       expiresAt: new Date(now.getTime() + hours * hourMs),
     };
+    // The browser of a person is sent on to the console.
+    const outcome = 'person' in opener ? 303 : 204;
+    const earlier = replaced === undefined ? undefined : await this.#read(replaced);
     return database.transaction(async (tx) => {
       if (!(await store.insert(tx, session))) return undefined;
-      if (replaced !== undefined) await store.end(tx, digestOf(replaced), now);
-      audit.write(tx, {
-        ...sender,
-        ...entryOf(owner),
-        action: 'session.created',
-        // The browser of a person is sent on to the console.
-        outcome: 'person' in opener ? 303 : 204,
-      });
+      if (replaced !== undefined && (await store.end(tx, digestOf(replaced), now)) && earlier !== undefined)
+        audit.write(tx, { ...sender, ...entryOf(earlier), action: 'session.ended', outcome });
+      audit.write(tx, { ...sender, ...entryOf(owner), action: 'session.created', outcome });
       return token;
     });
   }
@@ -118,11 +122,20 @@ export class SessionService {
     return store.find(database, digestOf(token), { now, usedSince });
   }
 
+  #readShared(token: string): Promise<Session | undefined> {
+    const inProgress = this.#reads.get(token);
+    if (inProgress !== undefined) return inProgress;
+    const read = this.#read(token).finally(() => this.#reads.delete(token));
+    this.#reads.set(token, read);
+    return read;
+  }
+
   async #callerOf({ keyId, keyProof, person, scopes, expiresAt }: Session, token: string) {
-    const { ring, storedKeys } = this.#parts;
+    const { ring, storedKeys, hasKeySignIn, issuer } = this.#parts;
+    if (person === null && !hasKeySignIn) return undefined;
     if (keyId !== null) return storedKeys.findById(keyId);
     if (keyProof !== null) return ring.ofSession(token, keyProof);
-    if (person === null || scopes === null) return undefined;
+    if (person === null || scopes === null || new URL(person.issuer).href !== issuer?.href) return undefined;
     const application = applicationOf(person);
     const isValid = () => true;
     return {
@@ -141,7 +154,7 @@ export class SessionService {
     let readAtMs = performance.now();
     return () => {
       if (performance.now() - readAtMs < trustMs) return caller.isValid();
-      return this.#read(token).then((session) => {
+      return this.#readShared(token).then((session) => {
         readAtMs = performance.now();
         return session !== undefined && caller.isValid();
       });

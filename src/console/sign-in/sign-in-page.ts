@@ -28,6 +28,11 @@ const pages = {
     title: 'No access',
     text: 'You are in no group that may use this console. Ask your administrator for access.',
   },
+  limited: {
+    status: 429,
+    title: 'Too many sign-ins',
+    text: 'Too many sign-ins from your network were refused. Try again in a minute.',
+  },
   unavailable: {
     status: 503,
     title: 'Identity provider unavailable',
@@ -44,7 +49,7 @@ export function statusOf(problem: SignInProblem): number {
 /** Contains no text of the request. */
 export function sendSignInProblem(reply: FastifyReply, problem: SignInProblem): FastifyReply {
   const { status, title, text } = pages[problem];
-  reply.headers({ ...pageHeaders, ...(status === 503 ? { 'retry-after': '60' } : {}) });
+  reply.headers({ ...pageHeaders, ...(status === 503 || status === 429 ? { 'retry-after': '60' } : {}) });
   return reply
     .code(status)
     .type('text/html; charset=utf-8')

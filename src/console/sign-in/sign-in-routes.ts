@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { Failure } from '../../errors.ts';
 import type { ApiGuard } from '../../http/access/api-guard.ts';
 import type { NewAuditEntry } from '../../model/audit-entry.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -19,7 +20,7 @@ export interface SignInRouteParts {
   readonly sessions: SessionService;
   readonly provider: IdentityProvider;
   readonly cookie: SignInCookie;
-  readonly guard: Pick<ApiGuard, 'countRefusal'>;
+  readonly guard: Pick<ApiGuard, 'countRefusal' | 'refuseGuesses'>;
   readonly audit: { writeAlone(entry: NewAuditEntry): Promise<void> };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -61,13 +62,14 @@ async function complete(
   const value = access.cookieOf(request, cookieName);
   const signIn = value === undefined ? undefined : cookie.read(value, clock.now().getTime());
   const refuse = async (problem: SignInProblem, email: string | null = null) => {
-    await guard.countRefusal(request);
     await audit.writeAlone(refusedSignIn(senderOf(request), statusOf(problem), email));
+    await guard.countRefusal(request);
     return problem;
   };
   // Anyone can send such a request, so it leaves no entry.
   if (value === undefined || signIn === undefined) return 'expired';
   try {
+    await guard.refuseGuesses(request);
     const admission = await provider.complete(request.url.replace(/^[^?]*/, ''), signIn);
     if ('refused' in admission) return await refuse(admission.refused, admission.email);
     const opener = { ...admission, signIn: value };
@@ -78,12 +80,13 @@ async function complete(
     return undefined;
   } catch (error) {
     const problem = problemOf(error, request, logger);
-    return problem === 'unavailable' ? problem : refuse(problem);
+    return problem === 'unavailable' || problem === 'limited' ? problem : refuse(problem);
   }
 }
 
 /** The log gets no text of the request and no token. */
 function problemOf(error: unknown, { id: requestId }: FastifyRequest, logger: Logger): SignInProblem {
+  if (error instanceof Failure && error.code === 'rate_limited') return 'limited';
   if (!(error instanceof SignInError)) throw error;
   logger.warn({ requestId, reason: error.message, kind: error.kind }, 'sign-in not completed');
   return error.kind;

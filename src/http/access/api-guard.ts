@@ -61,23 +61,28 @@ export class ApiGuard {
         ? await this.#sessions.admit(request)
         : await this.identify(request.headers['x-api-key'], request);
     request.caller = caller;
-    const owner = caller.person === null ? caller.name : caller.application;
-    const rate = { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
-    if (rate.limit > 0) await this.#take(rate);
-    // An unknown route is a 404 for every API key.
+    await this.count(caller);
+    // An unknown route is a 404 for every caller.
     if (request.is404) return;
     const { scope = 'admin' } = request.route.config;
-    if (!grants(caller.scopes, scope)) throw forbidden(scope);
+    if (!grants(caller.scopes, scope)) throw forbidden(scope, caller);
+  }
+
+  /** Counts a request of a caller. Fails if there are too many. */
+  async count({ person, name, application }: Caller): Promise<void> {
+    const owner = person === null ? name : application;
+    const rate = { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
+    if (rate.limit > 0) await this.#take(rate);
   }
 
   /**
-   * Fails if the API key of an admitted request has since been revoked or has expired. Call it after a wait, before
+   * Fails if the API key or the session of an admitted request has since ended. Call it after a wait, before
    * something is done or shown for the request. A promise only if it fails, or if the database must be asked.
    */
-  confirm({ caller }: FastifyRequest): Promise<void> | undefined {
-    // Only requests to the API have an API key.
-    const isValid = caller?.isValid() ?? true;
-    return isValid === true ? undefined : requireValid(isValid);
+  confirm(request: FastifyRequest): Promise<void> | undefined {
+    // Only requests to the API have a caller.
+    const isValid = request.caller?.isValid() ?? true;
+    return isValid === true ? undefined : requireValid(isValid, request);
   }
 
   /**
@@ -88,25 +93,30 @@ export class ApiGuard {
    */
   async identify(presented: unknown, { ip, id: requestId }: FastifyRequest): Promise<Caller> {
     const address = addressGroup(ip);
-    const wrongKeys = wrongKeysOf(address);
     const pair = hash('sha256', `${this.#salt} ${address} ${presented}`, 'base64url');
     const isKnown = this.#accepted.has(pair);
-    if (!isKnown) refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeysPerMinute));
+    if (!isKnown) await this.refuseGuesses({ ip });
     const caller =
       typeof presented === 'string'
         ? (this.#keys.find(presented) ??
           (await this.#storedKeys?.find(presented, { address: ip, requestId })))
         : undefined;
     if (caller === undefined) {
-      await this.#take(wrongKeys);
+      await this.countRefusal({ ip });
       throw unauthorized();
     }
     if (!isKnown) this.#accept(pair);
     return caller;
   }
 
-  /** Counts a refused sign-in like a wrong API key. Fails if there are too many from its address. */
-  countRefusal({ ip }: FastifyRequest): Promise<void> {
+  /** Fails after too many wrong API keys and refused sign-ins from an address. */
+  async refuseGuesses({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
+    const wrongKeys = wrongKeysOf(addressGroup(ip));
+    refuseAbove(wrongKeys, await this.#limiter.peek(wrongKeys.bucket, wrongKeys.limit));
+  }
+
+  /** Counts a wrong API key or a refused sign-in. Fails if there are too many from its address. */
+  countRefusal({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
     return this.#take(wrongKeysOf(addressGroup(ip)));
   }
 
@@ -142,17 +152,22 @@ function refuseAbove({ limit, what }: Rate, { allowed, retryAfterSeconds }: Rate
   );
 }
 
-async function requireValid(isValid: boolean | Promise<boolean>): Promise<void> {
-  if (!(await isValid)) throw unauthorized();
+async function requireValid(isValid: boolean | Promise<boolean>, request: FastifyRequest): Promise<void> {
+  if (!(await isValid)) throw isConsoleCall(request) ? signedOut() : unauthorized();
+}
+
+export function signedOut(): Failure {
+  return new Failure('unauthorized', 'Sign in to the console.');
 }
 
 function unauthorized(): Failure {
   return new Failure('unauthorized', 'Send a valid API key in the x-api-key header.');
 }
 
-function forbidden(scope: Scope): Failure {
-  return new Failure(
-    'forbidden',
-    `The API key needs the scope \`${scope}\`. Use a key that has it, or ask an administrator for one.`,
-  );
+function forbidden(scope: Scope, { person }: Caller): Failure {
+  const detail =
+    person === null
+      ? `The API key needs the scope \`${scope}\`. Use a key that has it, or ask an administrator for one.`
+      : `This needs the scope \`${scope}\`, which none of your groups has. Ask an administrator for access.`;
+  return new Failure('forbidden', detail);
 }
