@@ -295,9 +295,12 @@ test('every test takes its random numbers from a seed that test/support/seeds.ts
   );
 });
 
-test('outside the adapter the word is "processor"', () => {
+/** The adapter, and the texts of the settings and of the command line, which people read. */
+const namesStripe = /^src\/(processor\/stripe\/|cli\/|till\/settings\.ts$)/;
+
+test('outside the adapter and the texts for people the word is "processor"', () => {
   const found = source
-    .filter(({ path }) => path.startsWith('src/') && !path.startsWith('src/processor/stripe/'))
+    .filter(({ path }) => path.startsWith('src/') && !namesStripe.test(path))
     .flatMap(({ path, text }) =>
       text
         .split('\n')

@@ -76,7 +76,7 @@ export const settings = {
     unset: 'embedded sandbox',
     isSecret: true,
     about:
-      'the processor key, secret or restricted; it must belong to the account and mode that the database is bound to',
+      'the secret or restricted key of Stripe; it must belong to the account and mode that the database is bound to',
   },
   PROCESSOR_WEBHOOK_SECRET: {
     unset: 'with the sandbox: generated',
@@ -84,14 +84,14 @@ export const settings = {
     about: 'comma-separated signing secrets; several allow rotation',
   },
   PROCESSOR_API_BASE: {
-    unset: "the processor's public address",
+    unset: "Stripe's public address",
     about: 'another server with the same wire API',
   },
   PROCESSOR_MAX_IN_FLIGHT: {
     default: 200,
     min: 1,
     max: 10_000,
-    about: 'concurrent calls to the processor; further requests get 503 at once',
+    about: 'concurrent calls to Stripe; further requests get 503 at once',
   },
   SANDBOX_PORT: {
     default: 3001,
@@ -158,7 +158,7 @@ export const settings = {
   RETURN_URL_ORIGINS: {
     unset: 'any',
     about:
-      'comma-separated origins, such as `https://shop.example.com`, to which the pages of the processor may send customers back',
+      "comma-separated origins, such as `https://shop.example.com`, to which Stripe's pages may send customers back",
   },
   CONSOLE: { default: 'on', choices: ['on', 'off'], about: '`off`: no console at `/console`' },
   PUBLIC_URL: {
