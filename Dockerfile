@@ -9,6 +9,18 @@ RUN --mount=type=cache,target=/npm-cache \
   npm ci --cache /npm-cache --omit=dev --omit=optional \
   && find node_modules -type f '(' -name '*.d.*ts' -o -name '*.map' ')' -delete
 
+# The documentation, which Till serves at /docs.
+COPY site ./site
+RUN --mount=type=cache,target=/npm-cache npm ci --prefix site --cache /npm-cache
+COPY README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md openapi.json ./
+COPY client/README.md ./client/
+COPY sandbox/README.md ./sandbox/
+COPY examples/shop/README.md ./examples/shop/
+COPY bench/README.md ./bench/
+COPY src/http ./src/http
+COPY docs ./docs
+RUN node site/build.ts
+
 # What Node needs from the system: its libraries, and users and names by number. The list of Debian packages lets
 # scanners find their versions.
 RUN mkdir -p /system/etc /system/tmp /system/var/lib/dpkg \
@@ -31,6 +43,7 @@ COPY --from=build /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY migrations ./migrations
 COPY console/dist ./console/dist
+COPY --from=build /app/site/dist ./site/dist
 COPY src ./src
 # For the command "till sandbox". Till itself refuses it in production.
 COPY sandbox ./sandbox

@@ -3,7 +3,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { anchorsOf, findPages, readPage } from './support/markdown.ts';
+import { headingAnchors } from '../site/heading-anchors.ts';
+import { findPages, readPage } from './support/markdown.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const pages = new Map(
@@ -52,25 +53,65 @@ test('every page of docs/ is reachable from docs/README.md', () => {
   assert.deepEqual(lonely, []);
 });
 
+test('every page says in its first line for whom it is, and ends with what to read next', () => {
+  // The reference is written from the code, and decisions are records of the past.
+  const guides = [...pages].filter(([path]) =>
+    /^(docs\/[^/]+|(client|sandbox|examples\/shop)\/README)\.md$/.test(path),
+  );
+  assert.ok(guides.length > 30, `${guides.length} pages`);
+  for (const [path, { prose }] of guides) {
+    const [title = '', first = ''] = prose.filter((line) => line.trim() !== '');
+    assert.match(title, /^# /, path);
+    assert.match(first, /^\*For .+\.\*$/, `${path} does not say for whom it is`);
+    const last =
+      prose
+        .join('\n')
+        .trimEnd()
+        .split(/\n{2,}/)
+        .at(-1) ?? '';
+    assert.match(last, /^Next: [\s\S]*\]\([^)]+\)/, `${path} does not say what is next`);
+    assert.equal(prose.filter((line) => line.startsWith('Next: ')).length, 1, path);
+  }
+});
+
+const results = readFileSync(join(root, 'bench/README.md'), 'utf8').split('## The last table')[1] ?? '';
+const [resultsDate = ''] = /\d{4}-\d{2}-\d{2}/.exec(results) ?? [];
+
+/** The cells of a scenario in the last table of the benchmarks. */
+function resultOf(name: string): readonly string[] {
+  const cells = new RegExp(`^\\| \`${name}\` +\\|(.*)$`, 'm').exec(results)?.[1] ?? '';
+  return cells.split('|').map((cell) => cell.trim());
+}
+
 test('the numbers of the comparison are those of the last benchmarks', () => {
-  const results = readFileSync(join(root, 'bench/README.md'), 'utf8').split('## The last table')[1] ?? '';
-  const [when = ''] = /\d{4}-\d{2}-\d{2}/.exec(results) ?? [];
-  const row = (name: string) =>
-    new RegExp(`^\\| \`${name}\` +\\|(.*)$`, 'm')
-      .exec(results)?.[1]
-      ?.split('|')
-      .map((cell) => cell.trim()) ?? [];
-  const [perSecond, , , ratio] = row('webhook_end_to_end');
-  const [, , , ratioToStripe] = row('webhook_end_to_end_vs_stripe');
-  const [cpu, , peerCpu] = row('webhook_cpu');
+  const [perSecond, , , ratio] = resultOf('webhook_end_to_end');
+  const [, , , ratioToStripe] = resultOf('webhook_end_to_end_vs_stripe');
+  const [cpu, , peerCpu] = resultOf('webhook_cpu');
   const quoted = readFileSync(join(root, 'docs/comparison.md'), 'utf8');
-  for (const number of [when, perSecond, ratio, ratioToStripe, cpu, peerCpu])
+  for (const number of [resultsDate, perSecond, ratio, ratioToStripe, cpu, peerCpu])
     assert.ok(number && quoted.includes(number), `docs/comparison.md does not have ${number}`);
+});
+
+test('the numbers of the costs are those of the last benchmarks', () => {
+  const quoted = readFileSync(join(root, 'docs/costs.md'), 'utf8');
+  for (const text of [resultsDate, `${resultOf('memory')[0]} MB`])
+    assert.ok(quoted.includes(text), `docs/costs.md does not have ${text}`);
+  for (const name of [
+    'read_entitlements',
+    'read_subscription',
+    'webhook_end_to_end',
+    'create_payment_overhead',
+    'outbound_delivery',
+  ]) {
+    const [till = '', postgres = ''] = resultOf(name)[6]?.split(' + ') ?? [];
+    const row = `| ${till} | ${Math.round(Number(postgres))} |`;
+    assert.ok(quoted.includes(row), `docs/costs.md does not have ${row} for ${name}`);
+  }
 });
 
 /** A file that is not a page may have a line as its anchor. */
 function hasAnchor(path: string, anchor: string): boolean {
   const page = pages.get(path);
   if (page === undefined) return statSync(join(root, path)).isFile() && /^L\d+(-L\d+)?$/.test(anchor);
-  return anchorsOf(page.headings).has(decodeURIComponent(anchor));
+  return headingAnchors(page.headings.map(({ text }) => text)).includes(decodeURIComponent(anchor));
 }

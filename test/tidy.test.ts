@@ -9,9 +9,15 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 400;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,bench,test,console,client,examples}/**/*.{ts,tsx,mts,mjs}', {
+const files = globSync('{src,sandbox,bench,test,console,client,site,examples}/**/*.{ts,tsx,mts,mjs}', {
   cwd: root,
-  exclude: ['**/node_modules/**', 'console/dist/**', 'client/dist/**', 'client/src/schema.ts'],
+  exclude: [
+    '**/node_modules/**',
+    'console/dist/**',
+    'client/dist/**',
+    'site/dist/**',
+    'client/src/schema.ts',
+  ],
 }).map((path) => ({
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),

@@ -15,8 +15,8 @@ export type Who =
 
 export interface EntitlementOptions extends RequestOptions {
   /**
-   * Whether Till asks the processor first: for the page to which a customer returns from the portal. Rejects if the
-   * processor does not respond.
+   * Whether Till asks Stripe first: for the page to which a customer returns from the portal. Rejects if Stripe does not
+   * respond.
    */
   readonly fresh?: boolean | undefined;
 }

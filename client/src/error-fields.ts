@@ -14,7 +14,7 @@ interface ErrorFields {
     readonly errors: readonly Mistake[];
   };
   readonly payment_declined: {
-    /** Why the card was declined, in the processor's words. Null if it does not say. */
+    /** Why the card was declined, in Stripe's words. Null if it does not say. */
     readonly declineCode: string | null;
   };
   readonly external_id_taken: {
@@ -35,11 +35,11 @@ interface ErrorFields {
     readonly paymentId: string | null;
   };
   readonly processor_rejected: {
-    /** The processor's own error code. Undefined if it gives none. */
+    /** Stripe's own error code. Undefined if it gives none. */
     readonly processorCode?: string;
   };
   readonly payment_not_refundable: {
-    /** The processor's own error code, if the processor refused. */
+    /** Stripe's own error code, if Stripe refused. */
     readonly processorCode?: string;
   };
 }

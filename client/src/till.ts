@@ -83,7 +83,7 @@ export class Till {
   }
 
   /**
-   * The address of the processor's portal for a customer. Send the customer there at once: it lets its holder act as the
+   * The address of Stripe's portal for a customer. Send the customer there at once: it lets its holder act as the
    * customer.
    */
   portal(customerId: string, session: NewPortalSession, options?: RequestOptions): Promise<PortalSession> {

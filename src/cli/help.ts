@@ -16,7 +16,7 @@ export function helpOfCommands(commands: readonly Command[], group = ''): string
     ...table(optionLines(commonOptions)),
     '',
     `till ${group === '' ? '' : `${group} `}COMMAND --help explains a command and its options. Exit codes: 0 done, 1 failed, 2 wrong`,
-    'command line. Commands use the settings, database and processor of the service.',
+    'command line. Commands use the settings, the database and the Stripe key of the service.',
     '',
   ].join('\n');
 }

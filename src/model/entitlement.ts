@@ -31,7 +31,7 @@ export type EntitlementTerms = Pick<Subscription, 'status' | 'currentPeriodEnd' 
 
 const dayMs = 86_400_000;
 
-/** Judges one subscription alone. docs/entitlements.md has the same rules as a table. */
+/** Judges one subscription alone. docs/gating.md has the same rules as a table. */
 export function entitlementOf(terms: EntitlementTerms, { days, now }: Grace): Entitlement {
   const { status, currentPeriodEnd, trialEnd, paidUntil } = terms;
   switch (status) {

@@ -4,6 +4,7 @@ import { ApiGuard } from '../http/access/api-guard.ts';
 import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.ts';
 import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
+import { registerSitePages } from '../http/docs/site-pages.ts';
 import { backlogMax } from '../http/load/limits.ts';
 import { registerRoot } from '../http/operations/root-route.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
@@ -164,6 +165,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       registerRoot(scope, config.hasConsole);
+      registerSitePages(scope);
       operators?.registerRoutes(scope, guard);
     },
   });

@@ -105,7 +105,7 @@ test('a backup created and restored with the documented commands loses nothing t
   await shop.run(restore);
 
   await shop.start();
-  assert.match(await shop.run(resync), /Compared all objects that the processor lists/);
+  assert.match(await shop.run(resync), /Compared all objects that Stripe lists/);
   await shop.settle();
   await assertSameResponses(shop, recorded);
   for (const { id } of deleted) assert.equal((await shop.call('GET', `/customers/${id}`)).status, 404);

@@ -314,13 +314,13 @@ describe('grace', () => {
   });
 });
 
-describe('the table in docs/entitlements.md', () => {
-  const text = readFileSync(new URL('../../docs/entitlements.md', import.meta.url), 'utf8');
+describe('the table in docs/gating.md', () => {
+  const text = readFileSync(new URL('../../docs/gating.md', import.meta.url), 'utf8');
   const rows = text
     .split('\n')
     .filter((line) => line.startsWith('| `'))
     .map((line) => line.slice(2, -2).replaceAll('`', '').split(' | '));
-  const cells = ['at the processor', 'status', 'when', 'entitled', 'reason', 'until'];
+  const cells = ['at Stripe', 'status', 'when', 'entitled', 'reason', 'until'];
 
   test('has a row for every status', () => {
     assert.ok(rows.every((row) => row.length === cells.length));

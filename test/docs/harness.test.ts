@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { anchorsOf, readPage } from '../support/markdown.ts';
+import { headingAnchors } from '../../site/heading-anchors.ts';
+import { readPage } from '../support/markdown.ts';
 import { skipWithoutProgram } from '../support/require-program.ts';
 import { type ExamplePlace, openPlace } from './support/example-place.ts';
 import { matches, readExamples } from './support/page-examples.ts';
@@ -66,7 +67,7 @@ test('a block that names a file is a part of an application, and of no page', ()
 
 test('anchors are those that GitHub makes', () => {
   const headings = ['The `till` command', 'A & B', 'What, when?', 'A & B', '[0012](x.md) Personal data'];
-  const anchors = anchorsOf(headings.map((text) => ({ text, line: 1 })));
+  const anchors = headingAnchors(headings);
   assert.deepEqual([...anchors], ['the-till-command', 'a--b', 'what-when', 'a--b-1', '0012-personal-data']);
 });
 

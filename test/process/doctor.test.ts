@@ -48,7 +48,7 @@ test('a complete installation has no problem, and one whose endpoint is disabled
   const before = await examine(environment);
   assert.deepEqual(
     before.problems.map(({ check, text }) => [check, text]),
-    [['webhooks', 'The processor has no webhook endpoint for a path /webhooks/processor.']],
+    [['webhooks', 'Stripe has no webhook endpoint for a path /webhooks/processor.']],
   );
   assert.equal((await runTill(environment, 'webhooks', 'setup', '--url', url)).code, 0);
   const complete = await examine(environment, '--url', url);

@@ -243,7 +243,7 @@ describe('till adopt-account', () => {
     const stage = await setStage(t);
     const [one, two] = [await stage.sandbox('acct_one'), await stage.sandbox('acct_two')];
     const first = await runTill(stage.on(one.url), 'adopt-account');
-    assert.deepEqual([first.code, first.stdout], [0, 'Processor account: none → acct_one in test mode\n']);
+    assert.deepEqual([first.code, first.stdout], [0, 'Stripe account: none → acct_one in test mode\n']);
 
     const refused = await runTill(stage.on(two.url), 'resync', '--all');
     assert.equal(refused.code, 1);
@@ -251,7 +251,7 @@ describe('till adopt-account', () => {
     assert.equal((await runTill(stage.on(one.url), 'resync', '--all')).code, 0);
 
     const adopted = await runTill(stage.on(two.url), 'adopt-account');
-    assert.equal(adopted.stdout, 'Processor account: acct_one in test mode → acct_two in test mode\n');
+    assert.equal(adopted.stdout, 'Stripe account: acct_one in test mode → acct_two in test mode\n');
     const till = await stage.start(stage.on(two.url));
     assert.equal((await createCustomer(till)).status, 201);
   });
@@ -261,7 +261,7 @@ describe('till adopt-account', () => {
     copyCluster(folder);
     const embedded = { DATA_DIR: folder, SANDBOX_PORT: String(await freePort()) };
     const { code, stdout, stderr } = await runTill(embedded, 'adopt-account');
-    assert.deepEqual([code, stdout], [0, 'Processor account: none → acct_sandbox in test mode\n'], stderr);
+    assert.deepEqual([code, stdout], [0, 'Stripe account: none → acct_sandbox in test mode\n'], stderr);
     const real = {
       ...embedded,
       PROCESSOR_SECRET_KEY: 'sk_test_account',

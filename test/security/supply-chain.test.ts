@@ -16,6 +16,7 @@ interface Lock {
 const folders = [
   '.',
   'client',
+  'site',
   'test/node-versions',
   'test/stripe-cli',
   'test/stripe-packages/newest',

@@ -5,11 +5,12 @@ import { promisify } from 'node:util';
 import { projectFolder } from './till-in-child.ts';
 
 /**
- * They are apart from the service's own packages: the client's compiler and generator, older versions of Node, and the
- * official browser packages.
+ * They are apart from the service's own packages: the client's compiler and generator, what builds the documentation,
+ * older versions of Node, and the official browser packages.
  */
 const folders = [
   'client',
+  'site',
   'test/node-versions',
   'test/stripe-packages/newest',
   'test/stripe-packages/oldest',

@@ -141,24 +141,3 @@ function readNested(text: string): readonly Omit<Link, 'line'>[] {
     target,
   }));
 }
-
-/** The anchors of headings as GitHub makes them: repeated ones get a number. */
-export function anchorsOf(headings: readonly Heading[]): ReadonlySet<string> {
-  const anchors = new Set<string>();
-  for (const { text } of headings) {
-    const slug = slugOf(text);
-    let anchor = slug;
-    for (let count = 1; anchors.has(anchor); count += 1) anchor = `${slug}-${count}`;
-    anchors.add(anchor);
-  }
-  return anchors;
-}
-
-function slugOf(heading: string): string {
-  return heading
-    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
-    .replace(/<[^>]+>/g, '')
-    .toLowerCase()
-    .replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '')
-    .replaceAll(' ', '-');
-}

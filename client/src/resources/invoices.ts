@@ -28,7 +28,7 @@ export class Invoices {
     return cursorList(query, (page) => this.#api.get('/api/v1/invoices', { query: page }, options));
   }
 
-  /** What the invoice bills, as the processor shows it. */
+  /** What the invoice bills, as Stripe shows it. */
   lines(
     id: string,
     query: CursorQuery = {},

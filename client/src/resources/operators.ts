@@ -62,7 +62,7 @@ export class AuditLog {
   }
 }
 
-/** What the processor has sent to Till. Not to be confused with `till.events`, which Till sends to applications. */
+/** What Stripe has sent to Till. Not to be confused with `till.events`, which Till sends to applications. */
 export class WebhookEvents {
   readonly #api: Api;
 
@@ -88,7 +88,7 @@ export class WebhookEvents {
   }
 }
 
-/** Comparisons of Till's objects with the processor's. */
+/** Comparisons of Till's objects with Stripe's. */
 export class Resyncs {
   readonly #api: Api;
 

@@ -7,8 +7,8 @@ import { withShutdown } from '../with-services.ts';
 
 export const adoptAccount = defineCommand({
   name: 'adopt-account',
-  summary: 'bind the database to the account and mode of the current processor key',
-  details: `The service refuses to start with a processor key of another account or mode than the one in the database. Run this
+  summary: 'bind the database to the account and mode of the current Stripe key',
+  details: `The service refuses to start with a Stripe key of another account or mode than the one in the database. Run this
 command only if the new account has the same customers. It also works while no service runs.`,
   run: (call) =>
     withShutdown(call, async (start) => {
@@ -19,11 +19,11 @@ command only if the new account has the same customers. It also works while no s
       const from = before === undefined ? 'none' : describeAccount(before);
       call.output.result(
         { before: before ?? null, after: current },
-        `Processor account: ${from} → ${describeAccount(current)}`,
+        `Stripe account: ${from} → ${describeAccount(current)}`,
       );
       if (current.id === null)
         call.output.note(
-          'The processor key has no permission to read its account: Till compares only the mode.',
+          'The Stripe key has no permission to read its account: Till compares only the mode.',
         );
     }),
 });

@@ -17,7 +17,7 @@ export const backup = defineCommand({
   name: 'backup',
   summary: 'copy the embedded database into a folder, even while the service runs',
   positionals: [{ name: 'FOLDER', about: 'the folder to create; it must not exist' }],
-  details: `The backup has everything that was acknowledged before it began. If the sandbox is the processor, it also has the
+  details: `The backup has everything that was acknowledged before it began. If Till uses the embedded sandbox, it also has the
 sandbox's data. It contains personal data and the password of the embedded database, so only you can read it. It does
 not contain the API key in DATA_DIR. The folder gets its name when the backup is complete; repeat an interrupted backup.`,
   run: async ({ config: readConfig, positionals: [folder = ''], output, signal }) => {

@@ -6,7 +6,7 @@ import { checkWebhookUrl } from '../webhook-url.ts';
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'check settings, database, cache, processor and webhooks, and say how to fix what is wrong',
+  summary: 'check settings, database, cache, Stripe and webhooks, and say how to fix what is wrong',
   options: {
     url: {
       type: 'string',

@@ -14,7 +14,7 @@ export const listEvents = defineCommand({
   options: {
     state: { type: 'string', value: 'STATE', choices: webhookEventStates, about: 'only in this state' },
     type: { type: 'string', value: 'TYPE', about: 'only of this type, such as invoice.paid' },
-    object: { type: 'string', value: 'ID', about: 'only of the object with this processor id' },
+    object: { type: 'string', value: 'ID', about: 'only of the object with this Stripe id' },
     page: {
       type: 'string',
       value: 'N',

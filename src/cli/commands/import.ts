@@ -23,7 +23,7 @@ const exitCodeOfException = 3;
 
 export const importAccount = defineCommand({
   name: 'import',
-  summary: "adopt the objects that the processor's account has already",
+  summary: 'adopt the objects that your Stripe account already has',
   options: {
     'dry-run': { type: 'boolean', about: 'write nothing, and show what an import would do' },
     'external-id-from': {
@@ -44,12 +44,12 @@ export const importAccount = defineCommand({
       type: 'string',
       value: 'N',
       default: String(rateDefault),
-      about: `the most calls to the processor in a second, 1 to ${rateMax}`,
+      about: `the most calls to Stripe in a second, 1 to ${rateMax}`,
     },
   },
   details: `Adopts prices as plans, customers, subscriptions, invoices, payments, refunds and disputes, and lists every object
 that it leaves out, with the reason. It ends with the customers who pay now, and whether Till calls them entitled: if
-one of them is not, the exit code is 3. It writes nothing at the processor, except the external ids and what --plans
+one of them is not, the exit code is 3. It writes nothing at Stripe, except the external ids and what --plans
 sets. It can be interrupted: the next run continues. Once it has finished, another run adopts only new objects.
 
 FILE maps ids of prices or products to { "group", "features", "addOn", "name" }. Group, features and name belong to the

@@ -8,7 +8,7 @@ import { withServices } from '../with-services.ts';
 
 export const resync = defineCommand({
   name: 'resync',
-  summary: 'find missed events, or compare objects with the processor and correct them',
+  summary: 'find missed events, or compare objects with Stripe and correct them',
   options: {
     all: {
       type: 'boolean',
@@ -21,7 +21,7 @@ export const resync = defineCommand({
       about: 'compare one customer and all its objects; recover the customer if it is missing here',
     },
   },
-  details: `Without an option, it reads the processor's list of events, starting where the last run stopped. A running service
+  details: `Without an option, it reads Stripe's list of events, starting where the last run stopped. A running service
 does this every five minutes. Objects that could not be compared are listed, and the exit code is 1.`,
   run: (call) => {
     const { all, customer } = call.values;
@@ -43,7 +43,7 @@ async function readMissedEvents(
   output.result(
     { isDone },
     isDone
-      ? "Read the processor's list of events. Missed events are now in the queue."
+      ? "Read Stripe's list of events. Missed events are now in the queue."
       : 'Another process is reading the list of events. Run this command again later.',
   );
 }
@@ -74,7 +74,7 @@ async function compare(
         `Corrected the total of ${resource} by ${correction > 0 ? '+' : ''}${correction}.`,
     ),
     ...(overviewNumbers > 0 ? [`Corrected ${overviewNumbers} numbers of the overview.`] : []),
-    ...(skipped.length > 0 ? [] : ['Compared all objects that the processor lists.']),
+    ...(skipped.length > 0 ? [] : ['Compared all objects that Stripe lists.']),
   ];
   output.result(
     {

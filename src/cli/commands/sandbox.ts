@@ -3,7 +3,7 @@ import { UsageError } from '../usage-error.ts';
 
 export const sandbox = defineCommand({
   name: 'sandbox',
-  summary: 'start the sandbox processor alone, without the service',
+  summary: 'start the sandbox, a Stripe for tests, without the service',
   options: {
     port: {
       type: 'string',

@@ -10,13 +10,13 @@ import { joinProcessor, withShutdown } from '../with-services.ts';
 
 export const setUpWebhooks = defineCommand({
   name: 'webhooks setup',
-  summary: 'create or correct the endpoint at the processor that sends its events to Till',
+  summary: 'create or correct the endpoint at Stripe that sends its events to Till',
   options: {
     url: {
       type: 'string',
       value: 'URL',
       isRequired: true,
-      about: `where the processor reaches Till, such as https://billing.example.com${webhookPath}`,
+      about: `where Stripe reaches Till, such as https://billing.example.com${webhookPath}`,
     },
     replace: {
       type: 'boolean',
@@ -25,7 +25,7 @@ export const setUpWebhooks = defineCommand({
     },
     'dry-run': { type: 'boolean', about: 'say what would happen, and change nothing' },
   },
-  details: `The endpoint gets every event type that Till applies, and the API version that Till is written for. The processor shows
+  details: `The endpoint gets every event type that Till applies, and the API version that Till is written for. Stripe shows
 the signing secret only when it creates the endpoint. The command then prints it once, for PROCESSOR_WEBHOOK_SECRET.
 You can repeat the command at any time: it never leaves a second endpoint. It needs only PROCESSOR_SECRET_KEY.
 Till recovers the events between a --replace and the start with the new secret, as after any outage.`,
@@ -105,8 +105,7 @@ function adviceOn({ endpoint, action, secret, foreign }: Setup, processor: Proce
         ]
       : []),
     ...foreign.map(
-      ({ id }) =>
-        `The endpoint ${id} has the same address. Till gets each event twice. Delete it at the processor.`,
+      ({ id }) => `The endpoint ${id} has the same address. Till gets each event twice. Delete it at Stripe.`,
     ),
   ];
 }

@@ -116,8 +116,8 @@ async function examineWebhooks(
 function forbidden(): readonly Finding[] {
   const findings = new Findings('webhooks');
   findings.warning(
-    'The processor key may not list webhook endpoints, so they are not checked.',
-    'Give the restricted key the permission to read webhook endpoints, or run this command with another processor key.',
+    'The Stripe key may not list webhook endpoints, so they are not checked.',
+    'Give the restricted key the permission to read webhook endpoints, or run this command with another Stripe key.',
   );
   return findings.all;
 }

@@ -25,12 +25,12 @@ export function judgeClock(skewMs: number | null, movedSeconds = 0): readonly Fi
   const aheadSeconds = Math.round((skewMs ?? 0) / 1_000) + movedSeconds;
   const seconds = Math.abs(aheadSeconds);
   const fix = 'Synchronise the clock of this machine (NTP).';
-  const text = `The clock is ${seconds} seconds ${aheadSeconds > 0 ? 'ahead of' : 'behind'} the processor's.`;
-  if (skewMs === null) findings.ok('The processor does not send its time.');
+  const text = `The clock is ${seconds} seconds ${aheadSeconds > 0 ? 'ahead of' : 'behind'} Stripe's.`;
+  if (skewMs === null) findings.ok('Stripe does not send its time.');
   else if (seconds >= skewSecondsMax)
     findings.problem(`${text} Signatures of webhooks are refused at 300 seconds.`, fix);
   else if (seconds >= skewSecondsOk) findings.warning(text, fix);
-  else findings.ok("The clock agrees with the processor's.");
+  else findings.ok("The clock agrees with Stripe's.");
   return findings.all;
 }
 
@@ -45,10 +45,10 @@ export function judgeAccount(
     findings.problem(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`, fix.join('. '));
   } else if (current.id === null)
     findings.warning(
-      'The processor key may not read its account: only the mode is compared.',
+      'The Stripe key may not read its account: only the mode is compared.',
       'Give the restricted key the permission to read the account: see docs/processor-key.md.',
     );
-  else findings.ok(`The processor key belongs to ${describeAccount(current)}.`);
+  else findings.ok(`The Stripe key belongs to ${describeAccount(current)}.`);
   return findings.all;
 }
 
@@ -74,13 +74,13 @@ export function judgeEndpoints(
   const addresses = [...new Set(found.map((endpoint) => endpoint.url))];
   if (found.length === 0)
     findings.problem(
-      `The processor has no webhook endpoint for ${url ?? `a path ${webhookPath}`}.`,
+      `Stripe has no webhook endpoint for ${url ?? `a path ${webhookPath}`}.`,
       setup(url ?? `https://YOUR-HOST${webhookPath}`),
     );
   if (addresses.length > 1)
     findings.warning(
-      `The processor has webhook endpoints for several addresses: ${addresses.join(', ')}.`,
-      'Run one Till per processor account. To check one of them, use --url.',
+      `Stripe has webhook endpoints for several addresses: ${addresses.join(', ')}.`,
+      'Run one Till per Stripe account. To check one of them, use --url.',
     );
   for (const address of addresses) {
     const { current, superseded, foreign } = chooseEndpoint(
@@ -92,7 +92,7 @@ export function judgeEndpoints(
     if (others.length > 0)
       findings.problem(
         `More endpoints have the address ${address}: ${others.join(', ')}. Till gets each event several times.`,
-        foreign.length > 0 ? 'Delete them at the processor.' : setup(address),
+        foreign.length > 0 ? 'Delete them at Stripe.' : setup(address),
       );
   }
   return findings.all;
@@ -141,7 +141,7 @@ export function judgeDeliveries({
   const findings = new Findings('webhooks');
   const count = undelivered >= 100 ? '100 or more' : String(undelivered);
   const fix =
-    "Look at the responses in the processor's log. 400: set PROCESSOR_WEBHOOK_SECRET to the secret of the endpoint. " +
+    "Look at the responses in Stripe's log. 400: set PROCESSOR_WEBHOOK_SECRET to the secret of the endpoint. " +
     'No response: make the address reachable from the internet.';
   const text = `${count} events of the last day have not been delivered`;
   if (undelivered > 0 && hasOtherEndpoints)
@@ -150,7 +150,7 @@ export function judgeDeliveries({
   else if (lastReceivedAt === null)
     findings.warning(
       'No event has been received yet, so the secret is not tested.',
-      'Make any change at the processor, such as a new customer, and run this command again.',
+      'Make any change at Stripe, such as a new customer, and run this command again.',
     );
   else if (lastReceivedAt === undefined) findings.ok('All events of the last day were delivered.');
   else

@@ -40,7 +40,7 @@ export function judgeSettings(
 
 function fixOf(mistake: string): string {
   return mistake.startsWith('PROCESSOR_WEBHOOK_SECRET is not set')
-    ? 'Set it to the secret that "till webhooks setup" prints, or that the processor shows for the endpoint.'
+    ? 'Set it to the secret that "till webhooks setup" prints, or that Stripe shows for the endpoint.'
     : 'Correct this variable: the service does not start with it.';
 }
 

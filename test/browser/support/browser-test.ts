@@ -81,6 +81,13 @@ export function browserTest(
   });
 }
 
+/** A tab for pages that are not the console's. */
+export async function openTab(): Promise<Page> {
+  const page = await (await browser(chromiumArgs)).newPage();
+  page.setDefaultTimeout(stepTimeoutMs);
+  return page;
+}
+
 /** A new tab, which is not signed in. */
 export async function openConsole(
   till: TillInProcess,

@@ -1,0 +1,2 @@
+// The build puts the package's module here, beside the script of the page.
+export { default } from 'minisearch';

@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join, relative, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { FastifyInstance } from 'fastify';
+import { once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
+import { pagePolicy } from '../security-headers.ts';
+
+/** `npm run site` writes it. A checkout in which nobody has built the documentation does not have it. */
+const builtSite = fileURLToPath(new URL('../../../site/dist', import.meta.url));
+
+const types: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.txt': 'text/plain; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+};
+
+/**
+ * Serves the documentation at /docs, if it has been built. A request finds a file only among those that were there at the
+ * start, so no path leads out of the folder.
+ */
+export function registerSitePages(app: FastifyInstance, folder = builtSite): void {
+  const files = findFiles(folder);
+  if (files.size === 0) return;
+  const schema = { hide: true };
+  // Links are relative to the folder. So is this address, for a proxy that adds a prefix.
+  app.get('/docs', { schema }, (_request, reply) => reply.redirect('docs/', 308));
+  app.get<{ Params: { '*': string } }>('/docs/*', { schema }, (request, reply) => {
+    const path = request.params['*'];
+    const read = files.get(path === '' || path.endsWith('/') ? `${path}index.html` : path);
+    if (read === undefined) return reply.callNotFound();
+    reply.header('content-security-policy', pagePolicy);
+    return sendReadyFile(request, reply, read());
+  });
+}
+
+/** By their paths in the site. Each is read at its first request. */
+function findFiles(folder: string): ReadonlyMap<string, () => ReadyFile> {
+  return new Map(
+    listFiles(folder).map((file) => {
+      const path = relative(folder, file).split(sep).join('/');
+      const type = types[extname(file)] ?? 'application/octet-stream';
+      return [path, once(() => readyFile(readFileSync(file), type))];
+    }),
+  );
+}
+
+function listFiles(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ parentPath, name }) => join(parentPath, name));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    throw error;
+  }
+}
