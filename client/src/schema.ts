@@ -3710,7 +3710,10 @@ export interface components {
     responses: never;
     parameters: never;
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description Only with `DATABASE_REPLICA_URL`. A request that sends it back sees everything that was committed before this response. Send the newest one: `@till/client` does so by itself. */
+        readonly Position: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -3819,7 +3822,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -3830,6 +3839,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3865,6 +3875,7 @@ export interface operations {
             /** @description The existing customer with this externalId. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3874,6 +3885,7 @@ export interface operations {
             /** @description The new customer. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3897,6 +3909,7 @@ export interface operations {
             /** @description The customer. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3920,6 +3933,7 @@ export interface operations {
             /** @description The customer is deleted. */
             readonly 204: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -3952,6 +3966,7 @@ export interface operations {
             /** @description The updated customer. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -3975,6 +3990,7 @@ export interface operations {
             /** @description All saved payment methods. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4003,6 +4019,7 @@ export interface operations {
             /** @description The secret with which the frontend saves the payment method. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4035,6 +4052,7 @@ export interface operations {
             /** @description The new default. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4063,6 +4081,7 @@ export interface operations {
             /** @description The payment method is removed. */
             readonly 204: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -4093,6 +4112,7 @@ export interface operations {
             /** @description The address of the portal for this customer. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4106,7 +4126,13 @@ export interface operations {
             readonly query?: {
                 readonly activeOnly?: "true" | "false";
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -4117,6 +4143,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4156,6 +4183,7 @@ export interface operations {
             /** @description The new plan. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4179,6 +4207,7 @@ export interface operations {
             /** @description The plan. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4219,6 +4248,7 @@ export interface operations {
             /** @description The updated plan. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4242,6 +4272,7 @@ export interface operations {
             /** @description The archived plan. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4290,7 +4321,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -4301,6 +4338,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4337,6 +4375,7 @@ export interface operations {
             /** @description The new payment and its client secret. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4360,6 +4399,7 @@ export interface operations {
             /** @description The canceled payment. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4386,6 +4426,7 @@ export interface operations {
             /** @description The payment. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4421,6 +4462,7 @@ export interface operations {
             /** @description The updated payment. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4444,6 +4486,7 @@ export interface operations {
             /** @description The client secret. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4476,6 +4519,7 @@ export interface operations {
             /** @description The captured payment. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4509,6 +4553,7 @@ export interface operations {
             /** @description The payment and its refund. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4537,7 +4582,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -4548,6 +4599,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4574,7 +4626,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly id: string;
@@ -4588,6 +4646,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4629,7 +4688,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -4640,6 +4705,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4679,6 +4745,7 @@ export interface operations {
             /** @description The new subscription and the client secret of its first invoice. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4705,6 +4772,7 @@ export interface operations {
             /** @description The subscription. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4737,6 +4805,7 @@ export interface operations {
             /** @description The canceled subscription. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4769,6 +4838,7 @@ export interface operations {
             /** @description The changed subscription. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4795,6 +4865,7 @@ export interface operations {
             /** @description What the customer is entitled to now. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4827,6 +4898,7 @@ export interface operations {
             /** @description What the customer is entitled to now. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4857,6 +4929,7 @@ export interface operations {
             /** @description The client secret. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4889,6 +4962,7 @@ export interface operations {
             /** @description The subscription after the payment. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4922,6 +4996,7 @@ export interface operations {
             /** @description The invoice that will contain the change. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4957,7 +5032,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -4968,6 +5049,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -4995,6 +5077,7 @@ export interface operations {
             /** @description The invoice. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5022,6 +5105,7 @@ export interface operations {
             /** @description One page of lines. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5048,7 +5132,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -5059,6 +5149,7 @@ export interface operations {
                 headers: {
                     /** @description The `cursor` of the next file, if this CSV file does not contain all objects. */
                     readonly "x-next-cursor"?: string;
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5096,6 +5187,7 @@ export interface operations {
             /** @description An open checkout with the same terms, and the URL of its page. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5105,6 +5197,7 @@ export interface operations {
             /** @description The new checkout and the URL of its page. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5128,6 +5221,7 @@ export interface operations {
             /** @description The expired checkout. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5154,6 +5248,7 @@ export interface operations {
             /** @description The checkout and the URL of its page. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5195,6 +5290,7 @@ export interface operations {
             /** @description The events, or a stream of them. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5219,6 +5315,7 @@ export interface operations {
             /** @description The event. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5247,6 +5344,7 @@ export interface operations {
             /** @description One page of deliveries. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5279,6 +5377,7 @@ export interface operations {
             /** @description The deliveries of the event that wait now. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5302,6 +5401,7 @@ export interface operations {
             /** @description How many are sent again. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5326,6 +5426,7 @@ export interface operations {
             /** @description One page of endpoints. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5361,6 +5462,7 @@ export interface operations {
             /** @description The new endpoint with its secret. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5384,6 +5486,7 @@ export interface operations {
             /** @description The endpoint. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5407,6 +5510,7 @@ export interface operations {
             /** @description The endpoint is deleted. */
             readonly 204: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -5439,6 +5543,7 @@ export interface operations {
             /** @description The updated endpoint. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5467,6 +5572,7 @@ export interface operations {
             /** @description The endpoint with its new secret. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5499,6 +5605,7 @@ export interface operations {
             /** @description The endpoint. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5527,6 +5634,7 @@ export interface operations {
             /** @description One page of deliveries. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5544,7 +5652,13 @@ export interface operations {
                 readonly page?: number;
                 readonly limit?: number;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -5553,6 +5667,7 @@ export interface operations {
             /** @description One page of events. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5575,6 +5690,7 @@ export interface operations {
             /** @description The event with its payload. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5595,6 +5711,7 @@ export interface operations {
             /** @description How many are pending again. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5617,6 +5734,7 @@ export interface operations {
             /** @description The event, pending again. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5637,6 +5755,7 @@ export interface operations {
             /** @description The API key of the request. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5657,6 +5776,7 @@ export interface operations {
             /** @description The resyncs. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5686,6 +5806,7 @@ export interface operations {
             /** @description The resync, running. */
             readonly 202: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5709,6 +5830,7 @@ export interface operations {
             /** @description The resync. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5737,7 +5859,13 @@ export interface operations {
                 /** @description Only this currency, in lower case. Default: all. */
                 readonly currency?: string;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -5746,6 +5874,7 @@ export interface operations {
             /** @description The numbers. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5766,6 +5895,7 @@ export interface operations {
             /** @description What needs attention. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5783,7 +5913,13 @@ export interface operations {
                  */
                 readonly q: string;
             };
-            readonly header?: never;
+            readonly header?: {
+                /**
+                 * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+                 * @example 1c2f0a9b3e5d71-00000000016b3748
+                 */
+                readonly "x-till-position"?: string;
+            };
             readonly path?: never;
             readonly cookie?: never;
         };
@@ -5792,6 +5928,7 @@ export interface operations {
             /** @description The objects that were found. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5816,6 +5953,7 @@ export interface operations {
             /** @description One page of API keys. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5849,6 +5987,7 @@ export interface operations {
             /** @description The API key, shown only in this response. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5872,6 +6011,7 @@ export interface operations {
             /** @description The API key is revoked. */
             readonly 204: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content?: never;
@@ -5902,6 +6042,7 @@ export interface operations {
             /** @description One page of entries. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {

@@ -88,7 +88,8 @@ export class CheckoutService implements OpenPages {
   }
 
   list(request: ListRequest): Promise<ListPage<Checkout>> {
-    return this.#parts.store.list(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
   }
 
   /** The checkout as the processor shows it now, and the URL of its page. Only an open one needs a call. */

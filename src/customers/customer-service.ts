@@ -69,7 +69,7 @@ export class CustomerService {
   /** What other objects show of these customers, by their ids. Deleted customers are left out. */
   async summaries(ids: readonly string[]): Promise<ReadonlyMap<string, CustomerSummary>> {
     const { store, database } = this.#parts;
-    const found = await store.findSummaries(database, [...new Set(ids)]);
+    const found = await database.read((db) => store.findSummaries(db, [...new Set(ids)]));
     return new Map(found.map((summary) => [summary.id, summary]));
   }
 
@@ -92,7 +92,8 @@ export class CustomerService {
   }
 
   list(request: ListRequest): Promise<ListPage<Customer>> {
-    return this.#parts.store.list(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
   }
 
   async update(

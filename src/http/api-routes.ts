@@ -7,6 +7,7 @@ import { type AuditedOperation, auditedObjectType } from './audited-requests.ts'
 import { IdParams } from './docs/api-schema.ts';
 import { idempotencyKeyOf } from './input/idempotency-key.ts';
 import { emptyIfAbsent, optionalBody } from './input/validator.ts';
+import { PositionHeaders } from './positions.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -41,6 +42,8 @@ interface Operation<Responses, Params, Query, Body> {
   /** Only failures that do not follow from the other fields; see `failuresOf`. */
   readonly failures?: readonly FailureCode[];
   readonly callsProcessor?: true;
+  /** Whether a replica may serve it, to a caller that sends a position. It reads through `Database.read`. */
+  readonly mayReadReplica?: true;
   /** Whose requests the audit log contains. By default it contains every write of a person. */
   readonly audited?: AuditedOperation['of'];
   readonly onSend?: RouteOptions['onSend'];
@@ -139,7 +142,8 @@ function optionsOf(
   operation: Operation<object, unknown, unknown, unknown>,
   failures: readonly FailureCode[],
 ) {
-  const { scope, operationId, summary, description, query, headers, body, response, onSend } = operation;
+  const { scope, operationId, summary, description, query, body, response, onSend } = operation;
+  const { mayReadReplica = false, headers = mayReadReplica ? PositionHeaders : undefined } = operation;
   // The type guarantees a method and a path.
   const [method, url] = endpoint.split(' ') as [HTTPMethods, string];
   const params = operation.params ?? (url.includes('/:id') ? IdParams : undefined);
@@ -150,6 +154,7 @@ function optionsOf(
     config: {
       scope,
       failures: failuresOf(method, params !== undefined, operation, failures),
+      ...(mayReadReplica ? { mayReadReplica } : {}),
       ...auditOf(method, url, operation),
     },
     schema: {

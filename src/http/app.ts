@@ -40,6 +40,7 @@ import { closeSilentConnections } from './load/silent-connections.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
+import { type PositionSource, registerPositions } from './positions.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { compileSerializer } from './serializer.ts';
 
@@ -60,6 +61,8 @@ export interface AppParts {
   readonly guard: ApiGuard;
   /** Undefined if there is none. */
   readonly audit?: AuditWriter | undefined;
+  /** Undefined if there is no replica. */
+  readonly positions?: PositionSource | undefined;
   /** Whether the console may call the API below its own path. */
   readonly hasConsole?: boolean;
   readonly dependencies: readonly Dependency[];
@@ -149,6 +152,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     done(isApi(request) ? undeclaredInput(request) : undefined);
   });
   if (parts.audit !== undefined) registerAudit(app, parts.audit, parts.logger);
+  registerPositions(app, parts.positions);
   // The last of these hooks: socket events, such as those that deliver the body, run outside a context that an earlier
   // hook enters.
   app.addHook('preHandler', (request, _reply, done) => {

@@ -8,6 +8,7 @@ import { columnsOf } from './csv/csv.ts';
 import { type CsvPageRequest, wantsCsv } from './csv/csv-exports.ts';
 import { withCsv } from './csv/csv-response.ts';
 import { describeResponse, Include, type ListQueryValues, listOf, listQuery } from './docs/api-schema.ts';
+import { readWithPosition } from './positions.ts';
 
 /** How a row shows its customer, if a request includes it. */
 interface IncludedCustomers<Row> {
@@ -109,6 +110,7 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
     operationId,
     summary,
     query,
+    mayReadReplica: true,
     audited: 'exports',
     response: { 200: withCsv(page, columns, route.example) },
     run: async (request, reply) => {
@@ -118,11 +120,13 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
       const asked = toListRequest(rest);
       route.check?.(asked.filters);
       const included = include === undefined ? undefined : customers;
-      const read = async (wanted: ListRequest) => {
+      const readPage = async (wanted: ListRequest) => {
         const { data, ...page } = await list(wanted, id);
         if (included === undefined) return { ...page, data: data.map(toResponse) };
         return { ...page, data: await withCustomers(data, included, toResponse) };
       };
+      const read = (wanted: ListRequest) =>
+        readWithPosition(request, wanted.cursor, (cursor) => readPage({ ...wanted, cursor }));
       if (!wantsCsv(request)) return read(asked);
       return request.server.csvExports.send(request, reply, {
         name: plural,

@@ -59,6 +59,7 @@ export class InvoiceService {
   }
 
   list(request: ListRequest): Promise<ListPage<Invoice>> {
-    return this.#parts.store.list(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
   }
 }

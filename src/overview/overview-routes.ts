@@ -9,6 +9,7 @@ export function registerOverviewRoutes(app: FastifyInstance, overview: OverviewS
   new ApiRoutes(app, 'overview').add('GET /api/v1/overview', {
     scope: 'read',
     operationId: 'getOverview',
+    mayReadReplica: true,
     summary: 'Get the numbers of a range of days',
     description:
       'Payments and refunds count on the day on which they were created, as they are now, so the numbers of ' +

@@ -1,11 +1,11 @@
 import type { WebhookBacklog } from '../model/webhook-event.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { Database, Queryable } from '../platform/postgres.ts';
 import type { TimeZone } from '../platform/time-zone.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
 import { type DayRange, type Interval, rangeBefore, rangeOf } from './overview-range.ts';
-import type { OverviewStore } from './overview-store.ts';
+import type { CellRange, OverviewStore } from './overview-store.ts';
 
 export interface Overview extends DayRange {
   readonly interval: Interval;
@@ -48,18 +48,19 @@ export class OverviewService {
   }
 
   async read({ currency, interval = 'day', compare, ...days }: OverviewRequest): Promise<Overview> {
-    const { database, store, follower, webhookEvents, clock, timeZone } = this.#parts;
+    const { database, follower, webhookEvents, clock, timeZone } = this.#parts;
     const requestedAt = clock.now();
     const today = timeZone.dayOf(requestedAt.getTime());
     const range = rangeOf(days, today);
     const previous = compare === 'previous' ? rangeBefore(range) : undefined;
     const isCurrent = await follower.catchUp();
-    const progress = await store.progress(database);
-    if (!follower.isCounted(progress)) throw overviewPending();
-    const [cells, webhooks] = await Promise.all([
-      store.read(database, { from: (previous ?? range).from, to: range.to, currency }),
+    const wanted = { from: (previous ?? range).from, to: range.to, currency };
+    const [{ progress, cells }, webhooks] = await Promise.all([
+      // The numbers must include what has just been counted.
+      database.read((db) => this.#readNumbers(db, wanted), { seesOwnCommits: true }),
       webhookEvents.backlog(),
     ]);
+    if (!follower.isCounted(progress)) throw overviewPending();
     const { since, asOf } = progress;
     const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
@@ -74,5 +75,10 @@ export class OverviewService {
       currencies,
       webhooks,
     };
+  }
+
+  async #readNumbers(db: Queryable, range: CellRange) {
+    const { store } = this.#parts;
+    return { progress: await store.progress(db), cells: await store.read(db, range) };
   }
 }

@@ -89,7 +89,8 @@ export class PaymentService {
   }
 
   list(request: ListRequest): Promise<ListPage<Payment>> {
-    return this.#parts.store.list(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
   }
 
   async cancel(id: string): Promise<Payment> {

@@ -42,12 +42,13 @@ export class RefundService {
   async list(paymentId: string, request: ListRequest): Promise<ListPage<Refund>> {
     const { payments, store, database } = this.#parts;
     await payments.read(paymentId);
-    return store.list(database, paymentId, request);
+    return database.read((db) => store.list(db, paymentId, request));
   }
 
   /** The refunds of all payments. */
   listAll(request: ListRequest): Promise<ListPage<Refund>> {
-    return this.#parts.store.listAll(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.listAll(db, request));
   }
 
   count(): Promise<number> {

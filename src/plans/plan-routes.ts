@@ -168,6 +168,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
   routes.add(`GET ${path}`, {
     scope: 'read',
     operationId: 'listPlans',
+    mayReadReplica: true,
     summary: 'List plans, newest first',
     query: ListQuery,
     response: { 200: withCsv(response('All plans.', Type.Array(PlanSchema), [example]), columns, example) },

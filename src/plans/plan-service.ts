@@ -51,7 +51,8 @@ export class PlanService {
   }
 
   list(activeOnly: boolean): Promise<readonly Plan[]> {
-    return this.#parts.store.list(this.#parts.database, activeOnly);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, activeOnly));
   }
 
   /**

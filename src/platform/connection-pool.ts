@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
+import type { ServerKind } from './database-address.ts';
 import { parseUtcText } from './instant.ts';
 import type { Logger } from './logger.ts';
 import type { PoolMode } from './pool-mode.ts';
@@ -38,11 +39,13 @@ export interface PoolOptions {
   readonly logger: Logger;
   /** What is between the address and PostgreSQL. No pooler is the default. */
   readonly poolMode?: PoolMode;
+  /** Which server the address must lead to. The primary is the default. */
+  readonly kind?: ServerKind;
 }
 
 /** The connections of a process. Sessions of its own have the limits; see `beginWithLimits` for shared ones. */
-export function openPool({ url, poolSize, logger, poolMode = 'none' }: PoolOptions): PrimaryPool {
-  const pool = new PrimaryPool(new DatabaseServers(url), {
+export function openPool({ url, poolSize, logger, poolMode = 'none', kind }: PoolOptions): PrimaryPool {
+  const pool = new PrimaryPool(new DatabaseServers(url, kind), {
     max: poolSize,
     application_name: 'till',
     connectionTimeoutMillis: connectTimeoutMs,

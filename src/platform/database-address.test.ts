@@ -52,6 +52,15 @@ test('an address with one host is passed on unchanged, whatever its form', () =>
     );
 });
 
+test('an address of a replica requires a standby, with one host or several', () => {
+  for (const url of ['postgres://one/till', 'postgres://one,two/till?target_session_attrs=standby'])
+    assert.equal(parseDatabaseAddress(url, 'replica').requires, 'standby');
+  assert.throws(
+    () => parseDatabaseAddress('postgres://one/till?target_session_attrs=any', 'replica'),
+    DatabaseAddressError,
+  );
+});
+
 test('several hosts require a server that takes writes, and one host takes what is there', () => {
   const requiredBy = (url: string) => parseDatabaseAddress(url).requires;
   assert.equal(requiredBy('postgres://one,two/till'), 'read-write');

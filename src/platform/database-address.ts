@@ -2,6 +2,8 @@ import { parseHostList } from './host-list.ts';
 
 /** What a server must be to be used: `any` is only for an address with one host. */
 const requirements = ['any', 'read-write', 'primary'] as const;
+/** Whether an address leads to the primary, or to a replica of it. */
+export type ServerKind = 'primary' | 'replica';
 
 /** One server of an address. */
 export interface DatabaseServer {
@@ -14,7 +16,7 @@ export interface DatabaseServer {
 export interface DatabaseAddress {
   /** In the order of the address; at least one. */
   readonly servers: readonly DatabaseServer[];
-  readonly requires: (typeof requirements)[number];
+  readonly requires: (typeof requirements)[number] | 'standby';
 }
 
 /** A mistake in an address. The message continues the name of a setting, and contains no credentials. */
@@ -25,13 +27,16 @@ const addressPattern = /^([a-z]+:\/\/)([^/?#]*@)?([^/?#]*)(.*)$/s;
 
 /**
  * Reads an address with one or several hosts, as libpq does: `host1:5432,host2/database?target_session_attrs=read-write`.
- * The driver knows only one host. Several require a server that takes writes, unless the address says so itself.
+ * The driver knows only one host. Several require a server that takes writes, unless the address says so itself. A
+ * replica must always be a standby.
  */
-export function parseDatabaseAddress(url: string): DatabaseAddress {
+export function parseDatabaseAddress(url: string, kind: ServerKind = 'primary'): DatabaseAddress {
   const [, protocol = '', credentials = '', hosts = '', rest = ''] = addressPattern.exec(url) ?? [];
   const parameters = new URLSearchParams(/\?([^#]*)/.exec(rest)?.[1]);
   const names = hosts.split(',');
-  const requires = readRequirement(parameters.get('target_session_attrs'), names.length > 1);
+  const required = parameters.get('target_session_attrs');
+  const requires =
+    kind === 'replica' ? requireStandby(required) : readRequirement(required, names.length > 1);
   if (parameters.get('host')?.includes(',') || parameters.get('port')?.includes(','))
     throw new DatabaseAddressError(
       'has several hosts as a parameter; allowed: before the database, as in host1:5432,host2:5432/till',
@@ -53,5 +58,12 @@ function readRequirement(value: string | null, hasSeveral: boolean): DatabaseAdd
   if (known !== undefined && !(known === 'any' && hasSeveral)) return known;
   throw new DatabaseAddressError(
     `has the target_session_attrs ${JSON.stringify(value.slice(0, 20))}; allowed: read-write or primary, because Till writes`,
+  );
+}
+
+function requireStandby(value: string | null): 'standby' {
+  if (value === null || value === 'standby') return 'standby';
+  throw new DatabaseAddressError(
+    `has the target_session_attrs ${JSON.stringify(value.slice(0, 20))}; allowed: standby, because a replica is one`,
   );
 }

@@ -1,4 +1,5 @@
-class DeadlineError extends Error {
+/** The work took longer than it may. */
+export class DeadlineError extends Error {
   override readonly name = 'DeadlineError';
 }
 

@@ -36,6 +36,7 @@ export function createMetrics(labels: MetricLabels) {
     ...createPaymentMetrics([registry]),
     ...createDeliveryMetrics([registry]),
     ...createRequestMetrics([registry]),
+    ...createReplicaMetrics([registry]),
   };
 }
 
@@ -168,6 +169,33 @@ function createRequestMetrics(registers: Registry[]) {
       help: 'Calls to the processor, by operation and outcome, including retries',
       labelNames: ['operation', 'outcome'],
       buckets: requestBucketsSeconds,
+      registers,
+    }),
+  };
+}
+
+function createReplicaMetrics(registers: Registry[]) {
+  const databaseReads = new Counter({
+    name: 'database_reads_total',
+    help: 'Reads that a replica may serve (lists, exports, searches, overviews), by the server that served them',
+    labelNames: ['target'],
+    registers,
+  });
+  const replicaFallbacks = new Counter({
+    name: 'replica_fallbacks_total',
+    help: 'Reads with a position that the primary served instead of the replica, by reason',
+    labelNames: ['reason'],
+    registers,
+  });
+  for (const target of ['primary', 'replica']) databaseReads.inc({ target }, 0);
+  for (const reason of ['unavailable', 'lag', 'position', 'history', 'failed'])
+    replicaFallbacks.inc({ reason }, 0);
+  return {
+    databaseReads,
+    replicaFallbacks,
+    replicaLag: new Gauge({
+      name: 'replica_lag_seconds',
+      help: 'How far the replica is behind the primary; it grows while the replica cannot be reached',
       registers,
     }),
   };

@@ -64,6 +64,23 @@ export interface TransactionOptions {
   readonly lockTimeoutMs?: number;
 }
 
+export interface ReadOptions {
+  /** All statements use one connection. */
+  readonly onOneConnection?: boolean;
+  /** The reads must also see what this process has committed for the request. */
+  readonly seesOwnCommits?: boolean;
+}
+
+/** Decides which server serves reads that a replica may serve. */
+export interface ReadRouter {
+  /** `fromPrimary` does the same work on the primary. */
+  read<T>(
+    work: (db: Queryable) => Promise<T>,
+    fromPrimary: () => Promise<T>,
+    options: ReadOptions,
+  ): Promise<T>;
+}
+
 /**
  * All access to PostgreSQL. An unreachable database is a Failure `database_unavailable`; any other error is a defect.
  */
@@ -76,6 +93,8 @@ export class Database implements Queryable {
   #refused = { atMs: Number.NEGATIVE_INFINITY, why: '' };
   #beforeCommit: BeforeCommit = async () => {};
   #afterLateRows: AfterLateRows = async () => {};
+  /** Undefined if there is no replica. */
+  #router: ReadRouter | undefined;
 
   constructor(options: PoolOptions) {
     this.#waitingMax = options.poolSize * waitingPerConnectionMax;
@@ -96,6 +115,16 @@ export class Database implements Queryable {
     } catch (error) {
       throw this.#translate(error);
     }
+  }
+
+  /**
+   * Runs reads that a replica may serve. Reads of one object, of entitlements and of the events for applications use
+   * `query`: they must show the newest state.
+   */
+  read<T>(work: (db: Queryable) => Promise<T>, options: ReadOptions = {}): Promise<T> {
+    const fromPrimary = () =>
+      options.onOneConnection === true ? this.transaction(work, { startsWithRead: true }) : work(this);
+    return this.#router === undefined ? fromPrimary() : this.#router.read(work, fromPrimary, options);
   }
 
   /**
@@ -178,6 +207,11 @@ export class Database implements Queryable {
   /** Sets what runs after the commit of every transaction that created rows from responses. */
   setAfterLateRows(hook: AfterLateRows): void {
     this.#afterLateRows = hook;
+  }
+
+  /** Sets what decides where `read` reads. */
+  setReadRouter(router: ReadRouter): void {
+    this.#router = router;
   }
 
   /** Rejects unless the database responds and, as far as is known, accepts writes. */

@@ -1,5 +1,10 @@
 import pg from 'pg';
-import { type DatabaseAddress, type DatabaseServer, parseDatabaseAddress } from './database-address.ts';
+import {
+  type DatabaseAddress,
+  type DatabaseServer,
+  parseDatabaseAddress,
+  type ServerKind,
+} from './database-address.ts';
 import { isUnavailable, UnsuitableServerError } from './unavailable.ts';
 
 const connectTimeoutMs = 5_000;
@@ -15,8 +20,8 @@ export class DatabaseServers {
   #first = 0;
   #rejectedAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(url: string) {
-    this.#address = parseDatabaseAddress(url);
+  constructor(url: string, kind?: ServerKind) {
+    this.#address = parseDatabaseAddress(url, kind);
   }
 
   get count(): number {
@@ -39,6 +44,11 @@ export class DatabaseServers {
     return this.count === 1 ? connectTimeoutMs : serverTimeoutMs;
   }
 
+  /** What a suitable server does, for messages. */
+  get purpose(): string {
+    return this.#address.requires === 'standby' ? 'is a standby' : 'accepts writes';
+  }
+
   /** Throws unless the server of a new connection is what the address requires. A standby may be out of date. */
   async verify(client: pg.ClientBase, { name }: DatabaseServer): Promise<void> {
     const { requires } = this.#address;
@@ -47,6 +57,10 @@ export class DatabaseServers {
     const query = { text: stateStatement, query_timeout: this.timeoutMs };
     const { rows } = await client.query<{ isStandby: boolean; isReadOnly: boolean }>(query);
     const [state] = rows;
+    if (requires === 'standby') {
+      if (state?.isStandby !== true) throw new UnsuitableServerError(`${name} is not a standby`);
+      return;
+    }
     if (state?.isStandby !== false) throw new UnsuitableServerError(`${name} is a standby`);
     if (state.isReadOnly && requires === 'read-write')
       throw new UnsuitableServerError(`${name} can only be read`);
@@ -87,7 +101,7 @@ export async function connectToPrimary(
       servers.reject(server);
     }
   }
-  throw new AggregateError(failures, `no server accepts writes: ${failures.map(reasonOf).join('; ')}`);
+  throw new AggregateError(failures, `no server ${servers.purpose}: ${failures.map(reasonOf).join('; ')}`);
 }
 
 /** Runs `work` in a session of its own. */

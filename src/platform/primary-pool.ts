@@ -16,7 +16,7 @@ type Connected = (
 type Options = Omit<pg.PoolConfig, 'connectionString'> & { readonly connectionTimeoutMillis: number };
 
 /**
- * A pool of connections to the primary among the servers of an address. A connection attempt that failed is repeated
+ * A pool of connections to the suitable server of an address: the primary, or a standby for a replica. A connection attempt that failed is repeated
  * where another one can succeed: nothing has been sent yet.
  */
 export class PrimaryPool extends pg.Pool {

@@ -89,6 +89,7 @@ export function registerSearchRoutes(app: FastifyInstance, search: SearchService
   new ApiRoutes(app, 'search').add('GET /api/v1/search', {
     scope: 'read',
     operationId: 'search',
+    mayReadReplica: true,
     summary: 'Find objects by an id, a name, an email, a number, a card or an amount',
     description:
       `Returns up to ${resultsMax} objects: first those whose id or number is the text, then those with this email, then ` +

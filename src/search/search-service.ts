@@ -21,7 +21,7 @@ export class SearchService {
    */
   search(text: string, options: { readonly withWebhookEvents: boolean }): Promise<readonly Match[]> {
     const { database, stores } = this.#parts;
-    return database.transaction((tx) => searchIn(tx, stores, text, options), { startsWithRead: true });
+    return database.read((db) => searchIn(db, stores, text, options), { onOneConnection: true });
   }
 }
 

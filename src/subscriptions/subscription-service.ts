@@ -144,7 +144,8 @@ export class SubscriptionService {
   }
 
   list(request: ListRequest): Promise<ListPage<Subscription>> {
-    return this.#parts.store.list(this.#parts.database, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, request));
   }
 
   /** Cancels immediately. A subscription that has ended needs no call to the processor, and keeps its reason. */

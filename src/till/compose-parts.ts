@@ -12,6 +12,9 @@ import { migrate, requireSchema } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
 import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
 import { Database } from '../platform/postgres.ts';
+import { Repeater } from '../platform/repeater.ts';
+import { Replica } from '../platform/replica.ts';
+import { sampleDelayMs } from '../platform/replica-lag.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
 import { isUnavailable } from '../platform/unavailable.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
@@ -113,6 +116,25 @@ async function connect({ url, directUrl, poolMode }: DatabaseAddresses, { config
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
   const installationId = await new InstallationStore().readId(database);
   return { directUrl, database, ownerLock, installationId };
+}
+
+/** Undefined if there is none. A replica that cannot be reached does not delay the start: the primary is read. */
+export function openReplica(
+  { config, logger, shutdown }: Start,
+  primary: Database,
+  metrics: Metrics,
+): Replica | undefined {
+  const { databaseReplicaUrl: url, databasePoolSize: poolSize, replicaLagSecondsMax: lagSecondsMax } = config;
+  if (url === undefined || config.role === 'worker') return undefined;
+  // Every statement runs in a transaction, so the address may also lead to a pooler of any mode.
+  const replica = new Database({ url, poolSize, logger, poolMode: 'transaction', kind: 'replica' });
+  shutdown.add('replica connections', closeTimeoutMs, () => replica.close());
+  const reads = new Replica({ primary, replica, lagSecondsMax, metrics, logger });
+  const watch = new Repeater({ name: 'replica', delayMs: sampleDelayMs, work: () => reads.watch(), logger });
+  shutdown.add('replica', closeTimeoutMs, () => watch.stop());
+  watch.start();
+  primary.setReadRouter(reads);
+  return reads;
 }
 
 async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {

@@ -16,6 +16,7 @@ import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
+import type { Replica } from '../platform/replica.ts';
 import { Shutdown } from '../platform/shutdown.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
@@ -31,6 +32,7 @@ import {
   openCache,
   openDatabase,
   openProcessor,
+  openReplica,
   type Start,
 } from './compose-parts.ts';
 import { registerRoutes } from './compose-routes.ts';
@@ -88,6 +90,7 @@ async function start(
   const { database, directUrl } = opened;
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
+  const replica = openReplica(from, database, metrics);
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
   const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
@@ -97,7 +100,7 @@ async function start(
   const startBackgroundWork = composeBackgroundWork(from, services, {
     ...{ account, database, directUrl, recoveryDelayMs },
   });
-  const input = { database, cache, metrics, keys, services, processor, sandbox, limits };
+  const input = { database, replica, cache, metrics, keys, services, processor, sandbox, limits };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -118,6 +121,7 @@ async function start(
 
 interface AppInput {
   readonly database: Database;
+  readonly replica: Replica | undefined;
   readonly cache: Cache;
   readonly metrics: Metrics;
   readonly keys: LoadedApiKeys;
@@ -128,7 +132,7 @@ interface AppInput {
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, cache, metrics, keys, services, processor, sandbox, limits } = input;
+  const { database, replica, cache, metrics, keys, services, processor, sandbox, limits } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const { keys: storedKeys, audit } = services;
@@ -150,6 +154,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     metrics,
     guard,
     audit,
+    positions: replica,
     hasConsole: config.hasConsole,
     dependencies: [
       { name: 'database', check: () => database.ping(), reach: () => database.reach() },

@@ -33,6 +33,8 @@ test('an empty environment gives the documented defaults', () => {
     databaseUrl: undefined,
     databaseDirectUrl: undefined,
     databasePoolSize: 10,
+    databaseReplicaUrl: undefined,
+    replicaLagSecondsMax: 5,
     redisUrl: undefined,
     dataDir: '/srv/till/.till',
     processor: {
@@ -203,6 +205,19 @@ test('a direct address of the database is refused without the other address', ()
     loadConfig({ ...production, ...direct }, '/srv/till').databaseDirectUrl,
     direct.DATABASE_DIRECT_URL,
   );
+});
+
+test('a replica needs a database, and must be a standby', () => {
+  const replica = { DATABASE_REPLICA_URL: 'postgres://till@one,two/till?target_session_attrs=standby' };
+  assert.match(mistakesOf(replica)[0] ?? '', /^DATABASE_URL is not set: .*unset DATABASE_REPLICA_URL/);
+  const config = loadConfig({ ...production, ...replica }, '/srv/till');
+  assert.equal(config.databaseReplicaUrl, replica.DATABASE_REPLICA_URL);
+  assert.equal(config.replicaLagSecondsMax, 5);
+  const wrong = { DATABASE_REPLICA_URL: 'postgres://till:hunter2@one/till?target_session_attrs=primary' };
+  assert.deepEqual(mistakesOf({ ...production, ...wrong, REPLICA_LAG_SECONDS_MAX: '0' }), [
+    'DATABASE_REPLICA_URL has the target_session_attrs "primary"; allowed: standby, because a replica is one',
+    'REPLICA_LAG_SECONDS_MAX is "0"; allowed: a whole number from 1 to 3600',
+  ]);
 });
 
 test('several hosts of a database must be hosts, and must be able to take writes', () => {

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { OidcSettings } from '../console/sign-in/identity-provider.ts';
 import { type ApiKey, parseApiKeys, shortKeyMistakes } from '../http/access/api-key.ts';
 import { type Scope, scopes } from '../model/api-key.ts';
-import { DatabaseAddressError, parseDatabaseAddress } from '../platform/database-address.ts';
+import { DatabaseAddressError, parseDatabaseAddress, type ServerKind } from '../platform/database-address.ts';
 import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
@@ -23,6 +23,9 @@ export interface Config {
   /** The address of PostgreSQL itself. Set if `databaseUrl` leads to a pooler that shares sessions. */
   readonly databaseDirectUrl: string | undefined;
   readonly databasePoolSize: number;
+  /** Undefined: all reads use the primary. */
+  readonly databaseReplicaUrl: string | undefined;
+  readonly replicaLagSecondsMax: number;
   /** Undefined: the in-process cache. */
   readonly redisUrl: string | undefined;
   readonly dataDir: string;
@@ -133,6 +136,8 @@ export function inspectConfig(
     databaseUrl: readDatabaseUrl(env, 'DATABASE_URL'),
     databaseDirectUrl: readDatabaseUrl(env, 'DATABASE_DIRECT_URL'),
     databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
+    databaseReplicaUrl: readDatabaseUrl(env, 'DATABASE_REPLICA_URL', 'replica'),
+    replicaLagSecondsMax: integer(env, 'REPLICA_LAG_SECONDS_MAX'),
     redisUrl: readRedisUrl(env),
     dataDir: env.path('DATA_DIR', workingDir) ?? resolve(workingDir, settings.DATA_DIR.default),
     processor,
@@ -157,8 +162,9 @@ export function inspectConfig(
   if (config.hasConsole && config.role !== 'worker') requirePublicUrl(env, config);
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
-  if (env.has('DATABASE_DIRECT_URL') && !env.has('DATABASE_URL'))
-    env.missing('DATABASE_URL', 'set it, or unset DATABASE_DIRECT_URL, which has no effect without it');
+  for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL'])
+    if (env.has(name) && !env.has('DATABASE_URL'))
+      env.missing('DATABASE_URL', `set it, or unset ${name}, which has no effect without it`);
   return { config: Object.freeze(config), mistakes: env.mistakes };
 }
 
@@ -176,11 +182,11 @@ function choice<Name extends NamesOf<ChoiceSetting>>(
   return env.oneOf<Choice, Choice>(name, choices, fallback);
 }
 
-function readDatabaseUrl(env: EnvironmentReader, name: string): string | undefined {
+function readDatabaseUrl(env: EnvironmentReader, name: string, kind?: ServerKind): string | undefined {
   const url = env.address(name, databaseProtocols);
   if (url === undefined) return undefined;
   try {
-    parseDatabaseAddress(url);
+    parseDatabaseAddress(url, kind);
     return url;
   } catch (error) {
     if (!(error instanceof DatabaseAddressError)) throw error;

@@ -63,7 +63,20 @@ export const settings = {
     default: 10,
     min: 1,
     max: 1_000,
-    about: 'connections per process, plus one with which a process shows the others that it is running',
+    about:
+      'connections per process, plus one with which a process shows the others that it is running; as many again to a replica',
+  },
+  DATABASE_REPLICA_URL: {
+    isSecret: true,
+    about:
+      'a [replica](docs/scaling.md#read-replicas) of the database, or several hosts, that serves lists, searches, CSV files and the overview to callers that send `x-till-position`',
+  },
+  REPLICA_LAG_SECONDS_MAX: {
+    default: 5,
+    min: 1,
+    // Each second takes a sample of the primary in memory.
+    max: 3_600,
+    about: 'while the replica is further behind, the primary serves these reads',
   },
   REDIS_URL: {
     unset: 'in-process cache (`memory://`)',

@@ -102,6 +102,7 @@ function addReads(routes: ApiRoutes, events: WebhookEventService): void {
   routes.add(`GET ${path}`, {
     scope: 'operate',
     operationId: 'listWebhookEvents',
+    mayReadReplica: true,
     summary: 'List webhook events, newest first',
     query: ListQuery,
     response: {

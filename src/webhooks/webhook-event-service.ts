@@ -25,7 +25,8 @@ export class WebhookEventService {
   }
 
   list(filter: EventFilter, request: PageRequest): Promise<CappedPage<WebhookEvent>> {
-    return this.#parts.store.list(this.#parts.database, filter, request);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.list(db, filter, request));
   }
 
   async read(id: string): Promise<WebhookEvent> {
@@ -57,7 +58,8 @@ export class WebhookEventService {
 
   /** The number of waiting events, and how long they have waited. */
   backlog(): Promise<WebhookBacklog> {
-    return this.#parts.store.backlog(this.#parts.database);
+    const { database, store } = this.#parts;
+    return database.read((db) => store.backlog(db));
   }
 
   countPending(): Promise<number> {

@@ -1,6 +1,7 @@
 import type { CallFacts } from '../errors.ts';
 import type { WriteOptions } from '../options.ts';
-import { attempt, type ReadResponse } from './attempt.ts';
+import { attempt, type Message, type ReadResponse } from './attempt.ts';
+import { NewestPosition } from './newest-position.ts';
 import { readResponse, requireSuccess } from './read-response.ts';
 import { isTemporary, retryDelayMs } from './retry.ts';
 import { limitsOf, type Settings } from './settings.ts';
@@ -27,6 +28,7 @@ export interface Call {
 /** Sends calls to one Till, with its API key and time limits, and retries temporary failures. */
 export class Connection {
   readonly #settings: Settings;
+  readonly #position = new NewestPosition();
 
   constructor(settings: Settings) {
     this.#settings = settings;
@@ -49,7 +51,7 @@ export class Connection {
   /** The response, if it is a success or accepted by the call. */
   async send(call: Call, options: WriteOptions = {}): Promise<{ response: ReadResponse; facts: CallFacts }> {
     const { body, idempotencyKey } = toBody(call, options);
-    const { headers, fetch } = this.#settings;
+    const { headers } = this.#settings;
     const message = {
       method: call.method,
       url: `${this.#settings.url}${toPath(call)}`,
@@ -65,10 +67,26 @@ export class Connection {
     const { signal } = options;
     return this.#retry(options, async (attempts, timeoutMs) => {
       const facts = { method: call.method, path: call.path, idempotencyKey, attempts };
-      const response = await attempt(fetch, message, { timeoutMs, signal, call: facts });
+      const response = await this.#attempt(call, message, { timeoutMs, signal, call: facts });
       if (!call.accepted?.includes(response.status)) requireSuccess(response, facts);
       return { response, facts };
     });
+  }
+
+  /** Each attempt sends the position that is the newest by then. */
+  async #attempt(
+    call: Call,
+    message: Message,
+    options: Parameters<typeof attempt>[2],
+  ): Promise<ReadResponse> {
+    const headers = { ...this.#position.headersFor(call), ...message.headers };
+    let response: ReadResponse | undefined;
+    try {
+      response = await attempt(this.#settings.fetch, { ...message, headers }, options);
+      return response;
+    } finally {
+      this.#position.note(call, response);
+    }
   }
 
   async #retry<Result>(

@@ -6,7 +6,7 @@ import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
 import { type Finding, Findings } from './finding.ts';
 import { checkTimeoutMs, guarded } from './guarded.ts';
-import { judgeDatabase, judgePooler, judgeRedis, judgeSecrets } from './judge-database.ts';
+import { judgeDatabase, judgePooler, judgeRedis, judgeReplica, judgeSecrets } from './judge-database.ts';
 import { judgeSettings } from './judge-settings.ts';
 
 /** Runs all checks at the same time. A check that fails or hangs does not affect the others. */
@@ -46,7 +46,8 @@ export async function examine(
     const secrets = isWrong('EVENT_SECRET_KEYS')
       ? []
       : remembered.then((found) => examineSecrets(start, found));
-    const found = await Promise.all([database, secrets, cache, processor]);
+    const replica = remembered.then((found) => (found === undefined ? [] : examineReplica(start)));
+    const found = await Promise.all([database, replica, secrets, cache, processor]);
     return [...judgeSettings(settings, processorKeyWarnings(settings.config)), ...found.flat()];
   });
 }
@@ -61,6 +62,19 @@ async function examineDatabase(start: Start): Promise<readonly Finding[]> {
   const facts = await inspectDatabase(databaseDirectUrl ?? databaseUrl, migrationsFolder);
   const pooler = await inspectPooler(databaseUrl, databaseDirectUrl);
   return [...judgeDatabase(facts, describeAddress(databaseUrl)), ...judgePooler(pooler)];
+}
+
+/** Only if the primary can be read. */
+async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
+  const { databaseUrl, databaseDirectUrl, databaseReplicaUrl: url } = config;
+  const primaryUrl = databaseDirectUrl ?? databaseUrl;
+  if (url === undefined || primaryUrl === undefined) return [];
+  const { describeAddress } = await import('../../till/compose-parts.ts');
+  const { inspectReplica } = await import('../../platform/inspect-replica.ts');
+  const fix = 'Start the replica, or correct DATABASE_REPLICA_URL. Until then the primary serves all reads.';
+  return guarded('database', fix, async () =>
+    judgeReplica(await inspectReplica(url, primaryUrl), describeAddress(url)),
+  );
 }
 
 async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Finding[]> {

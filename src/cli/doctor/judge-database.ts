@@ -1,6 +1,7 @@
 import type { SecretCounts } from '../../events/endpoints/secret-upkeep.ts';
 import type { DatabaseFacts } from '../../platform/inspect-database.ts';
 import type { RedisFacts } from '../../platform/inspect-redis.ts';
+import type { ReplicaFacts } from '../../platform/inspect-replica.ts';
 import { preReleaseAdvice } from '../../platform/migrate.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -89,6 +90,32 @@ export function judgeSecrets(
     );
   else if (hasKeys && readable > 0)
     findings.ok('All secrets of event endpoints are encrypted with the first key of EVENT_SECRET_KEYS.');
+  return findings.all;
+}
+
+/** A replica that follows is seldom behind by more than a few of the log's files. */
+const missingBytesMax = 64 * 1024 * 1024;
+
+/** `address` has no password. */
+export function judgeReplica(facts: ReplicaFacts, address: string): readonly Finding[] {
+  const { isStandby, isOfPrimary, missingBytes } = facts;
+  const findings = new Findings('database');
+  if (!isStandby)
+    findings.problem(
+      `The server at ${address} is not a standby, so the primary serves all reads.`,
+      'Set DATABASE_REPLICA_URL to a standby of the database, or unset it.',
+    );
+  else if (!isOfPrimary)
+    findings.problem(
+      `The replica at ${address} lacks what the primary wrote since its start, so the primary serves all reads.`,
+      'Let the replica follow the server of DATABASE_URL. After a failover, it may have to be rebuilt.',
+    );
+  else if (missingBytes > missingBytesMax)
+    findings.warning(
+      `The replica at ${address} has ${Math.round(missingBytes / 1024 / 1024)} MB of the log still to replay.`,
+      'Check its load and its connection. The metric replica_lag_seconds shows how far it is behind.',
+    );
+  else findings.ok(`The replica at ${address} follows the primary.`);
   return findings.all;
 }
 

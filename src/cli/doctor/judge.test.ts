@@ -5,7 +5,7 @@ import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { inspectConfig } from '../../till/config.ts';
 import type { Finding } from './finding.ts';
-import { judgeDatabase, judgePooler, judgeRedis, judgeSecrets } from './judge-database.ts';
+import { judgeDatabase, judgePooler, judgeRedis, judgeReplica, judgeSecrets } from './judge-database.ts';
 import { judgeAccount, judgeClock, judgeDeliveries, judgeEndpoints } from './judge-processor.ts';
 import { judgeSettings } from './judge-settings.ts';
 
@@ -78,6 +78,15 @@ describe('the database', () => {
     assert.deepEqual(states(judgeRedis(redis, 'r')), ['ok']);
     assertOne(judgeRedis({ ...redis, version: '6.2.1' }, 'r'), 'problem', /too old/, /Redis 7/);
     assertOne(judgeRedis({ ...redis, isReplica: true }, 'r'), 'problem', /replica/, /primary/);
+  });
+
+  test('is judged by its replica', () => {
+    const replica = { isStandby: true, isOfPrimary: true, missingBytes: 4_096 };
+    assert.deepEqual(states(judgeReplica(replica, 'r')), ['ok']);
+    const judged = (facts: Partial<typeof replica>) => judgeReplica({ ...replica, ...facts }, 'r');
+    assertOne(judged({ isStandby: false }), 'problem', /not a standby/, /DATABASE_REPLICA_URL/);
+    assertOne(judged({ isOfPrimary: false }), 'problem', /lacks what the primary wrote/, /rebuilt/);
+    assertOne(judged({ missingBytes: 2 ** 30 }), 'warning', /1024 MB/, /replica_lag_seconds/);
   });
 });
 

@@ -108,7 +108,7 @@ export const CurrencyFilter = Type.Optional(
   }),
 );
 
-/** Three times the length of a cursor, so that later releases can extend it. */
+/** Almost twice the length of a cursor with a position, so that later releases can extend it. */
 const cursorLengthMax = 180;
 
 const Cursor = Type.Optional(

@@ -4,6 +4,7 @@ import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { FailureCode } from '../../errors.ts';
 import type { Scope } from '../../model/api-key.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
+import { addPositionHeaders } from '../positions.ts';
 import { moveToComponents } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
 import { addProblemResponses } from './problem-responses.ts';
@@ -82,7 +83,7 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       'openapiObject' in document
         ? moveToComponents(
             addProblemResponses(
-              JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults),
+              addPositionHeaders(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)),
               (operationId) => failures.get(operationId) ?? [],
             ),
           )

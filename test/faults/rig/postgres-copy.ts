@@ -10,6 +10,9 @@ import { PostgresServer } from './postgres-server.ts';
 /** A standby follows its primary's log, which must say enough for that. */
 export const replicaSettings = { wal_level: 'replica', hot_standby: 'on' };
 
+/** The same for a primary that standbys stream from. */
+export const streamedSettings = { ...replicaSettings, max_wal_senders: '5' };
+
 const cluster = 'postgres/cluster';
 
 /** Copies what a server has written down. It must be stopped or frozen. Returns the folder of the copy. */
@@ -22,9 +25,31 @@ export async function copyFiles(former: PostgresServer): Promise<string> {
 }
 
 /** Another server on a copy; a standby can be read, not written to. */
-export async function startOnCopy(dataDir: string, as: 'primary' | 'standby'): Promise<PostgresServer> {
+export async function startOnCopy(
+  dataDir: string,
+  as: 'primary' | 'standby',
+  settings: Readonly<Record<string, string>> = replicaSettings,
+): Promise<PostgresServer> {
   if (as === 'standby') await writeFile(join(dataDir, cluster, 'data', 'standby.signal'), '');
-  return PostgresServer.start(replicaSettings, dataDir);
+  return PostgresServer.start(settings, dataDir);
+}
+
+/** A primary, and a standby that streams its log. */
+export async function startStreamingPair(): Promise<{
+  readonly primary: PostgresServer;
+  readonly standby: PostgresServer;
+}> {
+  const primary = await PostgresServer.start(streamedSettings);
+  await primary.stop('fast');
+  const copy = await copyFiles(primary);
+  await primary.start();
+  const standby = await startOnCopy(copy, 'standby', {
+    ...streamedSettings,
+    primary_conninfo: primary.url,
+    // A lost connection to the primary is not what these tests wait for.
+    wal_retrieve_retry_interval: '100ms',
+  });
+  return { primary, standby };
 }
 
 export async function promote(server: PostgresServer): Promise<void> {
