@@ -67,6 +67,8 @@ export interface NewEvent extends DescribedEvent {
   /** The object after the change. */
   readonly data: EventData;
   readonly cause: Cause;
+  /** The span that wrote the event, if it is traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Which events a reader wants. An undefined field selects all. */

@@ -8,6 +8,7 @@ import {
 import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
+import { runInSpan, type Tracer } from '../platform/tracing.ts';
 import type { ApiGuard } from './access/api-guard.ts';
 import { rewriteConsoleUrl } from './access/console-calls.ts';
 import { registerKeyChecks } from './access/key-checks.ts';
@@ -41,6 +42,7 @@ import { type Dependency, registerHealth } from './operations/health.ts';
 import { registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
 import { type PositionSource, registerPositions } from './positions.ts';
+import { registerRequestTrace } from './operations/request-trace.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { compileSerializer } from './serializer.ts';
 
@@ -71,6 +73,8 @@ export interface AppParts {
   readonly connectionLimits?: Partial<ConnectionLimits>;
   /** Once true, each connection closes after its current response, and the service is no longer healthy. */
   readonly isStopping: () => boolean;
+  /** Undefined if requests are not traced. */
+  readonly tracer?: Tracer | undefined;
   /** False for a process that only does background work: it serves only health and metrics. */
   readonly servesApi: boolean;
   /** Updates gauges; if it fails or takes too long, the scrape shows the last values. */
@@ -132,6 +136,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     setSecurityHeaders(reply);
     done();
   });
+  registerRequestTrace(app, parts.tracer, isTraced);
   registerOverload(app, { ...parts, open, limits: parts.overloadLimits ?? overloadLimits });
   app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
@@ -157,8 +162,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   // hook enters.
   app.addHook('preHandler', (request, _reply, done) => {
     if (!isApi(request)) return done();
-    const confirm = () => parts.guard.confirm(request);
-    return runWithCause(causeOf(request), done, { confirm, audit: request.audit });
+    const options = { confirm: () => parts.guard.confirm(request), audit: request.audit };
+    return runInSpan(request.span, () => runWithCause(causeOf(request), done, options));
   });
 
   if (parts.servesApi) await registerDocs(app);
@@ -207,9 +212,10 @@ function createServer(parts: AppParts): FastifyInstance {
   return app;
 }
 
-function causeOf({ id, caller }: FastifyRequest): Cause {
+function causeOf({ id, caller, span }: FastifyRequest): Cause {
   const [keyName, person] = [caller?.name ?? null, caller?.person?.email ?? null];
-  return { kind: 'api', keyName, person, requestId: id, processorEventId: null };
+  const cause: Cause = { kind: 'api', keyName, person, requestId: id, processorEventId: null };
+  return span === undefined ? cause : { ...cause, traceparent: span.traceparent };
 }
 
 /**
@@ -218,4 +224,9 @@ function causeOf({ id, caller }: FastifyRequest): Cause {
 function isApi(request: FastifyRequest): boolean {
   const path = request.route.url ?? request.url;
   return path.startsWith('/api/v1/') || path === '/api/v1';
+}
+
+/** Requests of callers and of the processor. Health checks and scrapes would only hide them. */
+function isTraced(request: FastifyRequest): boolean {
+  return !request.is404 && (isApi(request) || request.route.url === '/webhooks/processor');
 }

@@ -3,6 +3,7 @@ import { Failure } from '../errors.ts';
 import { auditOperation, confirmCaller, isAudited } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
+import { inSpan } from '../platform/tracing.ts';
 import { type Claim, type ClaimOperation, callEndedMs, hashRequest, type IdempotencyKey } from './claim.ts';
 import { declined, keyInFlight } from './claim-failures.ts';
 import type { StoredClaim } from './claim-store.ts';
@@ -80,7 +81,7 @@ export class IdempotencyService {
   ): Promise<OperationResult<Result>> {
     const { crashPoints, logger } = this.#parts;
     await crashPoints.pass('claim.before');
-    const { taken, lost } = await this.#take(operation, request, key);
+    const { taken, lost } = await inSpan('claim', () => this.#take(operation, request, key));
     if (taken.state === 'completed') {
       if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
       return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
@@ -226,7 +227,8 @@ export class IdempotencyService {
     const { crashPoints } = this.#parts;
     const { claim } = taken;
     try {
-      const preparation = lost === null ? await this.#prepare(claimed, taken) : { effect: lost };
+      const preparation =
+        lost === null ? await inSpan('prepare', () => this.#prepare(claimed, taken)) : { effect: lost };
       const effect =
         'effect' in preparation
           ? preparation.effect
@@ -235,7 +237,7 @@ export class IdempotencyService {
       if ('effect' in preparation) await crashPoints.pass('call.after');
       await crashPoints.pass('record.before');
       const isFound = (claimed.operation.idOf?.(effect) ?? claim.resourceId) !== claim.resourceId;
-      const recorded = await this.#record(claimed, effect, claim, isFound);
+      const recorded = await inSpan('record', () => this.#record(claimed, effect, claim, isFound));
       await crashPoints.pass('record.after');
       return { ...recorded, isFound };
     } catch (error) {

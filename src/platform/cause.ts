@@ -10,6 +10,8 @@ export interface Cause {
   readonly person: string | null;
   readonly requestId: string | null;
   readonly processorEventId: string | null;
+  /** The span of the request, if it is traced. It is stored beside the cause, and no API shows it. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Finds the cause of one change among several in the same transaction, by the ids in the changed row. */

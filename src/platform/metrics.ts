@@ -1,4 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { version } from './version.ts';
 
 /** From half a millisecond, the time of a read, to 30 s, the limit of every request. */
 const requestBucketsSeconds = [
@@ -6,6 +7,9 @@ const requestBucketsSeconds = [
 ];
 /** A healthy worker applies an event within milliseconds; an hour means a retry by the processor, a day an outage. */
 const lagBucketsSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300, 3_600, 86_400];
+
+/** Up to the largest batch of a worker. */
+const batchBuckets = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -37,6 +41,7 @@ export function createMetrics(labels: MetricLabels) {
     ...createDeliveryMetrics([registry]),
     ...createRequestMetrics([registry]),
     ...createReplicaMetrics([registry]),
+    ...createDatabaseMetrics([registry]),
   };
 }
 
@@ -78,6 +83,12 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     webhookQueueDepth: new Gauge({
       name: 'webhook_queue_depth',
       help: 'Webhook events stored and not yet applied or failed, counted at scrape time, up to 100,000',
+      registers,
+    }),
+    webhookBatchSize: new Histogram({
+      name: 'webhook_batch_size',
+      help: 'How many webhook events a transaction stores or applies together',
+      buckets: batchBuckets,
       registers,
     }),
     webhookLag: new Histogram({
@@ -135,6 +146,49 @@ function createDeliveryMetrics(registers: Registry[]) {
       registers,
     }),
   };
+}
+
+function createDatabaseMetrics(registers: Registry[]) {
+  const connections = new Gauge({
+    name: 'database_connections',
+    help: 'Connections of the pool, at scrape time',
+    labelNames: ['state'],
+    registers,
+  });
+  const waiting = new Gauge({
+    name: 'database_waiting',
+    help: 'Statements and transactions that wait for a connection of the pool, at scrape time',
+    registers,
+  });
+  const statements = new Counter({
+    name: 'database_statements_total',
+    help: 'Statements sent to PostgreSQL. Busy requests share statements, so that there are fewer for each request',
+    registers,
+  });
+  const buildInfo = new Gauge({
+    name: 'till_build_info',
+    help: 'Always 1. The labels say which versions of Till and Node run',
+    labelNames: ['version', 'node'],
+    registers,
+    aggregator: 'first',
+  });
+  buildInfo.set({ version, node: process.versions.node }, 1);
+  let counted = 0;
+  return {
+    setDatabaseUsage: (usage: DatabaseUsage) => {
+      for (const state of ['busy', 'idle'] as const) connections.set({ state }, usage[state]);
+      waiting.set(usage.waiting);
+      statements.inc(usage.statements - counted);
+      counted = usage.statements;
+    },
+  };
+}
+
+interface DatabaseUsage {
+  readonly busy: number;
+  readonly idle: number;
+  readonly waiting: number;
+  readonly statements: number;
 }
 
 function createRequestMetrics(registers: Registry[]) {

@@ -3,6 +3,7 @@ import { Failure } from '../errors.ts';
 import { beginWithLimits, joinWrites, openPool, type PoolOptions } from './connection-pool.ts';
 import { withDeadline } from './deadline.ts';
 import type { PrimaryPool } from './primary-pool.ts';
+import { inSpan, traceStatement } from './tracing.ts';
 import { codeOf, diskFullCode, isUnavailable, readOnlyCode, sessionEndedCodes } from './unavailable.ts';
 import { type LateRow, WrittenRows } from './written-rows.ts';
 
@@ -91,6 +92,8 @@ export class Database implements Queryable {
   readonly #isShared: boolean;
   /** When a write was last refused although the server responds, and why. */
   #refused = { atMs: Number.NEGATIVE_INFINITY, why: '' };
+  /** How many statements it has sent, for the metrics. */
+  #statements = 0;
   #beforeCommit: BeforeCommit = async () => {};
   #afterLateRows: AfterLateRows = async () => {};
   /** Undefined if there is no replica. */
@@ -108,10 +111,12 @@ export class Database implements Queryable {
     name?: string,
   ): Promise<readonly Row[]> {
     this.#refuseIfFull();
+    this.#statements += 1;
     try {
       const query = this.#toQuery(text, values, name);
-      const { rows } = await (this.#isShared ? this.#queryShared<Row>(query) : this.#pool.query<Row>(query));
-      return rows;
+      const result = this.#isShared ? this.#queryShared<Row>(query) : this.#pool.query<Row>(query);
+      traceStatement(text, result);
+      return (await result).rows;
     } catch (error) {
       throw this.#translate(error);
     }
@@ -133,7 +138,7 @@ export class Database implements Queryable {
    */
   async transaction<T>(work: (tx: Transaction) => Promise<T>, options: TransactionOptions = {}): Promise<T> {
     const late: LateRow[] = [];
-    const result = await this.#transact(work, late, options);
+    const result = await inSpan('transaction', () => this.#transact(work, late, options));
     // Its connection is free again.
     if (late.length > 0) await this.#afterLateRows(late);
     return result;
@@ -148,7 +153,9 @@ export class Database implements Queryable {
     let firstFailure: unknown;
     const run = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
       joinWrites(client);
+      this.#statements += 1;
       const result = client.query<Row>(query);
+      traceStatement(query.text, result);
       // Statements after a failed one fail only because of it.
       result.catch((error: unknown) => {
         firstFailure ??= error;
@@ -224,6 +231,15 @@ export class Database implements Queryable {
   /** Rejects unless the database responds. */
   async reach(): Promise<void> {
     await this.#check();
+  }
+
+  /** What the pool does now, for the metrics. */
+  get usage() {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return {
+      ...{ busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount },
+      statements: this.#statements,
+    };
   }
 
   async close(): Promise<void> {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import { type Cause, currentCause, runWithCause } from './cause.ts';
 import { SharedReads, SharedStatement } from './shared-statement.ts';
+import { currentSpan, runInSpan, type Span } from './tracing.ts';
 
 /** A table whose statements end when the test ends them. */
 function slowTable(rows: readonly string[]) {
@@ -122,4 +124,58 @@ test('a shared statement has no cause, and each of its callers keeps its own', a
   );
   assert.deepEqual(await Promise.all(callers), ['first', 'second']);
   assert.deepEqual(seen, [undefined]);
+});
+
+/** A span that remembers what it refers to. */
+function spanNamed(traceparent: string, started: TestSpan[]): TestSpan {
+  const links: string[] = [];
+  const start = (name: string) => {
+    const span = spanNamed(`${traceparent}/${name}`, started);
+    started.push(span);
+    return span;
+  };
+  return {
+    traceparent,
+    links,
+    hasEnded: false,
+    set: () => {},
+    link: (other) => void links.push(other),
+    start,
+    startTrace: (name, others) => {
+      const span = spanNamed(name, started);
+      span.links.push(...others.map((other) => other.traceparent));
+      started.push(span);
+      return span;
+    },
+    end: () => {},
+  };
+}
+
+interface TestSpan extends Span {
+  readonly links: string[];
+}
+
+test('a statement belongs to the trace of its caller; with several callers, they refer to each other', async () => {
+  const started: TestSpan[] = [];
+  const firstRun = Promise.withResolvers<void>();
+  const ranIn: (string | undefined)[] = [];
+  const statement = new SharedStatement<string, string>({
+    run: async (items) => {
+      ranIn.push(currentSpan()?.traceparent);
+      if (items.includes('a')) await firstRun.promise;
+      return items;
+    },
+  });
+  const add = (item: string) => runInSpan(spanNamed(item, started), () => statement.add(item));
+  const first = add('a');
+  await setImmediate();
+  // They wait while the first statement runs, and share the next one.
+  const others = [add('b'), add('c'), statement.add('untraced')];
+  firstRun.resolve();
+  await Promise.all([first, ...others]);
+  assert.deepEqual(ranIn, ['a/shared statement', 'statement of several requests']);
+  const shared = started.find(({ traceparent }) => traceparent === 'statement of several requests');
+  assert.deepEqual(shared?.links, ['b/shared statement', 'c/shared statement']);
+  const waiting = started.filter(({ traceparent }) => /^[bc]/.test(traceparent));
+  for (const { links } of waiting) assert.deepEqual(links, ['statement of several requests']);
 });

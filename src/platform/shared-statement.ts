@@ -1,6 +1,7 @@
 import { Failure } from '../errors.ts';
 import { runWithCause } from './cause.ts';
 import { isOutage } from './postgres.ts';
+import { currentSpan, endAfter, runInSpan, type Span } from './tracing.ts';
 
 /** More items in one statement save little, and delay its first caller. */
 const batchMax = 200;
@@ -13,6 +14,8 @@ interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
+  /** The step of the caller's trace that waits, if the caller is traced. */
+  readonly span: Span | undefined;
 }
 
 interface SharedStatementOptions<Item, Result> {
@@ -55,9 +58,10 @@ export class SharedStatement<Item, Result> {
       return Promise.reject(new Failure('overloaded', detail, { retryAfterSeconds: 1 }));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    this.#waiting.push({ item, resolve, reject });
+    const span = currentSpan()?.start('shared statement');
+    this.#waiting.push({ item, resolve, reject, span });
     this.#schedule();
-    return promise;
+    return span === undefined ? promise : endAfter(span, () => promise);
   }
 
   /** Starts at the end of this turn of the event loop, or after `gatherMs`, with all items that arrived by then. */
@@ -88,11 +92,32 @@ export class SharedStatement<Item, Result> {
   }
 
   async #runTogether(batch: readonly Waiting<Item, Result>[]): Promise<void> {
-    const results = await this.#run(batch.map(({ item }) => item));
+    const items = batch.map(({ item }) => item);
+    const results = await runTraced(batch, () => this.#run(items));
     if (results.length !== batch.length) throw new Error('a shared statement lost a result');
     // The length was checked above.
     for (const [index, { resolve }] of batch.entries()) resolve(results[index] as Result);
   }
+}
+
+/**
+ * A statement of one caller belongs to the caller's trace. One of several callers has a trace of its own, and all of them
+ * refer to each other.
+ */
+function runTraced<Result>(
+  batch: readonly Pick<Waiting<unknown, unknown>, 'span'>[],
+  run: () => Promise<Result>,
+): Promise<Result> {
+  const waiting = batch.flatMap(({ span }) => span ?? []);
+  const [first] = waiting;
+  if (first === undefined || batch.length === 1) return runInSpan(first, run);
+  const shared = first.startTrace('statement of several requests', waiting);
+  for (const span of waiting) {
+    span.set({ 'till.batch.size': batch.length });
+    if (shared !== undefined) span.link(shared.traceparent);
+  }
+  shared?.set({ 'till.batch.size': batch.length });
+  return shared === undefined ? runInSpan(undefined, run) : endAfter(shared, run);
 }
 
 /** Reads rows by id, sharing statements between callers. */

@@ -12,6 +12,7 @@ import { inLanes } from '../platform/lanes.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
+import { endAfter, type Tracer } from '../platform/tracing.ts';
 import { UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox, ReceivedEvent } from '../webhooks/inbox.ts';
@@ -48,6 +49,7 @@ interface ApplierParts {
   readonly mirrors: Mirrors;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly tracer?: Tracer | undefined;
 }
 
 interface AppliedReceipts {
@@ -55,6 +57,11 @@ interface AppliedReceipts {
   readonly stored: StoredStates;
   /** Whether some of them wait for a worker. */
   readonly areSomeDue: boolean;
+  readonly refreshed: Promise<void>;
+}
+
+interface StartedBatch {
+  readonly size: number;
   readonly refreshed: Promise<void>;
 }
 
@@ -91,12 +98,17 @@ export class EventApplier {
    * Applies a batch of due events in one transaction. Refreshes continue in the background, so that a slow processor
    * does not delay events that need no refresh.
    */
-  async startBatch(): Promise<{ readonly size: number; readonly refreshed: Promise<void> }> {
-    const { inbox } = this.#parts;
+  startBatch(): Promise<StartedBatch> {
+    return endAfter(this.#parts.tracer?.start('apply webhook events'), () => this.#startBatch());
+  }
+
+  async #startBatch(): Promise<StartedBatch> {
+    const { inbox, metrics } = this.#parts;
     let events: readonly WebhookEvent[] = [];
     try {
       const batch = await this.#apply(async (tx) => {
         events = await inbox.claim(tx, batchMax);
+        if (events.length > 0) metrics.webhookBatchSize.observe(events.length);
         return events;
       });
       return { size: events.length, refreshed: this.#finish(batch) };

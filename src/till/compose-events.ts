@@ -22,6 +22,7 @@ import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
+import type { Tracer } from '../platform/tracing.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { Stores } from './compose-mirrors.ts';
 
@@ -39,6 +40,7 @@ export function composeEvents({ database, clock, stores, entitlements }: EventPa
     store,
     objects: objectKinds((terms) => entitlements.judge(terms)),
     links: new SubscriptionLinks(stores),
+    events: new EventStore(),
   });
   const eventFeed = new EventFeed({ database, store: new EventStore() });
   database.setBeforeCommit((tx) => outbox.write(tx));
@@ -67,6 +69,7 @@ interface EndpointParts {
   readonly idempotency: IdempotencyService;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  readonly tracer?: Tracer | undefined;
   readonly events: EventSettings;
 }
 

@@ -16,13 +16,16 @@ import { Repeater } from '../platform/repeater.ts';
 import { Replica } from '../platform/replica.ts';
 import { sampleDelayMs } from '../platform/replica-lag.ts';
 import type { Shutdown } from '../platform/shutdown.ts';
+import type { Tracer } from '../platform/tracing.ts';
 import { isUnavailable } from '../platform/unavailable.ts';
+import { version } from '../platform/version.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { eventTypes } from '../processor/stripe/events/event-types.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import type { MetricsSource } from '../telemetry/metrics-of-registry.ts';
 import type { Config } from './config.ts';
 
 /** The time limit for closing each part. */
@@ -69,6 +72,18 @@ export async function joinDatabase(start: Start) {
   const addresses = await findRunningDatabase(start);
   await requireSchema({ url: addresses.directUrl, folder: migrationsFolder });
   return connect(addresses, start);
+}
+
+/** Loads the packages of OpenTelemetry only if there is a collector. */
+export async function openTelemetry(
+  { config, logger, shutdown }: Start,
+  source: MetricsSource,
+): Promise<Tracer | undefined> {
+  if (config.telemetry === undefined) return undefined;
+  const { Telemetry } = await import('../telemetry/open-telemetry.ts');
+  const telemetry = new Telemetry(config.telemetry, { ...source, version, logger });
+  shutdown.add('telemetry', closeTimeoutMs, () => telemetry.stop());
+  return telemetry.tracer;
 }
 
 async function findRunningDatabase({ config, shutdown }: Start): Promise<DatabaseAddresses> {

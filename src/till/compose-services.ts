@@ -36,6 +36,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
 import type { Database } from '../platform/postgres.ts';
 import { TimeZone } from '../platform/time-zone.ts';
+import type { Tracer } from '../platform/tracing.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
 import { PortalService } from '../portal/portal-service.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -78,6 +79,8 @@ interface ServiceParts {
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Undefined if nothing is traced. */
+  readonly tracer?: Tracer | undefined;
   readonly config: Pick<
     Config,
     'webhookRetentionDays' | 'entitlementGraceDays' | 'returnUrlOrigins' | 'overviewTimeZone'
@@ -137,6 +140,7 @@ export function composeServices(given: ServiceParts) {
   const overview = composeOverview({ ...parts, stores, webhookEvents: webhooks.webhookEvents });
   /** Updates the gauges. */
   const measure = async (): Promise<void> => {
+    parts.metrics.setDatabaseUsage(parts.database.usage);
     parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
     await endpoints.measureDeliveries();
   };

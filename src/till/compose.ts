@@ -18,6 +18,7 @@ import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
 import type { Replica } from '../platform/replica.ts';
 import { Shutdown } from '../platform/shutdown.ts';
+import type { Tracer } from '../platform/tracing.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -33,6 +34,7 @@ import {
   openDatabase,
   openProcessor,
   openReplica,
+  openTelemetry,
   type Start,
 } from './compose-parts.ts';
 import { registerRoutes } from './compose-routes.ts';
@@ -91,16 +93,19 @@ async function start(
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);
   const replica = openReplica(from, database, metrics);
+  let measure = async (): Promise<void> => {};
+  const tracer = await openTelemetry(from, { registry: metrics.registry, measure: () => measure() });
   const address = { url: `http://${config.host}:${config.port}` };
   const account = new AccountGuard({ database, store: new AccountStore(), logger });
   const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
-  const services = composeServices({ ...from, ...opened, processor, metrics, crashPoints });
+  const services = composeServices({ ...from, ...opened, processor, metrics, tracer, crashPoints });
+  measure = () => services.measure();
   const startBackgroundWork = composeBackgroundWork(from, services, {
     ...{ account, database, directUrl, recoveryDelayMs },
   });
-  const input = { database, replica, cache, metrics, keys, services, processor, sandbox, limits };
+  const input = { database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -124,6 +129,7 @@ interface AppInput {
   readonly replica: Replica | undefined;
   readonly cache: Cache;
   readonly metrics: Metrics;
+  readonly tracer: Tracer | undefined;
   readonly keys: LoadedApiKeys;
   readonly services: Services;
   readonly processor: Processor;
@@ -132,7 +138,7 @@ interface AppInput {
 }
 
 async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
-  const { database, replica, cache, metrics, keys, services, processor, sandbox, limits } = input;
+  const { database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const { keys: storedKeys, audit } = services;
@@ -152,6 +158,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     ...limits,
     logger,
     metrics,
+    tracer,
     guard,
     audit,
     positions: replica,

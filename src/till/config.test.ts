@@ -55,6 +55,7 @@ test('an empty environment gives the documented defaults', () => {
     overviewTimeZone: 'UTC',
     returnUrlOrigins: [],
     hasConsole: true,
+    telemetry: undefined,
     console: {
       publicUrl: undefined,
       idleMinutes: 480,

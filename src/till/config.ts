@@ -7,7 +7,9 @@ import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
+import type { TelemetrySettings } from '../telemetry/telemetry-settings.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
+import { readTelemetry } from './telemetry-config.ts';
 
 /** All settings from the environment, read once at start. */
 export interface Config {
@@ -47,6 +49,8 @@ export interface Config {
   /** Whether /console is served. */
   readonly hasConsole: boolean;
   readonly console: ConsoleConfig;
+  /** Undefined: no collector. */
+  readonly telemetry: TelemetrySettings | undefined;
   /**
    * How long requests are still accepted after a stop signal, while /health/ready makes load balancers send them elsewhere.
    */
@@ -157,6 +161,7 @@ export function inspectConfig(
     returnUrlOrigins: env.origins('RETURN_URL_ORIGINS'),
     hasConsole: choice(env, 'CONSOLE') === 'on',
     console: readConsole(env),
+    telemetry: readTelemetry(env),
     stopDelaySeconds: integer(env, 'STOP_DELAY_SECONDS', production),
   };
   if (config.hasConsole && config.role !== 'worker') requirePublicUrl(env, config);

@@ -211,6 +211,29 @@ export const settings = {
     about:
       'JSON: the scopes of each group, such as `{"support":["read","refund"],"admins":["admin"]}`; several groups add up; required with `OIDC_ISSUER`',
   },
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    unset: 'no traces, and metrics only at `/metrics`',
+    about:
+      'the address of an OpenTelemetry collector (OTLP over HTTP), such as `http://collector:4318`, to which [traces and metrics](docs/observability.md) are sent',
+  },
+  OTEL_EXPORTER_OTLP_HEADERS: {
+    isSecret: true,
+    about: 'headers for the collector, such as `authorization=Bearer%20abc`; several separated by commas',
+  },
+  OTEL_SERVICE_NAME: { default: 'till', about: 'the name of this service in traces and metrics' },
+  OTEL_TRACES_SAMPLE_PERCENT: {
+    default: 100,
+    min: 0,
+    max: 100,
+    about:
+      'how many of the traces that begin in Till are recorded; for a request with `traceparent`, its caller decides',
+  },
+  OTEL_METRIC_EXPORT_INTERVAL: {
+    default: 60_000,
+    min: 1_000,
+    max: 3_600_000,
+    about: 'how often metrics are sent to the collector, in milliseconds',
+  },
   STOP_DELAY_SECONDS: {
     default: 0,
     // Load balancers check every few seconds. Without one, a delay only wastes time.

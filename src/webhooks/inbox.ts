@@ -122,7 +122,8 @@ export class Inbox {
   }
 
   async #store(events: readonly NewWebhookEvent[]): Promise<readonly Receipt[]> {
-    const { database, store, onStored } = this.#parts;
+    const { database, store, metrics, onStored } = this.#parts;
+    metrics.webhookBatchSize.observe(events.length);
     const stored = await store.insert(database, unique(events));
     onStored();
     return this.#count(events, stored);
@@ -130,9 +131,10 @@ export class Inbox {
 
   /** If the transaction fails, the events are stored for the worker, which finds the one that cannot be applied. */
   async #apply(events: readonly ReceivedEvent[]): Promise<readonly Receipt[]> {
-    const { onReceipt, logger } = this.#parts;
+    const { onReceipt, metrics, logger } = this.#parts;
     const rows = events.map(({ row }) => row);
     const byId = new Map(events.map((event) => [event.row.id, event]));
+    metrics.webhookBatchSize.observe(events.length);
     let stored: StoredStates;
     try {
       stored = await onReceipt.apply([...byId.values()]);

@@ -7,6 +7,7 @@ import { response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { bodyBytesMax } from '../http/load/limits.ts';
 import type { Clock } from '../platform/clock.ts';
+import { runInSpan } from '../platform/tracing.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox, Receipt } from './inbox.ts';
 
@@ -46,7 +47,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
           if (!(Number(request.headers['content-length']) <= bodyBytesMax)) return done();
           const fail = (error: Error) => !reply.sent && reply.send(error);
           const take = (body: Buffer) => {
-            const received = receive(request, body);
+            const received = runInSpan(request.span, () => receive(request, body));
             scope.openRequests.start(reply, received);
             received.then((receipt) => respond(reply, receipt), fail);
           };
@@ -71,7 +72,7 @@ export async function registerWebhookRoutes(app: FastifyInstance, parts: Webhook
       },
       async (request) => {
         const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-        return toResponse(await receive(request, body));
+        return toResponse(await runInSpan(request.span, () => receive(request, body)));
       },
     );
   });

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import type { Database } from '../../platform/postgres.ts';
+import type { Tracer } from '../../platform/tracing.ts';
 import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import type { EndpointStore } from '../endpoints/endpoint-store.ts';
@@ -42,6 +43,7 @@ export interface LaneParts {
   readonly logger: Logger;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
+  readonly tracer?: Tracer | undefined;
 }
 
 /** The lease of an endpoint. A failover or a restore ends it: it is valid only in its own history of the database. */
@@ -324,8 +326,22 @@ export class DeliveryLane {
 
   async #attempt(delivery: QueuedDelivery): Promise<void> {
     const { endpoint, secrets } = this.#settings;
-    const message = { url: endpoint.url, secrets, ...messageOf(delivery.event) };
+    const { id, body } = messageOf(delivery.event);
+    const span = this.#parts.tracer?.start('deliver event', {
+      kind: 'producer',
+      parent: delivery.event.traceparent ?? undefined,
+      attributes: {
+        'till.event.id': id,
+        'till.event.type': delivery.event.type,
+        'till.endpoint.id': endpoint.id,
+        'till.delivery.attempt': delivery.attempt + 1,
+      },
+    });
+    const message = { url: endpoint.url, secrets, id, body, traceparent: span?.traceparent };
     const outcome = await this.#parts.sender.send(message, this.#ending.signal);
+    if (typeof outcome?.responseStatus === 'number')
+      span?.set({ 'http.response.status_code': outcome.responseStatus });
+    span?.end(outcome?.succeeded === true ? undefined : new Error());
     if (outcome === undefined) return this.#queue.putBack(delivery);
     this.#queue.end(delivery, outcome.succeeded);
     this.#ended.push({ delivery, outcome });

@@ -7,7 +7,7 @@ function delivery(position: number, objectId: string) {
   const rest = { type: 'plan.updated', objectType: 'plan', customerId: null } as const;
   const event: StoredEvent = {
     ...{ position, objectId, createdAtMs: 0, checksum: 0, ...rest },
-    ...{ data: '{}', previous: '{}', cause: '{}' },
+    ...{ data: '{}', previous: '{}', cause: '{}', traceparent: null },
   };
   return newDelivery(event, new Date());
 }

@@ -206,7 +206,8 @@ export async function readWaiting(
        extract(epoch from next_attempt_at - now())::float8 * 1000 as "dueInMs",
        waiting.position, ${millisOf('event_created_at')} as "createdAtMs",
        ${checksumOf('waiting.position', 'event_created_at')} as checksum, waiting.object_id as "objectId",
-       waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause
+       waiting.customer_id as "customerId", type, object_type as "objectType", data, previous, cause,
+       traceparent
      from (select * from till.${table}
          where endpoint_id = $1 and ${table === 'event_retries' ? 'object_id' : 'id'} <> all($2)
          order by next_attempt_at limit $3) as waiting

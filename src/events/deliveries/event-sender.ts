@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import {
   type ClientRequest,
   Agent as HttpAgent,
@@ -6,6 +5,7 @@ import {
   type IncomingMessage,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { version } from '../../platform/version.ts';
 import { type AddressResolver, isRefusal, refusalTexts } from '../endpoints/address-resolver.ts';
 import { signatureOf } from '../endpoints/endpoint-secret.ts';
 import { type DeliveryOutcome, responseBytesMax, responseText } from './delivery.ts';
@@ -22,7 +22,6 @@ const idleSocketsMax = 10;
 /** Shorter than the idle timeout of most servers, so that few connections are closed while a request is sent. */
 const idleSocketMs = 4_000;
 
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 const userAgent = `Till/${version}`;
 
 interface Message {
@@ -30,6 +29,8 @@ interface Message {
   readonly secrets: readonly string[];
   readonly id: string;
   readonly body: string;
+  /** The span of the attempt, if it is traced. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Sends events to endpoints. It follows no redirect, and connects only to addresses that are allowed. */
@@ -100,7 +101,10 @@ export class EventSender {
   }
 }
 
-function headersOf({ id, body, secrets }: Message, length: number): Record<string, string | number> {
+function headersOf(
+  { id, body, secrets, traceparent }: Message,
+  length: number,
+): Record<string, string | number> {
   const timestamp = Math.floor(Date.now() / 1_000);
   return {
     'content-type': 'application/json',
@@ -111,6 +115,7 @@ function headersOf({ id, body, secrets }: Message, length: number): Record<strin
     'webhook-id': id,
     'webhook-timestamp': timestamp,
     'webhook-signature': signatureOf({ id, timestamp, body }, secrets),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
 }
 

@@ -44,7 +44,7 @@ const checksum = checksumOf('position', 'created_at');
 export const eventColumns = `events.position, ${millisOf('events.created_at')} as "createdAtMs",
   ${checksumOf('events.position', 'events.created_at')} as checksum, type,
   object_type as "objectType", events.object_id as "objectId", events.customer_id as "customerId",
-  data, previous, cause`;
+  data, previous, cause, traceparent`;
 
 export const eventWeeks: WeeklyTable = {
   name: 'events',
@@ -58,6 +58,18 @@ export const eventWeeks: WeeklyTable = {
 
 /** The SQL that reads events. `till.append_events` writes them. */
 export class EventStore {
+  /** The spans of the requests that last changed these objects, as far as they were traced. */
+  async findRequestTraces(db: Queryable, objectIds: readonly string[]): Promise<readonly string[]> {
+    const rows = await db.query<{ traceparent: string }>(
+      `select newest.traceparent from unnest($1::uuid[]) as object (id)
+         cross join lateral (select traceparent from till.events
+           where object_id = object.id and traceparent is not null and cause ->> 'kind' = 'api'
+           order by position desc limit 1) as newest`,
+      [objectIds],
+    );
+    return rows.map(({ traceparent }) => traceparent);
+  }
+
   /**
    * Every event up to this position is committed and visible to statements that begin later, or was rolled back. Query
    * it in a separate statement before the one that reads events.

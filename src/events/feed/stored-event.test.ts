@@ -15,6 +15,7 @@ test('the body is the event as the API shows it', () => {
     data: '{"name":"Gold"}',
     previous: '{}',
     cause: '{"kind":"api"}',
+    traceparent: null,
   };
   assert.deepEqual(JSON.parse(bodyOf(event)), {
     ...{ id: eventId(event), type: event.type, createdAt: '2026-11-15T09:30:00.123Z' },

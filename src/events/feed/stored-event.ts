@@ -10,6 +10,8 @@ export interface StoredEvent extends EventPlace {
   readonly data: string;
   readonly previous: string;
   readonly cause: string;
+  /** The span that wrote the event, if it was traced. The body does not contain it. */
+  readonly traceparent: string | null;
 }
 
 /**

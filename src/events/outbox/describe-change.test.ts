@@ -70,7 +70,7 @@ test('no event has the old value of an erased field', () => {
   ]);
 });
 
-test('an event is JSON that contains the object as it is', () => {
+test('an event is JSON that contains the object as it is, and its trace beside the cause', () => {
   const shown = kind.show(row);
   const cause = {
     kind: 'resync',
@@ -80,7 +80,9 @@ test('an event is JSON that contains the object as it is', () => {
     processorEventId: null,
   } as const;
   const event = { type: 'plan.created', previous: {} } as const;
-  assert.deepEqual(JSON.parse(eventText(kind, shown, event, JSON.stringify(shown.view), cause)), {
+  const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const source = { cause: { ...cause, traceparent }, traceparent };
+  assert.deepEqual(JSON.parse(eventText(kind, shown, event, JSON.stringify(shown.view), source)), {
     type: 'plan.created',
     objectType: 'plan',
     objectId: 'a',
@@ -88,5 +90,6 @@ test('an event is JSON that contains the object as it is', () => {
     data: { name: 'one', tags: ['x'] },
     previous: {},
     cause,
+    traceparent,
   });
 });

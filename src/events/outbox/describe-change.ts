@@ -1,5 +1,4 @@
 import { isSameValue } from '../../model/transition.ts';
-import type { Cause } from '../../platform/cause.ts';
 import type { DescribedEvent, EventData, NewEvent } from '../event.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 
@@ -35,14 +34,17 @@ function changedFields(before: EventData, after: EventData): EventData | undefin
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, before[name]]));
 }
 
-/** A `NewEvent` as JSON. `data` is JSON already. */
+/** A `NewEvent` as JSON. `data` is JSON already. Readers of events see the cause, and not its trace. */
 export function eventText(
   { type: objectType }: ObjectKind,
   { id, customerId }: Shown,
   { type, previous }: DescribedEvent,
   data: string,
-  cause: Cause,
+  { cause, traceparent }: Pick<NewEvent, 'cause' | 'traceparent'>,
 ): string {
-  const rest: Omit<NewEvent, 'data'> = { type, objectType, objectId: id, customerId, previous, cause };
+  const shown = cause.traceparent === undefined ? cause : { ...cause, traceparent: undefined };
+  const rest: Omit<NewEvent, 'data'> = {
+    ...{ type, objectType, objectId: id, customerId, previous, cause: shown, traceparent },
+  };
   return `${JSON.stringify(rest).slice(0, -1)},"data":${data}}`;
 }

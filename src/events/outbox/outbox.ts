@@ -1,11 +1,14 @@
-import { causeOfKind, currentCauseOf } from '../../platform/cause.ts';
+import { type Cause, causeOfKind, currentCause, currentCauseOf } from '../../platform/cause.ts';
 import type { Transaction } from '../../platform/postgres.ts';
+import { currentSpan, inSpan } from '../../platform/tracing.ts';
 import type { WrittenRow } from '../../platform/written-rows.ts';
 import { describeChange, eventText } from './describe-change.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 import type { GracePeriod, OutboxStore } from './outbox-store.ts';
 import { isChanged, type SubscriptionLinks } from './subscription-links.ts';
 
+/** References of one span to others: as many as the SDK keeps by default. */
+const linksMax = 128;
 /** Events that are inserted together: enough for any batch, and their JSON is a few megabytes at most. */
 const eventsPerStep = 1_000;
 
@@ -13,6 +16,10 @@ interface OutboxParts {
   readonly store: OutboxStore;
   readonly objects: readonly ObjectKind[];
   readonly links: SubscriptionLinks;
+  /** What earlier requests have written. */
+  readonly events: {
+    findRequestTraces(tx: Transaction, objectIds: readonly string[]): Promise<readonly string[]>;
+  };
 }
 
 /**
@@ -35,7 +42,14 @@ export class Outbox {
   }
 
   /** Runs right before the commit of a transaction that wrote rows. */
-  async write(tx: Transaction): Promise<void> {
+  write(tx: Transaction): Promise<void> {
+    return inSpan('outbox', async () => {
+      await this.#linkToRequests(tx);
+      await this.#write(tx);
+    });
+  }
+
+  async #write(tx: Transaction): Promise<void> {
     const { store, links } = this.#parts;
     const rows = tx.written.all();
     const locks = links.locksOf(rows);
@@ -73,9 +87,22 @@ export class Outbox {
     if (current.length > 0) store.recordGrace(tx, current);
     if (ended.length > 0) store.removeGrace(tx, ended);
     if (events.length === 0) return;
+    currentSpan()?.set({ 'till.events.count': events.length });
     for (let start = 0; start < events.length; start += eventsPerStep)
       store.append(tx, events.slice(start, start + eventsPerStep));
     tx.afterCommit(() => this.#onAppended());
+  }
+
+  /** If a webhook is traced, its trace refers to the requests that changed the same objects before. */
+  async #linkToRequests(tx: Transaction): Promise<void> {
+    const span = currentSpan();
+    // Undefined for a batch of webhooks.
+    const kind = currentCause()?.kind ?? 'webhook';
+    if (span === undefined || kind !== 'webhook') return;
+    const changed = tx.written.all().flatMap(({ row, before }) => (before === undefined ? [] : [row.id]));
+    if (changed.length === 0) return;
+    const found = await this.#parts.events.findRequestTraces(tx, changed.slice(0, linksMax));
+    for (const traceparent of new Set(found)) span.link(traceparent);
   }
 
   /** The grace periods that the newest events of these subscriptions show. */
@@ -95,8 +122,20 @@ function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): re
   if (events.length === 0) return [];
   const data = JSON.stringify(after.view);
   const cause = currentCauseOf(after.ids) ?? unknownCause;
-  return events.map((event) => eventText(kind, after, event, data, cause));
+  const source = { cause, traceparent: traceparentOf(cause) };
+  return events.map((event) => eventText(kind, after, event, data, source));
 }
+
+/** The current step if it is part of the request's trace. A statement of several requests is part of none. */
+function traceparentOf({ traceparent }: Cause): string | undefined {
+  const current = currentSpan()?.traceparent;
+  const isOther =
+    traceparent !== undefined && current?.slice(0, traceIdEnd) !== traceparent.slice(0, traceIdEnd);
+  return isOther ? traceparent : current;
+}
+
+/** Of a `traceparent`: its version and the id of the trace. */
+const traceIdEnd = 35;
 
 /** For work that runs without a cause of its own. */
 const unknownCause = causeOfKind('sweeper');

@@ -30,6 +30,8 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
     const status = reply.statusCode;
     if (!request.isStream)
       metrics.httpRequestDuration.observe({ method, route, status }, reply.elapsedTime / 1_000);
+    request.span?.set({ 'http.response.status_code': status });
+    request.span?.end(status >= 500 ? new Error() : undefined);
     if (request.isShed) return;
     logger.info(
       {
@@ -39,6 +41,7 @@ export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics
         status,
         durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
         key: request.caller?.name,
+        traceId: request.span?.traceparent.split('-')[1],
       },
       'request',
     );

@@ -34,6 +34,8 @@ each combination that has occurred.
 
 ## What to alert on
 
+\`deploy/prometheus\` has [rules](../observability.md#alerts) for these and others.
+
 | metric | alert when |
 |---|---|
 | \`webhook_events_failed_total\` | it grows: an event could not be applied. \`npx till events --state failed\` shows why |

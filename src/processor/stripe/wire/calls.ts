@@ -3,6 +3,7 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import type { Metrics } from '../../../platform/metrics.ts';
+import { currentSpan, inSpan } from '../../../platform/tracing.ts';
 import type { ProcessorOperation, ProcessorOutcome } from './operations.ts';
 import { callFailure, classifyError, type FailedCall, type Refusal } from './refusal.ts';
 import { responseAsOf } from './response-as-of.ts';
@@ -64,11 +65,13 @@ export function createCaller(
   let inFlight = 0;
   return async (operation, call) => {
     const startedMs = performance.now();
-    const observe = (outcome: ProcessorOutcome) =>
+    const observe = (outcome: ProcessorOutcome) => {
+      currentSpan()?.set({ 'till.processor.outcome': outcome });
       metrics.processorRequestDuration.observe(
         { operation, outcome },
         (performance.now() - startedMs) / 1000,
       );
+    };
     if (inFlight >= maxInFlight) {
       observe('overloaded');
       throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
@@ -78,7 +81,8 @@ export function createCaller(
     }
     inFlight += 1;
     try {
-      return await tryUntilDeadline(call, limits, startedMs, observe);
+      const attempt = () => tryUntilDeadline(call, limits, startedMs, observe);
+      return await inSpan(`processor ${operation}`, attempt, { kind: 'client' });
     } finally {
       inFlight -= 1;
     }
