@@ -12,6 +12,7 @@ import { reads } from './scenarios/reads.ts';
 import { sameKeyStorm } from './scenarios/same-key-storm.ts';
 import { scaleOut } from './scenarios/scale-out.ts';
 import { starts } from './scenarios/starts.ts';
+import { usage } from './scenarios/usage.ts';
 import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
 import { webhookIngest } from './scenarios/webhook-ingest.ts';
 import { webhookLag } from './scenarios/webhook-lag.ts';
@@ -25,6 +26,7 @@ export const scenarios: readonly Scenario[] = [
   webhookLag,
   outboundDelivery,
   creates,
+  usage,
   sameKeyStorm,
   events,
   lists,

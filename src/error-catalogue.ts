@@ -1,3 +1,5 @@
+import type { ProblemFields } from './problem-fields.ts';
+
 /**
  * Every expected failure. A code is part of the API and never changes its meaning. Responses, the OpenAPI document,
  * docs/reference/errors.md and the client's list of codes are generated from this catalogue.
@@ -124,6 +126,27 @@ export const errorCatalogue = {
     advice:
       'Nothing. Read the subscription to see its status. To pay an older unpaid invoice, send its `invoiceId`.',
     example: 'The subscription is active, and no payment is due for its latest invoice.',
+  }),
+  meter_key_taken: failure(409, 'Meter key taken', {
+    when: 'Another meter has this `key`.',
+    advice: 'Use that meter, or choose another key.',
+    example: 'Another meter has this key. Use that meter, or choose another key.',
+  }),
+  meter_archived: failure(409, 'Meter archived', {
+    when: 'The meter is archived, so its usage is not counted any more.',
+    advice: 'Use an active meter.',
+    example: 'The meter is archived, so its usage is not counted any more.',
+  }),
+  too_many_meters: failure(409, 'Too many meters', {
+    when: 'The maximum number of meters exists, archived ones included.',
+    advice: 'Use a meter that exists.',
+    example: 'There are 100 meters, which is the maximum.',
+  }),
+  id_reused: failure(409, 'Id of a usage event reused', {
+    when: 'Another usage event of the same day has this id, from an API key of the same name.',
+    advice: 'Use the id of what was used. On a retry, send the same values, `at` included.',
+    example:
+      'Another usage event of this day has this id. Use the id of what was used, and send the same values on a retry.',
   }),
   too_many_event_endpoints: failure(409, 'Too many event endpoints', {
     when: 'The maximum number of event endpoints exists.',
@@ -364,30 +387,6 @@ interface CatalogueEntry {
   /** The detail of one such problem, for the OpenAPI document. */
   readonly example: string;
   readonly exampleFields?: ProblemFields;
-}
-
-/** Additional fields of some codes. */
-export interface ProblemFields {
-  /** Every mistake of an invalid request. */
-  readonly errors?: readonly Mistake[];
-  /** The customer that the problem is about, if the request does not name it. */
-  readonly customerId?: string;
-  /** The subscription that the problem is about, if the request does not name it. Null if it is not known yet. */
-  readonly subscriptionId?: string | null;
-  /** The payment that the problem is about, if the request does not name it. */
-  readonly paymentId?: string | null;
-  /** The checkout that the problem is about. */
-  readonly checkoutId?: string;
-  /** Why the card was declined, in the processor's words. Null if it does not say. */
-  readonly declineCode?: string | null;
-  /** The processor's error code, when it rejected the caller's values. */
-  readonly processorCode?: string;
-}
-
-export interface Mistake {
-  /** The path of the mistake: `body.amount`, `query.page`, `header.idempotency-key`. */
-  readonly path: string;
-  readonly message: string;
 }
 
 function failure(

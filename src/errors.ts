@@ -1,4 +1,5 @@
-import type { errorCatalogue, ProblemFields } from './error-catalogue.ts';
+import type { errorCatalogue } from './error-catalogue.ts';
+import type { ProblemFields } from './problem-fields.ts';
 
 /**
  * The code of an expected failure. Any other error is a defect: its cause is logged, and the caller sees only a request

@@ -203,6 +203,7 @@ export class Lab implements AsyncDisposable {
       CONSOLE: 'off',
       // Enabled, but too high to take effect.
       RATE_LIMIT_PER_MINUTE: '100000000',
+      USAGE_RATE_LIMIT_PER_MINUTE: '100000000',
     };
   }
 }

@@ -24,7 +24,18 @@ export type Requests =
       readonly ids: IdRange;
     }
   | { readonly kind: 'same'; readonly path: string; readonly count: number }
-  | { readonly kind: 'creates'; readonly customerId: string; readonly count: number };
+  | { readonly kind: 'creates'; readonly customerId: string; readonly count: number }
+  | UsageRequests;
+
+/** Usage of customers in turn: `size` events in each request, or without it, one consumption. */
+export interface UsageRequests {
+  readonly kind: 'usage';
+  readonly count: number;
+  readonly size?: number;
+  /** The number of the first event: each has an id of its own. */
+  readonly first: number;
+  readonly customers: number;
+}
 
 /** Ids to choose from at random: `count` ids, whose numbers are multiples of `step`. */
 export interface IdRange {

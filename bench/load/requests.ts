@@ -1,6 +1,6 @@
 import { createRandom } from '../../src/seed/random.ts';
 import { eventRequest, eventRequests, localId } from './events.ts';
-import type { Requests } from './job.ts';
+import type { Requests, UsageRequests } from './job.ts';
 
 export const apiKey = 'bench-key-0123456789-0123456789';
 
@@ -30,7 +30,26 @@ export function makeRequests(requests: Requests, nowMs: number): Buffer[] {
       const request = createRequest(body);
       return Array.from({ length: requests.count }, () => request);
     }
+    case 'usage':
+      return usageRequests(requests, nowMs);
   }
+}
+
+function usageRequests({ count, size, first, customers }: UsageRequests, nowMs: number): Buffer[] {
+  const at = new Date(nowMs).toISOString();
+  const event = (number: number) => ({
+    id: `event-${number}`,
+    customerId: localId(number % customers),
+    meter: 'api_calls',
+    quantity: 1,
+    at,
+  });
+  return Array.from({ length: count }, (_, index) => {
+    if (size === undefined)
+      return createRequest(JSON.stringify(event(first + index)), '/api/v1/usage/consume');
+    const events = Array.from({ length: size }, (_, place) => event(first + index * size + place));
+    return createRequest(JSON.stringify({ events }), '/api/v1/usage');
+  });
 }
 
 /** Each event goes to two targets: its own, by its number, and the next one. */

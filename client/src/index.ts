@@ -18,5 +18,7 @@ export type { Page, TillList } from './list.ts';
 export type { RequestOptions, Retry, TillOptions, WriteOptions } from './options.ts';
 export { type Call, newIdempotencyKey } from './requests/connection.ts';
 export type { EventPage, EventQuery } from './resources/events.ts';
+export type { UsageInput } from './resources/usage.ts';
 export { Till } from './till.ts';
 export type * from './types.ts';
+export { UsageRejectedError } from './usage/usage-recorder.ts';

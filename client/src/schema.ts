@@ -615,6 +615,138 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/meters": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List meters, newest first
+         * @description Needs the scope `read`.
+         */
+        readonly get: operations["listMeters"];
+        readonly put?: never;
+        /**
+         * Create a meter
+         * @description A meter adds up the quantities of usage events. An integer feature of a plan with the same name as `key` is the limit in each window, and `true` means that there is no limit. Needs the scope `write`.
+         */
+        readonly post: operations["createMeter"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/meters/{id}": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get a meter
+         * @description Needs the scope `read`.
+         */
+        readonly get: operations["getMeter"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        /**
+         * Update a meter
+         * @description Needs the scope `write`.
+         */
+        readonly patch: operations["updateMeter"];
+        readonly trace?: never;
+    };
+    readonly "/api/v1/meters/{id}/archive": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Archive a meter
+         * @description An archived meter rejects usage, and its limits end. What was counted can still be read. Needs the scope `write`.
+         */
+        readonly post: operations["archiveMeter"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/usage": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * Get what a customer has used on each day
+         * @description Days are those of `at`, in UTC. Events are kept for the setting `USAGE_RETENTION_DAYS`. Needs the scope `read`.
+         */
+        readonly get: operations["getUsage"];
+        readonly put?: never;
+        /**
+         * Record what customers have used
+         * @description Counts each event once, however often it is sent. One event that is rejected spoils no other. If there is no response, send the same batch again, or any part of it. Needs the scope `usage`.
+         */
+        readonly post: operations["recordUsage"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/usage/consume": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly get?: never;
+        readonly put?: never;
+        /**
+         * Use something if the limit allows it
+         * @description Checks and counts in one step: the quantity is counted only if it fits into the window. If fifty requests arrive while ten are left, ten are allowed. The same id again is allowed, and counted once. A refusal is not remembered. Needs the scope `usage`.
+         */
+        readonly post: operations["consumeUsage"];
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/usage/events": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the usage events of a customer, the latest first
+         * @description Needs the scope `read`.
+         */
+        readonly get: operations["listUsageEvents"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/invoices": {
         readonly parameters: {
             readonly query?: never;
@@ -1252,8 +1384,8 @@ export interface components {
             readonly id: string;
             /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
-            /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
-            readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
+            /** @description `read`: all GETs and previews. `write`: everything that no other scope names, and `usage`. `usage`: recording and consuming usage. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope but `usage` includes `read`. */
+            readonly scopes: readonly ("read" | "write" | "usage" | "refund" | "operate" | "admin")[];
             /** Format: date-time */
             readonly createdAt: string;
             /**
@@ -1444,6 +1576,22 @@ export interface components {
             /** @description The frontend uses it to confirm with the processor. Null if nothing is left to confirm. */
             readonly clientSecret: string | null;
         };
+        /** ConsumedUsage */
+        readonly ConsumedUsage: {
+            /** @description True if the quantity fits and is counted, now or before. */
+            readonly allowed: boolean;
+            /** @description In the window of `at`, this quantity included if it is allowed. */
+            readonly used: number;
+            /** @description Null if there is no limit. */
+            readonly limit: number | null;
+            /** @description At least 0. Null if there is no limit. */
+            readonly remaining: number | null;
+            /**
+             * Format: date-time
+             * @description When the window ends.
+             */
+            readonly resetsAt: string;
+        };
         /** CreatedApiKey */
         readonly CreatedApiKey: {
             /**
@@ -1453,8 +1601,8 @@ export interface components {
             readonly id: string;
             /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
-            /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
-            readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
+            /** @description `read`: all GETs and previews. `write`: everything that no other scope names, and `usage`. `usage`: recording and consuming usage. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope but `usage` includes `read`. */
+            readonly scopes: readonly ("read" | "write" | "usage" | "refund" | "operate" | "admin")[];
             /** Format: date-time */
             readonly createdAt: string;
             /**
@@ -1499,8 +1647,8 @@ export interface components {
             readonly id: string | null;
             /** @description The name that logs and the causes of events show. An API key without a name is named after its setting, such as `API_KEYS[1]`. */
             readonly name: string;
-            /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
-            readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
+            /** @description `read`: all GETs and previews. `write`: everything that no other scope names, and `usage`. `usage`: recording and consuming usage. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope but `usage` includes `read`. */
+            readonly scopes: readonly ("read" | "write" | "usage" | "refund" | "operate" | "admin")[];
             /**
              * Format: date-time
              * @description Refused from then on. Null if it does not expire.
@@ -1663,6 +1811,10 @@ export interface components {
             readonly features: {
                 readonly [key: string]: boolean | number | string;
             };
+            /** @description What the customer has used of each active meter, by the key of the meter, in the current window: that of the newest subscription that entitles the customer and has a feature with this key. Without one, it is the UTC month, and the limit is 0. */
+            readonly usage: {
+                readonly [key: string]: components["schemas"]["MeterUsage"];
+            };
             /** @description All subscriptions that have not ended, and the 20 newest that have ended. Newest first. */
             readonly subscriptions: readonly components["schemas"]["Entitlement"][];
         };
@@ -1671,11 +1823,11 @@ export interface components {
             /** @description Opaque. Send it as `after` to get the events that follow. */
             readonly id: string;
             /** @enum {unknown} */
-            readonly type: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired";
+            readonly type: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | "usage.limit_reached";
             /** Format: date-time */
             readonly createdAt: string;
             /** @enum {unknown} */
-            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout";
+            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout" | "meter";
             /**
              * Format: uuid
              * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
@@ -1683,10 +1835,10 @@ export interface components {
             readonly objectId: string;
             /**
              * Format: uuid
-             * @description The customer that the object belongs to. Null for a plan.
+             * @description The customer that the object belongs to, or whose usage a meter counts. Null for a plan.
              */
             readonly customerId: string | null;
-            /** @description The object after the change, as its own endpoint shows it. */
+            /** @description The object after the change, as its own endpoint shows it. For `usage.limit_reached`: `meter` (its key), `used`, `limit`, `periodStart` and `periodEnd`. */
             readonly data: {
                 readonly [key: string]: unknown;
             };
@@ -1729,12 +1881,12 @@ export interface components {
              * @description The type of the event. Null if the event is no longer kept.
              * @enum {string|null}
              */
-            readonly eventType: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | null;
+            readonly eventType: "customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | "usage.limit_reached" | null;
             /**
              * @description The type of the object of the event. Null if the event is no longer kept.
              * @enum {string|null}
              */
-            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout" | null;
+            readonly objectType: "customer" | "plan" | "payment" | "refund" | "subscription" | "invoice" | "checkout" | "meter" | null;
             /**
              * Format: uuid
              * @description The object of the event. Null if the event is no longer kept.
@@ -1807,7 +1959,7 @@ export interface components {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url?: string;
             /** @description The types of events to send. Null: all types, including those of later releases. */
-            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired")[] | null;
+            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | "usage.limit_reached")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
             /** @description An endpoint that is turned on again continues with the first event that it missed. */
@@ -2037,6 +2189,55 @@ export interface components {
         readonly Liveness: {
             readonly status: string;
         };
+        /** Meter */
+        readonly Meter: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            /** @description The name of the meter in usage events, and of the feature of a plan that limits it: 1 to 64 lower-case letters, digits, `_`, `.` and `-`. No two meters have the same one. */
+            readonly key: string;
+            readonly name: string;
+            /**
+             * @description When a window ends and counting begins again. `period`: with the period of the subscription. `month`: every month from the start of the period, for longer periods.
+             * @enum {unknown}
+             */
+            readonly resets: "period" | "month";
+            /** @description False once it is archived. Then its usage is rejected. */
+            readonly active: boolean;
+            /** Format: date-time */
+            readonly createdAt: string;
+            /** Format: date-time */
+            readonly updatedAt: string;
+        };
+        /** MeterChange */
+        readonly MeterChange: {
+            readonly name?: string;
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
+            readonly idempotencyKey?: string;
+        };
+        /** MeterList */
+        readonly MeterList: {
+            readonly data: readonly components["schemas"]["Meter"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
+        };
+        /** MeterUsage */
+        readonly MeterUsage: {
+            readonly used: number;
+            /** @description The value of the feature with the same key. Null if there is no limit. */
+            readonly limit: number | null;
+            /** @description At least 0. Null if there is no limit. */
+            readonly remaining: number | null;
+            /** Format: date-time */
+            readonly periodStart: string;
+            /**
+             * Format: date-time
+             * @description From then on, counting begins again.
+             */
+            readonly periodEnd: string;
+        };
         /** MonthlyRecurringRevenue */
         readonly MonthlyRecurringRevenue: {
             /** @description The sum of `active` and `pastDue`. */
@@ -2050,8 +2251,8 @@ export interface components {
         readonly NewApiKey: {
             /** @description The application that uses the API key: 1 to 64 letters, digits, `_`, `-` and `.`. Several API keys can have the same name, so that you can replace one. They share their idempotency keys and their rate limit. */
             readonly name: string;
-            /** @description `read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`. */
-            readonly scopes: readonly ("read" | "write" | "refund" | "operate" | "admin")[];
+            /** @description `read`: all GETs and previews. `write`: everything that no other scope names, and `usage`. `usage`: recording and consuming usage. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and everything else. Each scope but `usage` includes `read`. */
+            readonly scopes: readonly ("read" | "write" | "usage" | "refund" | "operate" | "admin")[];
             /**
              * Format: date-time
              * @description A time in the future (RFC 3339).
@@ -2185,9 +2386,22 @@ export interface components {
             /** @description Where Till sends events with POST. Must be https, without a user, a password or a fragment, and must not resolve to an address in a private or special range. */
             readonly url: string;
             /** @description The types of events to send. Null: all types, including those of later releases. */
-            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired")[] | null;
+            readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | "usage.limit_reached")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
+            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
+            readonly idempotencyKey?: string;
+        };
+        /** NewMeter */
+        readonly NewMeter: {
+            /** @description The name of the meter in usage events, and of the feature of a plan that limits it: 1 to 64 lower-case letters, digits, `_`, `.` and `-`. No two meters have the same one. */
+            readonly key: string;
+            readonly name: string;
+            /**
+             * @description When a window ends and counting begins again. `period`: with the period of the subscription. `month`: every month from the start of the period, for longer periods.
+             * @enum {unknown}
+             */
+            readonly resets: "period" | "month";
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
         };
@@ -2348,6 +2562,31 @@ export interface components {
             };
             /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
             readonly idempotencyKey?: string;
+        };
+        /** NewUsageEvent */
+        readonly NewUsageEvent: {
+            /** @description Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description Either this or `externalId`.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId?: string;
+            /** @description Your own id of the customer. No two customers have the same one. */
+            readonly externalId?: string;
+            /** @description The key of a meter. */
+            readonly meter: string;
+            /**
+             * @description What was used. A negative quantity corrects an earlier event.
+             * @default 1
+             */
+            readonly quantity?: number;
+            /**
+             * Format: date-time
+             * @description When it was used (RFC 3339): at most 35 days ago, and at most 5 minutes ahead. Keep it with the id, and send the same on a retry. It decides in which window the event counts.
+             */
+            readonly at: string;
         };
         /** OpenedCheckout */
         readonly OpenedCheckout: {
@@ -3185,6 +3424,23 @@ export interface components {
             /** @description True if Till had already received the event. */
             readonly duplicate: boolean;
         };
+        /** RecordedUsage */
+        readonly RecordedUsage: {
+            /** @description Events that were counted now. */
+            readonly recorded: number;
+            /** @description Events that were counted before, with the same content. */
+            readonly duplicates: number;
+            readonly rejected: readonly {
+                /** @description The place of the event in `events`, from 0. */
+                readonly index: number;
+                readonly id: string;
+                /**
+                 * @description `too_old`, `in_future`: see `at`. `id_reused`: an earlier event of the same day has this id and other content. A rejected event changes nothing, and sending it again as it is does not help.
+                 * @enum {unknown}
+                 */
+                readonly code: "customer_not_found" | "meter_not_found" | "meter_archived" | "too_old" | "in_future" | "id_reused";
+            }[];
+        };
         /** Refund */
         readonly Refund: {
             /**
@@ -3646,6 +3902,65 @@ export interface components {
             readonly keyName: string;
             /** Format: date-time */
             readonly createdAt: string;
+        };
+        /** UsageBatch */
+        readonly UsageBatch: {
+            readonly events: readonly components["schemas"]["NewUsageEvent"][];
+        };
+        /** UsageConsumption */
+        readonly UsageConsumption: {
+            /** @description Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API keys of the same name, an id counts once. Till remembers it for 35 days. */
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @description Either this or `externalId`.
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId?: string;
+            /** @description Your own id of the customer. No two customers have the same one. */
+            readonly externalId?: string;
+            /** @description The key of a meter. */
+            readonly meter: string;
+            /** @default 1 */
+            readonly quantity?: number;
+            /**
+             * Format: date-time
+             * @description When it is used (RFC 3339): at most an hour ago, and at most 5 minutes ahead.
+             */
+            readonly at: string;
+        };
+        /** UsageEvent */
+        readonly UsageEvent: {
+            readonly id: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId: string;
+            /** @description The key of the meter. */
+            readonly meter: string;
+            readonly quantity: number;
+            /** Format: date-time */
+            readonly at: string;
+            /** Format: date-time */
+            readonly createdAt: string;
+        };
+        /** UsageEventList */
+        readonly UsageEventList: {
+            readonly data: readonly components["schemas"]["UsageEvent"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
+        };
+        /** UsageTotals */
+        readonly UsageTotals: {
+            readonly data: readonly {
+                /**
+                 * Format: date
+                 * @description A UTC day. Days without usage are left out.
+                 */
+                readonly date: string;
+                readonly quantity: number;
+            }[];
         };
         /** WebhookEvent */
         readonly WebhookEvent: {
@@ -5001,6 +5316,276 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["SubscriptionChangePreview"];
+                };
+            };
+        };
+    };
+    readonly listMeters: {
+        readonly parameters: {
+            readonly query?: {
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of meters. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["MeterList"];
+                };
+            };
+        };
+    };
+    readonly createMeter: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "key": "api_calls",
+                 *       "name": "API calls",
+                 *       "resets": "period"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["NewMeter"];
+            };
+        };
+        readonly responses: {
+            /** @description The new meter. */
+            readonly 201: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Meter"];
+                };
+            };
+        };
+    };
+    readonly getMeter: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The meter. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Meter"];
+                };
+            };
+        };
+    };
+    readonly updateMeter: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "name": "Calls"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["MeterChange"];
+            };
+        };
+        readonly responses: {
+            /** @description The updated meter. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Meter"];
+                };
+            };
+        };
+    };
+    readonly archiveMeter: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path: {
+                /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+                readonly id: string;
+            };
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The archived meter. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["Meter"];
+                };
+            };
+        };
+    };
+    readonly getUsage: {
+        readonly parameters: {
+            readonly query: {
+                /**
+                 * @description The customer.
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly customerId: string;
+                /** @description The key of a meter. */
+                readonly meter: string;
+                /** @description The first UTC day. By default 30 days before `to`, and at most 366 days before it. */
+                readonly from?: string;
+                /** @description The UTC day after the last one. Default: tomorrow. */
+                readonly to?: string;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description The sums of the days. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["UsageTotals"];
+                };
+            };
+        };
+    };
+    readonly recordUsage: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         {
+                 *           "id": "request-8c1f",
+                 *           "customerId": "0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90",
+                 *           "meter": "api_calls",
+                 *           "quantity": 1,
+                 *           "at": "2026-11-15T09:30:00.000Z"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["UsageBatch"];
+            };
+        };
+        readonly responses: {
+            /** @description What became of the events, after the commit. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["RecordedUsage"];
+                };
+            };
+        };
+    };
+    readonly consumeUsage: {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody: {
+            readonly content: {
+                /**
+                 * @example {
+                 *       "id": "request-8c1f",
+                 *       "customerId": "0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90",
+                 *       "meter": "api_calls",
+                 *       "quantity": 1,
+                 *       "at": "2026-11-15T09:30:00.000Z"
+                 *     }
+                 */
+                readonly "application/json": components["schemas"]["UsageConsumption"];
+            };
+        };
+        readonly responses: {
+            /** @description Whether it is allowed. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["ConsumedUsage"];
+                };
+            };
+        };
+    };
+    readonly listUsageEvents: {
+        readonly parameters: {
+            readonly query: {
+                /**
+                 * @description The customer.
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly customerId: string;
+                /** @description The key of a meter. */
+                readonly meter?: string;
+                /** @description The first UTC day. By default 30 days before `to`, and at most 366 days before it. */
+                readonly from?: string;
+                /** @description The UTC day after the last one. Default: tomorrow. */
+                readonly to?: string;
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of events. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["UsageEventList"];
                 };
             };
         };

@@ -14,6 +14,7 @@ import { ApiKeys, AuditLog, Resyncs, WebhookEvents } from './resources/operators
 import { Payments, Refunds } from './resources/payments.ts';
 import { Plans } from './resources/plans.ts';
 import { Subscriptions } from './resources/subscriptions.ts';
+import { Meters, Usage } from './resources/usage.ts';
 import type {
   Attention,
   Entitlements,
@@ -28,8 +29,8 @@ import type {
 } from './types.ts';
 
 /**
- * A client of one Till. It keeps no connection open, so it needs no closing. Create one for the whole process:
- * `isEntitled` remembers its last responses.
+ * A client of one Till. Create one for the whole process: `isEntitled` remembers its last responses. It keeps no connection
+ * open, so only a process that records usage closes it.
  */
 export class Till {
   readonly customers: Customers;
@@ -37,6 +38,8 @@ export class Till {
   readonly payments: Payments;
   readonly refunds: Refunds;
   readonly subscriptions: Subscriptions;
+  readonly meters: Meters;
+  readonly usage: Usage;
   readonly invoices: Invoices;
   readonly checkouts: Checkouts;
   readonly events: Events;
@@ -58,6 +61,8 @@ export class Till {
     this.payments = new Payments(api);
     this.refunds = new Refunds(api);
     this.subscriptions = new Subscriptions(api);
+    this.meters = new Meters(api);
+    this.usage = new Usage(api);
     this.invoices = new Invoices(api);
     this.checkouts = new Checkouts(api);
     this.events = new Events(api);
@@ -104,6 +109,11 @@ export class Till {
   /** What needs attention, the most urgent first. */
   attention(options?: RequestOptions): Promise<Attention> {
     return this.#api.get('/api/v1/attention', {}, options);
+  }
+
+  /** Sends the usage that waits to be sent, and accepts no more. Call it before your process ends. */
+  close(): Promise<void> {
+    return this.usage.close();
   }
 
   /** Whether the database and the cache are up. Does not reject if they are down: `status` says so. */

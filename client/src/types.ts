@@ -33,6 +33,23 @@ export type NewPlan = Without<Schemas['NewPlan']>;
 export type PlanChange = Without<Schemas['PlanChange']>;
 export type PlanQuery = QueryOf<'/api/v1/plans'>;
 
+export type Meter = Schemas['Meter'];
+export type MeterList = Schemas['MeterList'];
+export type NewMeter = Without<Schemas['NewMeter']>;
+export type MeterChange = Without<Schemas['MeterChange']>;
+
+export type UsageBatch = Schemas['UsageBatch'];
+export type NewUsageEvent = Schemas['NewUsageEvent'];
+export type RecordedUsage = Schemas['RecordedUsage'];
+export type UsageConsumption = Schemas['UsageConsumption'];
+export type ConsumedUsage = Schemas['ConsumedUsage'];
+export type UsageTotals = Schemas['UsageTotals'];
+export type MeterUsage = Schemas['MeterUsage'];
+export type UsageTotalsQuery = QueryOf<'/api/v1/usage'>;
+export type UsageEvent = Schemas['UsageEvent'];
+export type UsageEventList = Schemas['UsageEventList'];
+export type UsageEventQuery = QueryOf<'/api/v1/usage/events'>;
+
 export type Checkout = Schemas['Checkout'];
 export type CheckoutList = Schemas['CheckoutList'];
 export type OpenedCheckout = Schemas['OpenedCheckout'];

@@ -1,6 +1,7 @@
 import type { Command } from './command.ts';
 import { adoptAccount } from './commands/adopt-account.ts';
 import { backup } from './commands/backup.ts';
+import { checkUsage } from './commands/check-usage.ts';
 import { doctor } from './commands/doctor.ts';
 import { listEvents, replayEvent, showEvent } from './commands/events.ts';
 import { importAccount } from './commands/import.ts';
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   showEvent,
   replayEvent,
   resync,
+  checkUsage,
   backup,
   restore,
   importAccount,

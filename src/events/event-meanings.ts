@@ -40,4 +40,6 @@ export const eventMeanings: Readonly<Record<EventType, string>> = {
   'checkout.completed':
     'A buyer completed a checkout. `data` names the subscription, the payment or the card that results.',
   'checkout.expired': 'A checkout expired, by a request or because its time was over.',
+  'usage.limit_reached':
+    'The customer has used up the limit of a meter. Once for each window. `data` is `{ meter, used, limit, periodStart, periodEnd }`, and not the meter.',
 };

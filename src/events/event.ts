@@ -9,6 +9,7 @@ export const eventObjectTypes = [
   'subscription',
   'invoice',
   'checkout',
+  'meter',
 ] as const;
 
 export type EventObjectType = (typeof eventObjectTypes)[number];
@@ -44,6 +45,7 @@ export const eventTypes = [
   'checkout.updated',
   'checkout.completed',
   'checkout.expired',
+  'usage.limit_reached',
 ] as const;
 
 export type EventType = (typeof eventTypes)[number];
@@ -62,7 +64,7 @@ export interface DescribedEvent {
 export interface NewEvent extends DescribedEvent {
   readonly objectType: EventObjectType;
   readonly objectId: string;
-  /** The customer that the object belongs to. For a customer, its own id. Null for a plan. */
+  /** The customer that the object belongs to, or whose usage it counts. For a customer, its own id. Null for a plan. */
   readonly customerId: string | null;
   /** The object after the change. */
   readonly data: EventData;

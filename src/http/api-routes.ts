@@ -216,17 +216,16 @@ const processorFailures: readonly FailureCode[] = [
 function failuresOf(
   method: HTTPMethods,
   hasParams: boolean,
-  operation: Pick<Operation<object, unknown, unknown, unknown>, 'scope' | 'failures' | 'callsProcessor'>,
+  operation: Pick<Operation<object, unknown, unknown, unknown>, 'failures' | 'callsProcessor'>,
   ofKey: readonly FailureCode[],
 ): readonly FailureCode[] {
-  const { scope, failures = [], callsProcessor } = operation;
+  const { failures = [], callsProcessor } = operation;
   return [
     ...commonFailures,
     'invalid_request',
     'unauthorized',
     'rate_limited',
-    // Every API key may read.
-    ...(scope === 'read' ? [] : (['forbidden'] as const)),
+    'forbidden',
     ...(hasParams ? (['not_found'] as const) : []),
     ...failures,
     ...(method === 'GET' ? [] : bodyFailures),

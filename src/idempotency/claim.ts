@@ -20,7 +20,9 @@ export type ClaimOperation =
   | 'event_endpoints.update'
   | 'event_endpoints.rotate'
   | 'event_endpoints.replay'
-  | 'api_keys.create';
+  | 'api_keys.create'
+  | 'meters.create'
+  | 'meters.update';
 
 /**
  * The idempotency key of a request. It belongs to an application: the same text from another application is another

@@ -24,8 +24,9 @@ const Name = Type.String({
 });
 const Scopes = Type.Array(Type.Enum([...scopes]), {
   description:
-    '`read`: all GETs and previews. `write`: everything that no other scope names. `refund`: refunds. `operate`: ' +
-    'webhook events and event endpoints. `admin`: API keys, and everything else. Each scope includes `read`.',
+    '`read`: all GETs and previews. `write`: everything that no other scope names, and `usage`. `usage`: recording and ' +
+    'consuming usage. `refund`: refunds. `operate`: webhook events and event endpoints. `admin`: API keys, and ' +
+    'everything else. Each scope but `usage` includes `read`.',
 });
 
 export const ApiKeySchema = component('ApiKey', {

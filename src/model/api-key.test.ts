@@ -6,7 +6,8 @@ import { grants, idInKey, type Scope, scopes, secretBytes, writeKey } from './ap
 /** What each scope allows, as the contract says it. */
 const implied: Readonly<Record<Scope, readonly Scope[]>> = {
   read: ['read'],
-  write: ['write', 'read'],
+  write: ['write', 'usage', 'read'],
+  usage: ['usage'],
   refund: ['refund', 'read'],
   operate: ['operate', 'read'],
   admin: scopes,

@@ -1,5 +1,5 @@
 /** What an API key may do. Each operation of the API declares the scope that it needs. */
-export const scopes = ['read', 'write', 'refund', 'operate', 'admin'] as const;
+export const scopes = ['read', 'write', 'usage', 'refund', 'operate', 'admin'] as const;
 
 export type Scope = (typeof scopes)[number];
 
@@ -50,9 +50,14 @@ export interface Caller {
   isValid(): boolean | Promise<boolean>;
 }
 
-/** Whether an API key with these scopes has the scope `needed`. Every scope implies `read`, and `admin` implies all. */
+/**
+ * Whether an API key with these scopes has the scope `needed`. `admin` implies all, `write` implies `usage`, and every
+ * scope but `usage` implies `read`: an application that only reports usage sees no customer.
+ */
 export function grants(held: readonly Scope[], needed: Scope): boolean {
-  return held.includes(needed) || held.includes('admin') || (needed === 'read' && held.length > 0);
+  if (held.includes(needed) || held.includes('admin')) return true;
+  if (needed === 'usage') return held.includes('write');
+  return needed === 'read' && held.some((scope) => scope !== 'usage');
 }
 
 /**

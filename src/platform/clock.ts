@@ -4,3 +4,8 @@ export interface Clock {
 }
 
 export const systemClock: Clock = { now: () => new Date() };
+
+/** The processor's time, which a sandbox can move. A promise only if the sandbox must be asked. */
+export interface ProcessorClock {
+  now(): Date | Promise<Date>;
+}

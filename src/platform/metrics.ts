@@ -39,6 +39,7 @@ export function createMetrics(labels: MetricLabels) {
     ...createWebhookMetrics([registry], labels),
     ...createPaymentMetrics([registry]),
     ...createDeliveryMetrics([registry]),
+    ...createUsageMetrics([registry]),
     ...createRequestMetrics([registry]),
     ...createReplicaMetrics([registry]),
     ...createDatabaseMetrics([registry]),
@@ -189,6 +190,24 @@ interface DatabaseUsage {
   readonly idle: number;
   readonly waiting: number;
   readonly statements: number;
+}
+
+function createUsageMetrics(registers: Registry[]) {
+  const usageEvents = new Counter({
+    name: 'usage_events_total',
+    help: 'Usage events that were recorded, were recorded before, or were rejected',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of ['recorded', 'duplicate', 'rejected']) usageEvents.inc({ result }, 0);
+  const usageConsumptions = new Counter({
+    name: 'usage_consumptions_total',
+    help: 'Requests to consume usage that were allowed or refused',
+    labelNames: ['result'],
+    registers,
+  });
+  for (const result of ['allowed', 'refused']) usageConsumptions.inc({ result }, 0);
+  return { usageEvents, usageConsumptions };
 }
 
 function createRequestMetrics(registers: Registry[]) {

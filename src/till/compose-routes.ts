@@ -31,6 +31,8 @@ import { registerEntitlementRoutes } from '../subscriptions/entitlements/entitle
 import { registerSubscriptionPaymentRoutes } from '../subscriptions/paying/subscription-payment-routes.ts';
 import { registerSubscriptionRoutes } from '../subscriptions/subscription-routes.ts';
 import { registerResyncRoutes } from '../sync/resync-routes.ts';
+import { registerMeterRoutes } from '../usage/meter-routes.ts';
+import { registerUsageRoutes } from '../usage/usage-routes.ts';
 import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts';
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Services } from './compose-services.ts';
@@ -68,6 +70,8 @@ export async function registerRoutes(
   registerSubscriptionUpdateRoutes(app, subscriptions, entitlements);
   registerSubscriptionPaymentRoutes(app, subscriptions, entitlements);
   registerSubscriptionPreviewRoutes(app, subscriptions);
+  registerMeterRoutes(app, services.meters);
+  registerUsageRoutes(app, services);
   registerInvoiceRoutes(app, invoices, customers);
   registerCheckoutRoutes(app, services.checkouts);
   registerEventRoutes(app, {

@@ -30,7 +30,7 @@ import { PaymentService } from '../payments/payment-service.ts';
 import { paymentList } from '../payments/payment-store.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { PlanService } from '../plans/plan-service.ts';
-import { type Clock, systemClock } from '../platform/clock.ts';
+import { type Clock, type ProcessorClock, systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
@@ -56,6 +56,9 @@ import { Resync } from '../sync/resync.ts';
 import { ResyncRunStore } from '../sync/resync-run-store.ts';
 import { ResyncRuns } from '../sync/resync-runs.ts';
 import { Worker } from '../sync/worker.ts';
+import type { MeterService } from '../usage/meter-service.ts';
+import { UsageDaysStore } from '../usage/usage-days-store.ts';
+import { UsageErasureStore } from '../usage/usage-erasure-store.ts';
 import { Erasure } from '../webhooks/erasure.ts';
 import { ErasureStore } from '../webhooks/erasure-store.ts';
 import { Inbox, type OnReceipt } from '../webhooks/inbox.ts';
@@ -65,6 +68,7 @@ import { WebhookEventService } from '../webhooks/webhook-event-service.ts';
 import { WebhookEventStore } from '../webhooks/webhook-event-store.ts';
 import { composeEndpoints, composeEvents, type EventSettings } from './compose-events.ts';
 import { composeImport, composeMirrors, composeStores, type Stores } from './compose-mirrors.ts';
+import { composeUsage } from './compose-usage.ts';
 import type { Config } from './config.ts';
 
 /**
@@ -83,10 +87,16 @@ interface ServiceParts {
   readonly tracer?: Tracer | undefined;
   readonly config: Pick<
     Config,
-    'webhookRetentionDays' | 'entitlementGraceDays' | 'returnUrlOrigins' | 'overviewTimeZone'
+    | 'webhookRetentionDays'
+    | 'entitlementGraceDays'
+    | 'usageRetentionDays'
+    | 'returnUrlOrigins'
+    | 'overviewTimeZone'
   > & { readonly events: EventSettings };
   /** Demo data uses another clock. */
   readonly clock?: Clock | undefined;
+  /** With a sandbox, its clock decides about windows of usage. */
+  readonly processorClock?: ProcessorClock | undefined;
   /** Tests stop the process at one of them. */
   readonly crashPoints?: CrashPoints | undefined;
   /** Tests set a shorter wait for the turn of a write. */
@@ -98,9 +108,19 @@ type Composed = ReturnType<typeof withDefaults>;
 function withDefaults({ config, ...parts }: ServiceParts) {
   const { webhookRetentionDays: retentionDays, entitlementGraceDays, returnUrlOrigins, events } = config;
   const { clock = systemClock, crashPoints = noCrashPoints } = parts;
+  const { processorClock = clock } = parts;
+  const { overviewTimeZone, usageRetentionDays } = config;
   return {
-    ...{ ...parts, clock, crashPoints, retentionDays, entitlementGraceDays, returnUrlOrigins, events },
-    overviewTimeZone: config.overviewTimeZone,
+    ...{
+      ...parts,
+      clock,
+      processorClock,
+      crashPoints,
+      retentionDays,
+      entitlementGraceDays,
+      returnUrlOrigins,
+    },
+    ...{ events, overviewTimeZone, usageRetentionDays },
   };
 }
 
@@ -125,11 +145,14 @@ export function composeServices(given: ServiceParts) {
     entitlements: domain.entitlements,
   });
   const endpoints = composeEndpoints({ ...parts, idempotency });
+  const usage = composeUsage({ ...parts, idempotency, entitlements: domain.entitlements, events: outbox });
   outbox.onAppended(() => {
     eventFeed.nudge();
     endpoints.dispatcher.nudge();
   });
-  const sweeper = composeSweeper(parts, { claims, domain, endpoints: endpoints.endpoints });
+  const sweeper = composeSweeper(parts, {
+    ...{ claims, domain, endpoints: endpoints.endpoints, meters: usage.meters },
+  });
   const webhooks = composeWebhooks({
     ...parts,
     ...domain,
@@ -154,6 +177,7 @@ export function composeServices(given: ServiceParts) {
     ...domain,
     ...events,
     ...endpoints,
+    ...usage,
     mirrors,
     idempotency,
     sweeper,
@@ -169,10 +193,14 @@ interface SweptParts {
   readonly claims: ClaimStore;
   readonly domain: Domain;
   readonly endpoints: EndpointService;
+  readonly meters: MeterService;
 }
 
 /** The sweeper knows every operation that has an idempotency key. */
-function composeSweeper({ database, logger }: Composed, { claims, domain, endpoints }: SweptParts): Sweeper {
+function composeSweeper(
+  { database, logger }: Composed,
+  { claims, domain, endpoints, meters }: SweptParts,
+): Sweeper {
   return new Sweeper({
     database,
     claims,
@@ -195,6 +223,8 @@ function composeSweeper({ database, logger }: Composed, { claims, domain, endpoi
       'event_endpoints.update': endpoints.updating,
       'event_endpoints.rotate': endpoints.rotation,
       'event_endpoints.replay': endpoints.replaying,
+      'meters.create': meters.creation,
+      'meters.update': meters.updating,
     },
     logger,
   });
@@ -305,6 +335,7 @@ function composeWebhooks(parts: WebhookParts) {
       { store: new WeeksStore(eventWeeks), days: parts.events.retentionDays },
       { store: new WeeksStore(deliveryWeeks), days: parts.events.retentionDays },
       { store: new WeeksStore(auditWeeks), days: auditRetentionDays },
+      { store: new UsageDaysStore(), days: parts.usageRetentionDays },
     ],
   });
   const erasure = new Erasure({
@@ -312,6 +343,7 @@ function composeWebhooks(parts: WebhookParts) {
     store: new ErasureStore(),
     events: new EventErasureStore(),
     deliveries: new DeliveryListStore(),
+    usage: new UsageErasureStore(),
   });
   return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
 }

@@ -10,7 +10,7 @@ import { registerRoot } from '../http/operations/root-route.ts';
 import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
 import type { Cache } from '../platform/cache.ts';
-import { systemClock } from '../platform/clock.ts';
+import { type ProcessorClock, systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics, type Metrics } from '../platform/metrics.ts';
@@ -23,6 +23,7 @@ import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { SandboxTime } from '../sandbox-control/sandbox-time.ts';
 import { composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
 import {
@@ -100,7 +101,10 @@ async function start(
   const { processor, name, sandbox } = await openProcessor(from, metrics, address, () => account.require());
   shutdown.add('processor account', closeTimeoutMs, async () => account.stop());
   await account.start(processor);
-  const services = composeServices({ ...from, ...opened, processor, metrics, tracer, crashPoints });
+  const processorClock = composeProcessorClock(sandbox, config);
+  const services = composeServices({
+    ...{ ...from, ...opened, processor, processorClock, metrics, tracer, crashPoints },
+  });
   measure = () => services.measure();
   const startBackgroundWork = composeBackgroundWork(from, services, {
     ...{ account, database, directUrl, recoveryDelayMs },
@@ -122,6 +126,19 @@ async function start(
     generatedKey: keys.generated,
   };
   return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
+}
+
+/** The clock of an embedded sandbox is read for each use. Another one may be far away, and serve a benchmark. */
+const sandboxClockAgeMsMax = 100;
+
+/** Undefined if the processor is not a sandbox: then its clock is the same as Till's. */
+function composeProcessorClock(
+  control: SandboxControl | undefined,
+  { processor }: Config,
+): ProcessorClock | undefined {
+  if (control === undefined) return undefined;
+  const maxAgeMs = processor.secretKey === undefined ? 0 : sandboxClockAgeMsMax;
+  return new SandboxTime({ control, clock: systemClock, maxAgeMs });
 }
 
 interface AppInput {
@@ -153,6 +170,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     sessions: operators?.access,
     limiter,
     requestsPerMinute: config.rateLimitPerMinute,
+    usageRequestsPerMinute: config.usageRateLimitPerMinute,
   });
   const app: FastifyInstance = await buildApp({
     ...limits,

@@ -37,10 +37,13 @@ export interface Config {
   readonly logFormat: LogFormat | undefined;
   /** 0 turns the limit off. */
   readonly rateLimitPerMinute: number;
+  /** For requests that record or consume usage. 0 turns the limit off. */
+  readonly usageRateLimitPerMinute: number;
   readonly trustProxy: readonly string[];
   readonly webhookRetentionDays: number;
   /** How long a `past_due` subscription still entitles its customer after the paid period. */
   readonly entitlementGraceDays: number;
+  readonly usageRetentionDays: number;
   readonly events: EventConfig;
   /** The days of the overview are those of this time zone. */
   readonly overviewTimeZone: string;
@@ -148,9 +151,11 @@ export function inspectConfig(
     logLevel: choice(env, 'LOG_LEVEL'),
     logFormat: env.oneOf('LOG_FORMAT', settings.LOG_FORMAT.choices, undefined),
     rateLimitPerMinute: integer(env, 'RATE_LIMIT_PER_MINUTE'),
+    usageRateLimitPerMinute: integer(env, 'USAGE_RATE_LIMIT_PER_MINUTE'),
     trustProxy: env.addresses('TRUST_PROXY'),
     webhookRetentionDays: integer(env, 'WEBHOOK_RETENTION_DAYS'),
     entitlementGraceDays: integer(env, 'ENTITLEMENT_GRACE_DAYS'),
+    usageRetentionDays: integer(env, 'USAGE_RETENTION_DAYS'),
     events: {
       retentionDays: integer(env, 'EVENT_RETENTION_DAYS'),
       allowPrivate: choice(env, 'EVENT_ENDPOINTS_ALLOW_PRIVATE') === 'true',

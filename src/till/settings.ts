@@ -129,6 +129,13 @@ export const settings = {
     about:
       'requests to `/api/v1` for all API keys with the same name; `0` turns the limit off. Requests with invalid API keys: always 60 per address',
   },
+  USAGE_RATE_LIMIT_PER_MINUTE: {
+    default: 60_000,
+    min: 0,
+    max: 100_000_000,
+    about:
+      'requests that record or consume usage, for all API keys with the same name; they do not count towards `RATE_LIMIT_PER_MINUTE`. `0` turns the limit off',
+  },
   TRUST_PROXY: { about: 'trusted proxies for `X-Forwarded-For`: addresses, CIDR blocks, `loopback`' },
   WEBHOOK_RETENTION_DAYS: {
     default: 90,
@@ -151,6 +158,13 @@ export const settings = {
     min: 7,
     max: 36_500,
     about: 'how long events and their deliveries are kept; at least 7',
+  },
+  USAGE_RETENTION_DAYS: {
+    default: 90,
+    // Repeated events are recognised for 35 days.
+    min: 36,
+    max: 36_500,
+    about: 'how long usage events are kept; at least 36. Their sums are kept longer',
   },
   EVENT_ENDPOINTS_ALLOW_PRIVATE: {
     default: 'false',

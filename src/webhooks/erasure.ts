@@ -27,6 +27,7 @@ interface ErasureParts {
   readonly customers: Pick<CustomerService, 'listToErase' | 'eraseOwned' | 'markErased'>;
   readonly events: EventsToErase;
   readonly deliveries: DeliveriesToErase;
+  readonly usage: UsageToErase;
 }
 
 /** The events for applications. */
@@ -42,9 +43,14 @@ interface DeliveriesToErase {
   eraseResponses(db: Database, customerId: string, limit: number): Promise<number>;
 }
 
+/** What customers have used. */
+interface UsageToErase {
+  eraseOfCustomer(db: Database, customerId: string, limit: number): Promise<number>;
+}
+
 /**
- * Removes personal data from the inbox, from the events for applications and from their deliveries: of deleted
- * customers, and of customers that do not belong to Till. The tables show what is left to do, so a run can stop
+ * Removes personal data from the inbox, from the events for applications, from their deliveries and from usage events: of
+ * deleted customers, and of customers that do not belong to Till. The tables show what is left to do, so a run can stop
  * anywhere, and several processes can run at once.
  */
 export class Erasure {
@@ -80,7 +86,11 @@ export class Erasure {
           if (!isDone) return;
         }
         if (!(await this.#eraseEvents(customer.id, budget, signal))) return;
-        if (!(await this.#eraseResponses(customer.id, budget, signal))) return;
+        const { database, deliveries, usage } = this.#parts;
+        const erase = (limit: number) => deliveries.eraseResponses(database, customer.id, limit);
+        if (!(await this.#eraseInBatches(erase, budget, signal))) return;
+        const eraseUsage = (limit: number) => usage.eraseOfCustomer(database, customer.id, limit);
+        if (!(await this.#eraseInBatches(eraseUsage, budget, signal))) return;
         await customers.markErased(customer);
       }
       if (due.length < customersPerPage) return;
@@ -107,16 +117,14 @@ export class Erasure {
     return false;
   }
 
-  /** Removes the response bodies of deliveries about a customer. False if the run has to stop early. */
-  async #eraseResponses(
-    customerId: string,
+  /** Erases the response bodies of deliveries, or usage events. False if the run has to stop early. */
+  async #eraseInBatches(
+    erase: (limit: number) => Promise<number>,
     budget: { batches: number },
     signal: AbortSignal | undefined,
   ): Promise<boolean> {
-    const { database, deliveries } = this.#parts;
     for (; budget.batches > 0 && !signal?.aborted; budget.batches -= 1)
-      if ((await deliveries.eraseResponses(database, customerId, eventsPerBatch)) < eventsPerBatch)
-        return true;
+      if ((await erase(eventsPerBatch)) < eventsPerBatch) return true;
     return false;
   }
 

@@ -76,7 +76,7 @@ describe('the entitlements of a customer', () => {
     const customer = await createCustomer(till);
     assert.deepEqual(await entitlementsOf(customer), {
       ...{ customerId: customer.id, externalId: null, entitled: false, until: null },
-      ...{ features: {}, subscriptions: [] },
+      ...{ features: {}, usage: {}, subscriptions: [] },
     });
   });
 
@@ -98,6 +98,7 @@ describe('the entitlements of a customer', () => {
     const { currentPeriodEnd } = paid.subscription;
     assert.deepEqual(shown, {
       ...{ customerId: customer.id, externalId: null, entitled: true, until: currentPeriodEnd, features: {} },
+      usage: {},
       subscriptions: [
         { ...lineOf(unpaid, false, null), status: 'incomplete', reason: 'incomplete' },
         { ...lineOf(trial, true, trial.subscription.trialEnd), status: 'trialing', reason: 'trialing' },

@@ -57,6 +57,7 @@ interface GuardOptions {
   readonly storedKeys?: KeyService;
   readonly sessions?: ConsoleAccess | undefined;
   readonly ring?: ApiKeyRing;
+  readonly usageRequestsPerMinute?: number | undefined;
 }
 
 /** Only the API key of the tests. */
@@ -68,7 +69,7 @@ export function testRing(): ApiKeyRing {
 export function createGuard(
   logger: Logger,
   requestsPerMinute: number,
-  { storedKeys, sessions, ring = testRing() }: GuardOptions = {},
+  { storedKeys, sessions, ring = testRing(), usageRequestsPerMinute = 0 }: GuardOptions = {},
 ): ApiGuard {
   // One minute lasts for the whole test, however slow the machine is.
   const startedAt = systemClock.now();
@@ -80,5 +81,6 @@ export function createGuard(
     sessions,
     limiter: new RateLimiter({ shared: cache, fallback: cache, clock, logger }),
     requestsPerMinute,
+    usageRequestsPerMinute,
   });
 }

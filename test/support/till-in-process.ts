@@ -16,6 +16,7 @@ import type { Processor } from '../../src/processor/port/processor.ts';
 import { createStripeProcessor } from '../../src/processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
+import { SandboxTime } from '../../src/sandbox-control/sandbox-time.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { composeConsole } from '../../src/till/compose-console.ts';
 import type { EventSettings } from '../../src/till/compose-events.ts';
@@ -81,6 +82,7 @@ export interface ProcessOptions {
   /** How long a write waits for its turn. The default is so long that a busy machine does not decide a test. */
   readonly turnWaitMs?: number;
   readonly entitlementGraceDays?: number;
+  readonly usageRetentionDays?: number;
   readonly overviewTimeZone?: string;
   /** Where customers may be sent back. Anywhere by default. */
   readonly returnUrlOrigins?: readonly string[];
@@ -90,6 +92,7 @@ export interface ProcessOptions {
   readonly delivers?: boolean;
   /** The rate limit for each API key. 0 turns it off. */
   readonly requestsPerMinute?: number;
+  readonly usageRequestsPerMinute?: number;
   readonly clock?: Clock;
   readonly crashPoints?: CrashPoints;
   /** How many workers apply events in the background. Without any, the test applies them. */
@@ -149,6 +152,8 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
   backend.atEnd(stop);
   const parts = await openParts(backend, options, ends);
   const { logger, lines, metrics, processor, database } = parts;
+  const { secretKey = testSecretKey } = options;
+  const sandbox = new SandboxControl({ url: backend.processorUrl, secretKey });
   const services = composeServices({
     ...parts,
     clock: options.clock,
@@ -159,7 +164,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
       returnUrlOrigins: options.returnUrlOrigins ?? [],
       events: { ...eventSettings, ...options.events },
       overviewTimeZone: options.overviewTimeZone ?? 'UTC',
+      usageRetentionDays: options.usageRetentionDays ?? 90,
     },
+    processorClock: new SandboxTime({
+      control: sandbox,
+      clock: options.clock ?? systemClock,
+      maxAgeMs: 0,
+    }),
     turnWaitMs: options.turnWaitMs ?? patientTurnWaitMs,
   });
   ends.push(() => services.stop());
@@ -181,6 +192,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     storedKeys: services.keys,
     sessions: operators?.access,
     ring,
+    usageRequestsPerMinute: options.usageRequestsPerMinute,
   });
   const app = await buildApp({
     logger,
@@ -195,8 +207,7 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
     ...pickFrameOptions(options),
     beforeScrape: () => services.measure(),
     registerRoutes: async (scope) => {
-      const { streamLimits, secretKey = testSecretKey } = options;
-      const sandbox = new SandboxControl({ url: backend.processorUrl, secretKey });
+      const { streamLimits } = options;
       const parts = { processor, sandbox, clock: systemClock, logger, metrics, streamLimits };
       await registerRoutes(scope, services, parts);
       registerRoot(scope, options.hasConsole === true);

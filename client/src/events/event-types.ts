@@ -8,6 +8,16 @@ export type EventObjectType = Schema['objectType'];
 /** What caused the change that an event shows. */
 export type EventCause = Schema['cause'];
 
+/** What a customer has used of a meter when the limit is reached. */
+interface ReachedLimit {
+  /** The key of the meter. */
+  readonly meter: string;
+  readonly used: number;
+  readonly limit: number;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+}
+
 /** The object that an event shows, by the kind of object. */
 interface EventObjects {
   readonly customer: Customer;
@@ -17,11 +27,15 @@ interface EventObjects {
   readonly subscription: Subscription;
   readonly invoice: Invoice;
   readonly checkout: Checkout;
+  readonly meter: ReachedLimit;
 }
 
-type KindOf<Type extends EventType> = Type extends `${infer Kind extends EventObjectType}.${string}`
-  ? Kind
-  : never;
+/** An event of usage is about its meter. */
+type KindOf<Type extends EventType> = Type extends 'usage.limit_reached'
+  ? 'meter'
+  : Type extends `${infer Kind extends EventObjectType}.${string}`
+    ? Kind
+    : never;
 
 interface EventWith<Type extends EventType, Kind extends EventObjectType>
   extends Omit<Schema, 'type' | 'objectType' | 'data' | 'previous'> {

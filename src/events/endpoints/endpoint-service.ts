@@ -1,6 +1,7 @@
 import { Failure } from '../../errors.ts';
 import type { IdempotencyKey } from '../../idempotency/claim.ts';
 import type { IdempotencyService } from '../../idempotency/idempotency-service.ts';
+import { LocalOperation } from '../../idempotency/local-operation.ts';
 import type { OperationResult } from '../../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../../mirrors/id-cursor.ts';
 import { auditOperation } from '../../platform/cause.ts';
@@ -25,7 +26,6 @@ import {
   validSecretsMax,
 } from './endpoint.ts';
 import { type AddressPolicy, urlMistake } from './endpoint-address.ts';
-import { EndpointOperation } from './endpoint-operation.ts';
 import { newSecret, type SecretBox } from './endpoint-secret.ts';
 import type { EndpointStore } from './endpoint-store.ts';
 
@@ -76,24 +76,24 @@ interface DeliveryWalkRequest extends WalkRequest {
 /** The use cases of event endpoints. */
 export class EndpointService {
   /** The sweeper also uses these. */
-  readonly creation: EndpointOperation<NewEndpoint>;
-  readonly updating: EndpointOperation<ChangeRequest>;
-  readonly rotation: EndpointOperation<RotationRequest>;
-  readonly replaying: EndpointOperation<ReplayRequest>;
+  readonly creation: LocalOperation<NewEndpoint, EventEndpoint>;
+  readonly updating: LocalOperation<ChangeRequest, EventEndpoint>;
+  readonly rotation: LocalOperation<RotationRequest, EventEndpoint>;
+  readonly replaying: LocalOperation<ReplayRequest, EventEndpoint>;
   readonly #parts: EndpointParts;
 
   constructor(parts: EndpointParts) {
     this.#parts = parts;
     const read = (id: string) => this.read(id);
     const parentIdOf = ({ endpointId }: { readonly endpointId: string }) => endpointId;
-    this.creation = new EndpointOperation<NewEndpoint>({
+    this.creation = new LocalOperation<NewEndpoint, EventEndpoint>({
       name: 'event_endpoints.create',
       parentIdOf: () => null,
       check: ({ url }) => this.#checkUrl(url),
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,
     });
-    this.updating = new EndpointOperation<ChangeRequest>({
+    this.updating = new LocalOperation<ChangeRequest, EventEndpoint>({
       name: 'event_endpoints.update',
       parentIdOf,
       check: async ({ endpointId, change: { url } }) => {
@@ -103,14 +103,14 @@ export class EndpointService {
       write: (tx, _id, request) => this.#update(tx, request),
       read,
     });
-    this.rotation = new EndpointOperation<RotationRequest>({
+    this.rotation = new LocalOperation<RotationRequest, EventEndpoint>({
       name: 'event_endpoints.rotate',
       parentIdOf,
       check: async ({ endpointId }) => void (await this.read(endpointId)),
       write: (tx, _id, { endpointId }) => this.#rotateSecret(tx, endpointId),
       read,
     });
-    this.replaying = new EndpointOperation<ReplayRequest>({
+    this.replaying = new LocalOperation<ReplayRequest, EventEndpoint>({
       name: 'event_endpoints.replay',
       parentIdOf,
       check: async ({ endpointId, after }) => {
@@ -191,7 +191,7 @@ export class EndpointService {
   }
 
   async #run<Request>(
-    operation: EndpointOperation<Request>,
+    operation: LocalOperation<Request, EventEndpoint>,
     request: Request,
     key: IdempotencyKey | undefined,
   ): Promise<OperationResult<EventEndpoint>> {

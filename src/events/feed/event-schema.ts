@@ -37,9 +37,15 @@ export const EventSchema = component('Event', {
   objectType: Type.Enum([...eventObjectTypes]),
   objectId: Id,
   customerId: nullable(
-    Type.String({ format: 'uuid', description: 'The customer that the object belongs to. Null for a plan.' }),
+    Type.String({
+      format: 'uuid',
+      description: 'The customer that the object belongs to, or whose usage a meter counts. Null for a plan.',
+    }),
   ),
-  data: object('The object after the change, as its own endpoint shows it.'),
+  data: object(
+    'The object after the change, as its own endpoint shows it. For `usage.limit_reached`: `meter` (its key), `used`, ' +
+      '`limit`, `periodStart` and `periodEnd`.',
+  ),
   previous: object('The old values of the fields that changed. Empty on creation.'),
   cause: CauseSchema,
 });

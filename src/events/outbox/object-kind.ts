@@ -16,9 +16,12 @@ export interface Shown {
   readonly ids: readonly string[];
 }
 
+/** Changes of a meter are no events. An event about one reports what a customer has used of it. */
+type ChangingObjectType = Exclude<EventObjectType, 'meter'>;
+
 /** A kind of object whose changes are events. */
 export interface ObjectKind {
-  readonly type: EventObjectType;
+  readonly type: ChangingObjectType;
   readonly table: string;
   /**
    * The row must come from the table of this kind. `before`: the row is of an earlier time, at which its newest event
@@ -34,7 +37,7 @@ export interface ObjectKind {
 }
 
 interface Definition<Row, RowView> {
-  readonly type: EventObjectType;
+  readonly type: ChangingObjectType;
   readonly table: string;
   readonly show: (
     row: Row,

@@ -2,6 +2,7 @@ import { type Cause, causeOfKind, currentCause, currentCauseOf } from '../../pla
 import type { Transaction } from '../../platform/postgres.ts';
 import { currentSpan, inSpan } from '../../platform/tracing.ts';
 import type { WrittenRow } from '../../platform/written-rows.ts';
+import type { NewEvent } from '../event.ts';
 import { describeChange, eventText } from './describe-change.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
 import type { GracePeriod, OutboxStore } from './outbox-store.ts';
@@ -67,6 +68,14 @@ export class Outbox {
     this.#append(tx, written, new Map([...grace, ...others]));
   }
 
+  /** Writes events that report something else than a changed row. Call it last in the transaction, as `write` runs. */
+  report(tx: Transaction, events: readonly NewEvent[]): void {
+    this.#appendTexts(
+      tx,
+      events.map((event) => JSON.stringify(event)),
+    );
+  }
+
   #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
     const { store } = this.#parts;
     const events: string[] = [];
@@ -86,10 +95,13 @@ export class Outbox {
     }
     if (current.length > 0) store.recordGrace(tx, current);
     if (ended.length > 0) store.removeGrace(tx, ended);
-    if (events.length === 0) return;
+    if (events.length > 0) this.#appendTexts(tx, events);
+  }
+
+  #appendTexts(tx: Transaction, events: readonly string[]): void {
     currentSpan()?.set({ 'till.events.count': events.length });
     for (let start = 0; start < events.length; start += eventsPerStep)
-      store.append(tx, events.slice(start, start + eventsPerStep));
+      this.#parts.store.append(tx, events.slice(start, start + eventsPerStep));
     tx.afterCommit(() => this.#onAppended());
   }
 

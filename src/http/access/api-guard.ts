@@ -35,6 +35,7 @@ export class ApiGuard {
   readonly #sessions: ConsoleSessions | undefined;
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
+  readonly #usagePerMinute: number;
   /** Digests of API keys and the addresses from which they were accepted. */
   readonly #accepted = new Set<string>();
   readonly #salt = randomBytes(32).toString('hex');
@@ -46,12 +47,15 @@ export class ApiGuard {
     readonly sessions?: ConsoleSessions | undefined;
     readonly limiter: RateLimiter;
     readonly requestsPerMinute: number;
+    /** For operations of the scope `usage`, which applications call far more often. */
+    readonly usageRequestsPerMinute?: number;
   }) {
     this.#keys = options.keys;
     this.#storedKeys = options.storedKeys;
     this.#sessions = options.sessions;
     this.#limiter = options.limiter;
     this.#perMinute = options.requestsPerMinute;
+    this.#usagePerMinute = options.usageRequestsPerMinute ?? 0;
   }
 
   async admit(request: FastifyRequest): Promise<void> {
@@ -61,17 +65,16 @@ export class ApiGuard {
         ? await this.#sessions.admit(request)
         : await this.identify(request.headers['x-api-key'], request);
     request.caller = caller;
-    await this.count(caller);
+    const scope = request.is404 ? undefined : (request.route.config.scope ?? 'admin');
+    await this.count(caller, scope);
     // An unknown route is a 404 for every caller.
-    if (request.is404) return;
-    const { scope = 'admin' } = request.route.config;
+    if (scope === undefined) return;
     if (!grants(caller.scopes, scope)) throw forbidden(scope, caller);
   }
 
-  /** Counts a request of a caller. Fails if there are too many. */
-  async count({ person, name, application }: Caller): Promise<void> {
-    const owner = person === null ? name : application;
-    const rate = { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
+  /** Counts a request of a caller, to an operation with this scope. Fails if there are too many. */
+  async count({ person, name, application }: Caller, scope?: Scope): Promise<void> {
+    const rate = this.#rateOf(person === null ? name : application, scope);
     if (rate.limit > 0) await this.#take(rate);
   }
 
@@ -118,6 +121,12 @@ export class ApiGuard {
   /** Counts a wrong API key or a refused sign-in. Fails if there are too many from its address. */
   countRefusal({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
     return this.#take(wrongKeysOf(addressGroup(ip)));
+  }
+
+  #rateOf(owner: string, scope: Scope | undefined): Rate {
+    if (scope === 'usage')
+      return { bucket: `usage:${owner}`, limit: this.#usagePerMinute, what: 'requests about usage' };
+    return { bucket: `key:${owner}`, limit: this.#perMinute, what: 'requests' };
   }
 
   #accept(pair: string): void {

@@ -20,6 +20,7 @@ const tags = [
   { name: 'payments', description: 'One-time payments and their refunds.' },
   { name: 'subscriptions', description: 'Recurring payments.' },
   { name: 'entitlements', description: 'What customers may use now.' },
+  { name: 'usage', description: 'What customers use of each meter, counted and limited.' },
   { name: 'invoices', description: 'Bills for subscriptions. Read-only.' },
   {
     name: 'checkouts',
@@ -68,8 +69,8 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
             in: 'header',
             name: 'x-api-key',
             description:
-              'Each operation names the scope that the API key needs: `read`, `write`, `refund`, `operate` or `admin`. ' +
-              'Every scope includes `read`, and `admin` includes all.',
+              'Each operation names the scope that the API key needs: `read`, `write`, `usage`, `refund`, `operate` or ' +
+              '`admin`. Every scope but `usage` includes `read`, `write` includes `usage`, and `admin` includes all.',
           },
         },
       },

@@ -1,6 +1,6 @@
 import type { FastifyError } from 'fastify';
-import type { Mistake } from '../../error-catalogue.ts';
 import { Failure } from '../../errors.ts';
+import type { Mistake } from '../../problem-fields.ts';
 import { mistakePath } from '../input/mistake-path.ts';
 import { bodyBytesMax, mistakesMax } from '../load/limits.ts';
 

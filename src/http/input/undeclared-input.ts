@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
-import type { Mistake } from '../../error-catalogue.ts';
 import { Failure } from '../../errors.ts';
+import type { Mistake } from '../../problem-fields.ts';
 import { mistakesMax } from '../load/limits.ts';
 import { mistakePath } from './mistake-path.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
+import { DateTime, ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { sendIfChanged } from '../../http/input/if-none-match.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
@@ -9,6 +9,16 @@ import type { PlanFeatures } from '../../model/plan-features.ts';
 import { subscriptionStatuses } from '../../model/subscription.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import type { CustomerEntitlements, EntitlementService } from './entitlement-service.ts';
+
+const MeterUsageSchema = component('MeterUsage', {
+  used: Type.Integer(),
+  limit: nullable(
+    Type.Integer({ description: 'The value of the feature with the same key. Null if there is no limit.' }),
+  ),
+  remaining: nullable(Type.Integer({ description: 'At least 0. Null if there is no limit.' })),
+  periodStart: DateTime,
+  periodEnd: Type.String({ format: 'date-time', description: 'From then on, counting begins again.' }),
+});
 
 const EntitlementsSchema = component('Entitlements', {
   customerId: Id,
@@ -29,6 +39,14 @@ const EntitlementsSchema = component('Entitlements', {
       "main plan plus each add-on's value times its quantity. `true` beats an integer. Otherwise the main plan's value " +
       'counts. Between subscriptions, a boolean is true if it is true in one of them, the largest integer counts, and ' +
       "otherwise the newest subscription's value.",
+  }),
+  usage: Type.Unsafe<Readonly<Record<string, Static<typeof MeterUsageSchema>>>>({
+    type: 'object',
+    additionalProperties: MeterUsageSchema,
+    description:
+      'What the customer has used of each active meter, by the key of the meter, in the current window: that of the ' +
+      'newest subscription that entitles the customer and has a feature with this key. Without one, it is the UTC ' +
+      'month, and the limit is 0.',
   }),
   subscriptions: Type.Array(
     component('Entitlement', {
@@ -60,7 +78,16 @@ const example: Static<typeof EntitlementsSchema> = {
   externalId: 'user-1815',
   entitled: true,
   until: '2026-12-15T09:30:00.000Z',
-  features: { export: true, projects: 10, support: 'email' },
+  features: { export: true, projects: 10, support: 'email', api_calls: 1_000 },
+  usage: {
+    api_calls: {
+      used: 250,
+      limit: 1_000,
+      remaining: 750,
+      periodStart: '2026-11-15T09:30:00.000Z',
+      periodEnd: '2026-12-15T09:30:00.000Z',
+    },
+  },
   subscriptions: [
     {
       subscriptionId: '0199c1f3-11d2-7b64-9e0f-7a6b5c4d3e2f',
@@ -134,12 +161,19 @@ export function registerEntitlementRoutes(
 
 function toResponse({
   until,
+  usage,
   subscriptions,
   ...entitlements
 }: CustomerEntitlements): Static<typeof EntitlementsSchema> {
   return {
     ...entitlements,
     until: until?.toISOString() ?? null,
+    usage: Object.fromEntries(
+      Object.entries(usage).map(([key, { periodStart, periodEnd, ...numbers }]) => [
+        key,
+        { ...numbers, periodStart: periodStart.toISOString(), periodEnd: periodEnd.toISOString() },
+      ]),
+    ),
     subscriptions: subscriptions.map(({ until, addOnPlanIds, ...one }) => ({
       ...one,
       addOnPlanIds: [...addOnPlanIds],

@@ -6,8 +6,10 @@ import {
   joinAddOns,
   mergeFeatures,
 } from '../../model/entitlement.ts';
+import type { MeterTerms } from '../../model/meter.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
-import type { Clock } from '../../platform/clock.ts';
+import { currentWindow, limitOf, remainingOf, type WindowTerms } from '../../model/usage-window.ts';
+import type { Clock, ProcessorClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
 import { SharedReads } from '../../platform/shared-statement.ts';
@@ -21,9 +23,37 @@ export interface CustomerEntitlements {
   /** The latest `until` of the subscriptions that entitle the customer. */
   readonly until: Date | null;
   readonly features: PlanFeatures;
+  /** By the keys of all active meters. */
+  readonly usage: Readonly<Record<string, MeterUsage>>;
   /** Newest first. */
   readonly subscriptions: readonly SubscriptionEntitlement[];
 }
+
+/** What a customer has used of a meter in the current window. `limit` and `remaining` are null if there is no limit. */
+interface MeterUsage {
+  readonly used: number;
+  readonly limit: number | null;
+  readonly remaining: number | null;
+  readonly periodStart: Date;
+  readonly periodEnd: Date;
+}
+
+/** What decides about the usage of a customer. */
+export interface CustomerTerms extends Pick<EntitledCustomer, 'customerId' | 'externalId' | 'meters'> {
+  /** Newest first. */
+  readonly subscriptions: readonly SubscriptionTerms[];
+  /** Those of all subscriptions that entitle the customer. */
+  readonly features: PlanFeatures;
+  /** What was used in a window. Only windows that end after `usedSinceMs` before now are known. */
+  usedIn(meterId: string, windowStart: Date): number;
+}
+
+interface SubscriptionTerms extends WindowTerms {
+  readonly subscriptionId: string;
+}
+
+/** How long before now a window may have ended whose usage is read: longer than a consumption may be late. */
+const usedSinceMs = 2 * 3_600_000;
 
 interface SubscriptionEntitlement
   extends Entitlement,
@@ -35,6 +65,7 @@ interface EntitlementParts {
   readonly database: Database;
   readonly store: EntitlementStore;
   readonly clock: Clock;
+  readonly processorClock: ProcessorClock;
   readonly entitlementGraceDays: number;
 }
 
@@ -45,16 +76,12 @@ export class EntitlementService {
   readonly #byExternalId: SharedReads<EntitledCustomer & { readonly id: string }>;
 
   constructor(parts: EntitlementParts) {
-    const { database, store } = parts;
     this.#parts = parts;
     this.#byId = new SharedReads(async (ids) =>
-      (await store.findById(database, ids)).map((one) => ({ ...one, id: one.customerId })),
+      (await this.#findById(ids)).map((one) => ({ ...one, id: one.customerId })),
     );
     this.#byExternalId = new SharedReads(async (externalIds) =>
-      (await store.findByExternalId(database, externalIds)).map((one) => ({
-        ...one,
-        id: one.externalId ?? '',
-      })),
+      (await this.#findByExternalId(externalIds)).map((one) => ({ ...one, id: one.externalId ?? '' })),
     );
   }
 
@@ -81,21 +108,88 @@ export class EntitlementService {
     return this.#toEntitlements(customer);
   }
 
-  #toEntitlements({ customerId, externalId, subscriptions }: EntitledCustomer): CustomerEntitlements {
-    const judged = subscriptions.map(({ subscriptionId, planId, status, features, addOns, ...terms }) => ({
-      ...{ subscriptionId, planId, addOnPlanIds: addOns?.map((addOn) => addOn.planId) ?? [], status },
+  /** What decides about the usage of these customers. Deleted and unknown customers are left out. */
+  async findTerms(ids: readonly string[], externalIds: readonly string[]): Promise<readonly CustomerTerms[]> {
+    const found = await Promise.all([
+      ids.length === 0 ? [] : this.#findById(ids),
+      externalIds.length === 0 ? [] : this.#findByExternalId(externalIds),
+    ]);
+    return found.flat().map((customer) => toTerms(customer, this.#judgeAll(customer)));
+  }
+
+  #findById(ids: readonly string[]): Promise<readonly EntitledCustomer[]> {
+    const { database, store } = this.#parts;
+    return store.findById(database, ids, this.#usedSince());
+  }
+
+  #findByExternalId(externalIds: readonly string[]): Promise<readonly EntitledCustomer[]> {
+    const { database, store } = this.#parts;
+    return store.findByExternalId(database, externalIds, this.#usedSince());
+  }
+
+  #usedSince(): Date {
+    return new Date(this.#parts.clock.now().getTime() - usedSinceMs);
+  }
+
+  #judgeAll({ subscriptions }: EntitledCustomer): readonly JudgedSubscription[] {
+    return subscriptions.map(({ features, addOns, ...terms }) => ({
+      ...terms,
+      addOnPlanIds: addOns?.map((addOn) => addOn.planId) ?? [],
       features: joinAddOns(features, addOns ?? []),
-      ...this.judge({ status, ...terms }),
+      judgement: this.judge(terms),
     }));
-    const entitled = judged.filter((one) => one.entitled);
-    const ends = entitled.flatMap(({ until }) => until?.getTime() ?? []);
+  }
+
+  async #toEntitlements(customer: EntitledCustomer): Promise<CustomerEntitlements> {
+    const { customerId, externalId } = customer;
+    const judged = this.#judgeAll(customer);
+    const entitled = judged.filter(({ judgement }) => judgement.entitled);
+    const ends = entitled.flatMap(({ judgement }) => judgement.until?.getTime() ?? []);
+    const terms = toTerms(customer, judged);
     return {
       customerId,
       externalId,
       entitled: entitled.length > 0,
       until: ends.length === 0 ? null : new Date(Math.max(...ends)),
-      features: mergeFeatures(entitled.map(({ features }) => features)),
-      subscriptions: judged.map(({ features: _, ...one }) => one),
+      features: terms.features,
+      usage: await this.#usageOf(terms),
+      subscriptions: judged.map(({ subscriptionId, planId, addOnPlanIds, status, judgement }) => ({
+        ...{ subscriptionId, planId, addOnPlanIds, status, ...judgement },
+      })),
     };
   }
+
+  async #usageOf(terms: CustomerTerms): Promise<CustomerEntitlements['usage']> {
+    const active = terms.meters.filter((meter) => meter.active);
+    if (active.length === 0) return {};
+    const now = await this.#parts.processorClock.now();
+    return Object.fromEntries(active.map((meter) => [meter.key, usageIn(terms, meter, now)]));
+  }
+}
+
+interface JudgedSubscription extends Omit<CustomerSubscription, 'addOns'> {
+  readonly addOnPlanIds: readonly string[];
+  readonly judgement: Entitlement;
+}
+
+function toTerms(
+  { customerId, externalId, meters, counters }: EntitledCustomer,
+  judged: readonly JudgedSubscription[],
+): CustomerTerms {
+  return {
+    ...{ customerId, externalId, meters },
+    subscriptions: judged.map(({ judgement, ...one }) => ({ ...one, isEntitled: judgement.entitled })),
+    features: mergeFeatures(
+      judged.flatMap(({ judgement, features }) => (judgement.entitled ? [features] : [])),
+    ),
+    usedIn: (meterId, start) =>
+      counters.find(([id, startMs]) => id === meterId && startMs === start.getTime())?.[2] ?? 0,
+  };
+}
+
+function usageIn(terms: CustomerTerms, meter: MeterTerms, now: Date): MeterUsage {
+  const { start, end, isGranted } = currentWindow(terms.subscriptions, meter, now);
+  const used = terms.usedIn(meter.id, start);
+  const limit = isGranted ? limitOf(terms.features[meter.key]) : 0;
+  return { used, limit, remaining: remainingOf(limit, used), periodStart: start, periodEnd: end };
 }

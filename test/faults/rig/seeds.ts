@@ -97,4 +97,14 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.audit_log (id, created_at, key_name, action, object_type, object_id, address, request_id, outcome)
       values ('018f0000-0000-7000-8000-000000000010', now(), 'seed', 'revokeApiKey', 'api_key',
         '018f0000-0000-7000-8000-000000000022', '192.0.2.7', 'seed', 204);`,
+  '0019': `
+    insert into till.meters (id, key, name, resets, created_at, updated_at)
+      values ('018f0000-0000-7000-8000-000000000023', 'seed', 'Seed', 'period', now(), now());
+    insert into till.usage_events (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
+      select 'seed', 'seed', (now() at time zone 'utc')::date, now(), 1, '018f0000-0000-7000-8000-000000000001', id,
+        date_trunc('month', now(), 'utc'), now() from till.meters;
+    insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+      select customer_id, meter_id, window_start, window_start + interval '1 month', quantity from till.usage_events;
+    insert into till.usage_periods (subscription_id, starts_at, ends_at)
+      values ('018f0000-0000-7000-8000-000000000005', now() - interval '1 month', now());`,
 };

@@ -3,7 +3,7 @@ import { eventMeanings } from '../../../src/events/event-meanings.ts';
 import { code, heading, table } from './table.ts';
 
 /** The path below /api/v1 that reads the object of an event. */
-const routes: Readonly<Record<(typeof eventObjectTypes)[number], string>> = {
+const routes: Readonly<Partial<Record<(typeof eventObjectTypes)[number], string>>> = {
   customer: 'GET /customers/{id}',
   plan: 'GET /plans/{id}',
   payment: 'GET /payments/{id}',
@@ -15,11 +15,13 @@ const routes: Readonly<Record<(typeof eventObjectTypes)[number], string>> = {
 
 export function eventsPage(): string {
   const sections = eventObjectTypes.map((object) => {
-    const types = eventTypes.filter((type) => type.startsWith(`${object}.`));
-    return `## ${object[0]?.toUpperCase()}${object.slice(1)}
-
-\`data\` is the ${object} as \`${routes[object]}\` shows it.
-
+    // Events about a meter report what a customer has used of it.
+    const group = object === 'meter' ? 'usage' : object;
+    const types = eventTypes.filter((type) => type.startsWith(`${group}.`));
+    const route = routes[object];
+    const data = route === undefined ? '' : `\n\`data\` is the ${object} as \`${route}\` shows it.\n`;
+    return `## ${group[0]?.toUpperCase()}${group.slice(1)}
+${data}
 ${table(
   ['type', 'when'],
   types.map((type) => [code(type), eventMeanings[type]]),

@@ -25,6 +25,7 @@ import { DeleteCustomer } from './delete-customer.tsx';
 import { EditCustomer } from './edit-customer.tsx';
 import { EntitledStatus, EntitlementSection } from './entitlement-section.tsx';
 import { NoCustomer } from './no-customer.tsx';
+import { UsageSection } from './usage-section.tsx';
 
 export function CustomerPage() {
   const { id = '' } = useRoute().params;
@@ -58,6 +59,7 @@ function OneCustomer({ id }: { readonly id: string }) {
         >
           <Identity customer={value} onSaved={customer.reload} />
           <EntitlementSection entitlements={entitlements} />
+          <UsageSection customerId={id} entitlements={entitlements} />
           <Lists customerId={id} />
           <Cards customerId={id} />
           <Timeline of={{ customerId: id }} />

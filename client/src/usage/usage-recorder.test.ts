@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NewUsageEvent } from '../types.ts';
+import { UsageRecorder, UsageRejectedError } from './usage-recorder.ts';
+
+const at = '2026-11-17T12:00:00.000Z';
+const event = (id: string): NewUsageEvent => ({
+  id,
+  customerId: 'customer',
+  meter: 'api_calls',
+  quantity: 1,
+  at,
+});
+
+/** A recorder whose batches wait until the test responds. */
+function start() {
+  const batches: (readonly string[])[] = [];
+  const responses: { resolve: (rejected?: readonly object[]) => void; reject: (error: Error) => void }[] = [];
+  const recorder = new UsageRecorder(
+    (events) =>
+      new Promise((resolve, reject) => {
+        batches.push(events.map(({ id }) => id));
+        responses.push({
+          resolve: (rejected = []) => resolve({ recorded: events.length, duplicates: 0, rejected } as never),
+          reject,
+        });
+      }),
+  );
+  return { recorder, batches, responses };
+}
+
+test('events wait up to a second for others, and go together', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { recorder, batches, responses } = start();
+  const added = [recorder.add(event('1')), recorder.add(event('2'))];
+  t.mock.timers.tick(999);
+  assert.deepEqual(batches, []);
+  t.mock.timers.tick(1);
+  assert.deepEqual(batches, [['1', '2']]);
+  responses[0]?.resolve();
+  await Promise.all(added);
+});
+
+test('a thousand events go at once, and those that arrive meanwhile form the next batch', async () => {
+  const { recorder, batches, responses } = start();
+  const added = Array.from({ length: 1_500 }, (_, index) => recorder.add(event(String(index))));
+  assert.deepEqual(
+    batches.map(({ length }) => length),
+    [1_000],
+  );
+  responses[0]?.resolve();
+  await added[0];
+  await added[999];
+  assert.deepEqual(
+    batches.map(({ length }) => length),
+    [1_000, 500],
+  );
+  responses[1]?.resolve();
+  await Promise.all(added);
+});
+
+test('a rejected event rejects alone, with its code', async () => {
+  const { recorder, responses } = start();
+  const added = [recorder.add(event('1')), recorder.add(event('2'))];
+  const flushed = recorder.flush();
+  responses[0]?.resolve([{ index: 1, id: '2', code: 'meter_not_found' }]);
+  await added[0];
+  await assert.rejects(added[1] ?? Promise.resolve(), (error) => {
+    assert.ok(error instanceof UsageRejectedError);
+    assert.deepEqual([error.code, error.event], ['meter_not_found', event('2')]);
+    return true;
+  });
+  await flushed;
+});
+
+test('a batch that could not be sent rejects its events, and the next one is sent', async () => {
+  const { recorder, batches, responses } = start();
+  const first = recorder.add(event('1'));
+  const flushed = recorder.flush();
+  const second = recorder.add(event('2'));
+  responses[0]?.reject(new Error('down'));
+  await assert.rejects(first, /down/);
+  assert.deepEqual(batches, [['1'], ['2']]);
+  responses[1]?.resolve();
+  await second;
+  await flushed;
+});
+
+test('closing sends what waits, and refuses more', async () => {
+  const { recorder, batches, responses } = start();
+  const added = recorder.add(event('1'));
+  const closed = recorder.close();
+  await assert.rejects(recorder.add(event('2')), /closed/);
+  responses[0]?.resolve();
+  await Promise.all([added, closed]);
+  assert.deepEqual(batches, [['1']]);
+});
+
+test('too many waiting events are refused instead of filling the memory', async () => {
+  const { recorder } = start();
+  const added = Array.from({ length: 101_000 }, (_, index) => recorder.add(event(String(index))));
+  await assert.rejects(recorder.add(event('one more')), /already wait/);
+  // Nothing responds, so they never settle.
+  assert.equal(added.length, 101_000);
+});

@@ -1,0 +1,28 @@
+import { Failure } from '../errors.ts';
+
+/** When the windows of a meter end: with the period of the subscription, or after a month. */
+export const meterResets = ['period', 'month'] as const;
+
+export type MeterResets = (typeof meterResets)[number];
+
+export const meterKeyPattern = '^[a-z0-9_.-]{1,64}$';
+export const meterKeyLengthMax = 64;
+
+/** What is counted. The feature of a plan with the same name as `key` is the limit. */
+export interface Meter {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly resets: MeterResets;
+  readonly active: boolean;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+/** What counting needs to know about a meter. */
+export type MeterTerms = Pick<Meter, 'id' | 'key' | 'resets' | 'active'>;
+
+export function foundMeter<Found>(meter: Found | undefined): Found {
+  if (meter === undefined) throw new Failure('not_found', 'No meter has this id. Check the id.');
+  return meter;
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { currentWindow, limitOf, type WindowTerms, windowOf } from './usage-window.ts';
+
+const time = (text: string) => new Date(`${text}T10:00:00Z`);
+
+const monthly: WindowTerms = {
+  isEntitled: true,
+  currentPeriodStart: time('2026-03-10'),
+  currentPeriodEnd: time('2026-04-10'),
+  endedAt: null,
+  interval: 'month',
+  intervalCount: 1,
+  features: { calls: 10 },
+};
+const perPeriod = { key: 'calls', resets: 'period' } as const;
+const perMonth = { key: 'calls', resets: 'month' } as const;
+
+/** The days of a window, without its time. */
+function days(terms: readonly WindowTerms[], at: string | Date, meter: typeof perPeriod | typeof perMonth) {
+  const { start, end, isGranted } = windowOf(terms, meter, typeof at === 'string' ? time(at) : at);
+  const range = `${start.toISOString().slice(0, 10)} ${end.toISOString().slice(0, 10)}`;
+  return isGranted ? range : `UTC ${range}`;
+}
+
+test('a time counts in the current period, from its start to its end', () => {
+  assert.equal(days([monthly], '2026-03-10', perPeriod), '2026-03-10 2026-04-10');
+  assert.equal(days([monthly], '2026-04-09', perPeriod), '2026-03-10 2026-04-10');
+});
+
+test('at the end of the period the next one begins, whether the processor has reported it or not', () => {
+  assert.equal(days([monthly], '2026-04-10', perPeriod), '2026-04-10 2026-05-10');
+  assert.equal(days([monthly], '2026-07-09', perPeriod), '2026-06-10 2026-07-10');
+  const weekly = { ...monthly, interval: 'week' as const, currentPeriodEnd: time('2026-03-17') };
+  assert.equal(days([weekly], '2026-03-17', perPeriod), '2026-03-17 2026-03-24');
+  const trial = { ...monthly, interval: 'year' as const, currentPeriodEnd: time('2026-03-24') };
+  assert.equal(days([trial], '2026-03-23', perMonth), '2026-03-10 2026-03-24');
+  assert.equal(days([trial], '2026-03-24', perPeriod), '2026-03-24 2027-03-24');
+  assert.equal(days([trial], '2026-04-25', perMonth), '2026-04-24 2026-05-24');
+});
+
+test('periods that begin on the 31st end on the last day of a shorter month', () => {
+  const january = {
+    ...monthly,
+    currentPeriodStart: time('2026-01-31'),
+    currentPeriodEnd: time('2026-02-28'),
+  };
+  assert.equal(days([january], '2026-02-28', perPeriod), '2026-02-28 2026-03-31');
+  assert.equal(days([january], '2026-04-30', perPeriod), '2026-04-30 2026-05-31');
+  const february = {
+    ...monthly,
+    currentPeriodStart: time('2026-02-28'),
+    currentPeriodEnd: time('2026-03-31'),
+  };
+  assert.equal(days([february], '2026-04-01', perPeriod), '2026-03-31 2026-04-30');
+  const yearly = {
+    ...monthly,
+    interval: 'year' as const,
+    currentPeriodStart: time('2026-01-31'),
+    currentPeriodEnd: time('2027-01-31'),
+  };
+  const found = ['2026-01-31', '2026-02-28', '2026-03-30', '2026-03-31', '2026-12-31'].map((at) =>
+    days([yearly], at, perMonth),
+  );
+  assert.deepEqual(found, [
+    '2026-01-31 2026-02-28',
+    '2026-02-28 2026-03-31',
+    '2026-02-28 2026-03-31',
+    '2026-03-31 2026-04-30',
+    '2026-12-31 2027-01-31',
+  ]);
+});
+
+test('a month equals a shorter period, and the last month ends with its period', () => {
+  assert.equal(days([monthly], '2026-03-20', perMonth), '2026-03-10 2026-04-10');
+  const quarter = {
+    ...monthly,
+    intervalCount: 3,
+    currentPeriodStart: time('2026-02-28'),
+    currentPeriodEnd: time('2026-05-31'),
+  };
+  const found = ['2026-03-01', '2026-03-31', '2026-05-30'].map((at) => days([quarter], at, perMonth));
+  assert.deepEqual(found, ['2026-02-28 2026-03-31', '2026-03-31 2026-04-30', '2026-04-30 2026-05-31']);
+});
+
+test('the newest subscription that grants the meter decides', () => {
+  const newest = { ...monthly, currentPeriodStart: time('2026-03-01'), currentPeriodEnd: time('2026-04-01') };
+  assert.equal(days([newest, monthly], '2026-03-20', perPeriod), '2026-03-01 2026-04-01');
+  const other = { ...newest, features: { seats: 5, calls: false } };
+  assert.equal(days([other, monthly], '2026-03-20', perPeriod), '2026-03-10 2026-04-10');
+  const unlimited = { ...newest, features: { calls: true } };
+  assert.equal(days([unlimited, monthly], '2026-03-20', perPeriod), '2026-03-01 2026-04-01');
+});
+
+test('without a subscription that grants the meter, the window is the UTC month', () => {
+  const month = 'UTC 2026-03-01 2026-04-01';
+  assert.equal(days([], '2026-03-20', perPeriod), month);
+  assert.equal(days([monthly], '2026-03-09', perPeriod), month);
+  assert.equal(days([{ ...monthly, isEntitled: false }], '2026-03-20', perPeriod), month);
+  assert.equal(days([], new Date('2026-03-31T23:59:59.999Z'), perMonth), month);
+});
+
+test('a late event counts in the period in which it happened', () => {
+  const past = { start: time('2026-02-10'), end: time('2026-03-10') };
+  const terms = { ...monthly, pastPeriods: [past] };
+  assert.equal(days([terms], '2026-03-09', perPeriod), '2026-02-10 2026-03-10');
+  assert.equal(days([terms], '2026-02-09', perPeriod), 'UTC 2026-02-01 2026-03-01');
+  const ended = { ...terms, isEntitled: false, endedAt: time('2026-03-20') };
+  assert.equal(days([ended], '2026-03-19', perPeriod), '2026-03-10 2026-04-10');
+  assert.equal(days([ended], '2026-03-20', perPeriod), 'UTC 2026-03-01 2026-04-01');
+});
+
+test('a period that has begun is open even if the clock is behind', () => {
+  const { start, isGranted } = currentWindow([monthly], perPeriod, time('2026-03-09'));
+  assert.deepEqual([start, isGranted], [time('2026-03-10'), true]);
+});
+
+test('a limit is an integer, and true means that there is none', () => {
+  assert.deepEqual([5, true, false, 'many', undefined].map(limitOf), [5, null, 0, 0, 0]);
+});

@@ -1,0 +1,28 @@
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { MeterService } from '../usage/meter-service.ts';
+import { MeterStore } from '../usage/meter-store.ts';
+import { UsageCheck } from '../usage/usage-check.ts';
+import { UsageCheckStore } from '../usage/usage-check-store.ts';
+import { UsageConsumption } from '../usage/usage-consumption.ts';
+import { UsagePeriodStore } from '../usage/usage-period-store.ts';
+import { UsageReadStore } from '../usage/usage-read-store.ts';
+import { UsageReading } from '../usage/usage-reading.ts';
+import { type UsageParts, UsageService } from '../usage/usage-service.ts';
+import { UsageStore } from '../usage/usage-store.ts';
+
+interface Parts extends Omit<UsageParts, 'store' | 'periods'> {
+  readonly idempotency: IdempotencyService;
+  readonly usageRetentionDays: number;
+}
+
+/** Wires up meters, and counting and reading what customers use. */
+export function composeUsage(parts: Parts) {
+  const counting: UsageParts = { ...parts, store: new UsageStore(), periods: new UsagePeriodStore() };
+  return {
+    meters: new MeterService({ ...parts, store: new MeterStore() }),
+    usage: new UsageService(counting),
+    consumption: new UsageConsumption(counting),
+    usageCheck: new UsageCheck({ ...parts, store: new UsageCheckStore() }),
+    reading: new UsageReading({ ...parts, store: new UsageReadStore() }),
+  };
+}

@@ -1,0 +1,112 @@
+import { Failure } from '../errors.ts';
+import type { IdempotencyKey } from '../idempotency/claim.ts';
+import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
+import { LocalOperation } from '../idempotency/local-operation.ts';
+import type { OperationResult } from '../idempotency/operation.ts';
+import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
+import { foundMeter, type Meter } from '../model/meter.ts';
+import { auditOperation } from '../platform/cause.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isUuid } from '../platform/id.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { MeterStore, NewMeter } from './meter-store.ts';
+
+/** Entitlements show every active meter, and every read of usage reads all of them. */
+const metersMax = 100;
+
+interface MeterParts {
+  readonly database: Database;
+  readonly store: MeterStore;
+  readonly idempotency: IdempotencyService;
+  readonly clock: Clock;
+}
+
+interface RenameRequest {
+  readonly meterId: string;
+  readonly name?: string | undefined;
+}
+
+/** The use cases of meters. */
+export class MeterService {
+  /** The sweeper also uses these. */
+  readonly creation: LocalOperation<NewMeter, Meter>;
+  readonly updating: LocalOperation<RenameRequest, Meter>;
+  readonly #parts: MeterParts;
+
+  constructor(parts: MeterParts) {
+    this.#parts = parts;
+    const read = (id: string) => this.read(id);
+    this.creation = new LocalOperation({
+      name: 'meters.create',
+      parentIdOf: () => null,
+      check: async () => {},
+      write: (tx, id, request) => this.#insert(tx, id, request),
+      read,
+    });
+    this.updating = new LocalOperation({
+      name: 'meters.update',
+      parentIdOf: ({ meterId }) => meterId,
+      check: async ({ meterId }) => void (await this.read(meterId)),
+      write: (tx, _id, request) => this.#rename(tx, request),
+      read,
+    });
+  }
+
+  create(meter: NewMeter, key: IdempotencyKey | undefined): Promise<OperationResult<Meter>> {
+    return this.#parts.idempotency.run(this.creation, meter, key);
+  }
+
+  update(
+    meterId: string,
+    { name }: { readonly name?: string | undefined },
+    key: IdempotencyKey | undefined,
+  ): Promise<OperationResult<Meter>> {
+    return this.#parts.idempotency.run(
+      this.updating,
+      { meterId, ...(name === undefined ? {} : { name }) },
+      key,
+    );
+  }
+
+  /** Archiving it again changes nothing. */
+  archive(id: string): Promise<Meter> {
+    const { database, store, clock } = this.#parts;
+    return database.transaction(async (tx) => {
+      const meter = foundMeter(isUuid(id) ? await store.archive(tx, id, clock.now()) : undefined);
+      auditOperation(tx);
+      return meter;
+    });
+  }
+
+  async read(id: string): Promise<Meter> {
+    const { database, store } = this.#parts;
+    return foundMeter(isUuid(id) ? await store.find(database, id) : undefined);
+  }
+
+  list(page: { readonly cursor?: string | undefined; readonly limit: number }): Promise<IdCursorPage<Meter>> {
+    const { database, store } = this.#parts;
+    return pageById('meters', page, (before, count) => store.list(database, before, count));
+  }
+
+  async #insert(tx: Transaction, id: string, meter: NewMeter): Promise<Meter> {
+    const { store, clock } = this.#parts;
+    const count = await store.lockAndCount(tx);
+    const inserted = count < metersMax ? await store.insert(tx, id, meter, clock.now()) : undefined;
+    if (inserted !== undefined) return inserted;
+    // Another process may have finished the same request.
+    const existing = await store.find(tx, id);
+    if (existing !== undefined) return existing;
+    if (count >= metersMax && (await store.findByKey(tx, meter.key)) === undefined)
+      throw new Failure('too_many_meters', `There are ${metersMax} meters, which is the maximum.`);
+    throw new Failure(
+      'meter_key_taken',
+      'Another meter has this key. Use that meter, or choose another key.',
+    );
+  }
+
+  async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {
+    const { store, clock } = this.#parts;
+    if (name === undefined) return foundMeter(await store.find(tx, meterId));
+    return foundMeter(await store.rename(tx, meterId, name, clock.now()));
+  }
+}

@@ -1,0 +1,129 @@
+import type { MeterTerms } from '../model/meter.ts';
+import { limitOf, type UsagePeriod, windowOf } from '../model/usage-window.ts';
+import { dayOf } from '../platform/day.ts';
+import { type Instant, parseInstant } from '../platform/instant.ts';
+import type { CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
+import type { CounterWindow, NewUsage, StoredUsage, UsageKey } from './usage-store.ts';
+
+/** An event as an application sends it. It names its customer by one of the two ids. */
+export interface GivenUsage {
+  readonly id: string;
+  readonly customerId?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly meter: string;
+  /** Default: 1. */
+  readonly quantity?: number | undefined;
+  readonly at: string;
+}
+
+/** Periods of subscriptions before the current one, by the ids of the subscriptions. */
+export type PastPeriods = ReadonlyMap<string, readonly UsagePeriod[]>;
+
+/** The customers of a batch, by either id. */
+export class BatchCustomers {
+  readonly #byId: ReadonlyMap<string, CustomerTerms>;
+  readonly #byExternalId: ReadonlyMap<string | null, CustomerTerms>;
+
+  constructor(found: readonly CustomerTerms[]) {
+    this.#byId = new Map(found.map((one) => [one.customerId, one]));
+    this.#byExternalId = new Map(found.map((one) => [one.externalId, one]));
+  }
+
+  of({ customerId, externalId }: GivenUsage): CustomerTerms | undefined {
+    if (customerId !== undefined) return this.#byId.get(customerId.toLowerCase());
+    return this.#byExternalId.get(externalId ?? '');
+  }
+}
+
+/** The ids of the customers that events name. */
+export function customerIdsOf(events: readonly GivenUsage[]) {
+  return {
+    ids: [...new Set(events.flatMap(({ customerId }) => customerId?.toLowerCase() ?? []))],
+    externalIds: [...new Set(events.flatMap(({ externalId }) => externalId ?? []))],
+  };
+}
+
+export interface BatchWindow extends CounterWindow {
+  readonly meterKey: string;
+  readonly usedBefore: number;
+}
+
+/** Collects events with the windows that they count in, each window once. */
+export class UsageBatch {
+  readonly events: NewUsage[] = [];
+  readonly windows: BatchWindow[] = [];
+  readonly #places = new Map<string, number>();
+  readonly #past: PastPeriods;
+
+  constructor(past: PastPeriods) {
+    this.#past = past;
+  }
+
+  /** Returns the window in which the event counts. */
+  add(application: string, event: GivenUsage, customer: CustomerTerms, meter: MeterTerms): BatchWindow {
+    const at = instantOf(event);
+    const window = this.windowFor(customer, meter, at);
+    const { id, quantity = 1 } = event;
+    this.events.push({ application, id, at, quantity, window: this.#placeOf(window) });
+    return window;
+  }
+
+  windowFor(customer: CustomerTerms, meter: MeterTerms, at: Instant): BatchWindow {
+    const { customerId } = customer;
+    const time = new Date(Number(at / microsPerMs));
+    const terms = customer.subscriptions.map((one) =>
+      this.#past.size === 0 ? one : { ...one, pastPeriods: this.#past.get(one.subscriptionId) },
+    );
+    const { start: startsAt, end: endsAt, isGranted } = windowOf(terms, meter, time);
+    return {
+      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, endsAt },
+      limit: isGranted ? limitOf(customer.features[meter.key]) : 0,
+      usedBefore: customer.usedIn(meter.id, startsAt),
+    };
+  }
+
+  #placeOf(window: BatchWindow): number {
+    const key = windowKey(window);
+    const place = this.#places.get(key) ?? this.windows.push(window) - 1;
+    this.#places.set(key, place);
+    return place;
+  }
+}
+
+export function windowKey({
+  customerId,
+  meterId,
+  startsAt,
+}: Omit<CounterWindow, 'endsAt' | 'limit'>): string {
+  return `${customerId} ${meterId} ${startsAt.getTime()}`;
+}
+
+const microsPerMs = 1_000n;
+
+/** The schema accepts only texts that `parseInstant` accepts. */
+export function instantOf({ at }: Pick<GivenUsage, 'at'>): Instant {
+  return parseInstant(at) ?? 0n;
+}
+
+export function keyOf({ application, id, at }: Pick<NewUsage, 'application' | 'id' | 'at'>): UsageKey {
+  return { application, id, day: dayOf(Number(at / microsPerMs)) };
+}
+
+/** Identifies an event within a map. No name and no id contains a line break. */
+export function keyText({ application, id, day }: UsageKey): string {
+  return `${application}\n${day}\n${id}`;
+}
+
+/** Whether a repeated event has the content of the first one. */
+export function isSameUsage(
+  stored: Omit<StoredUsage, keyof UsageKey>,
+  event: Pick<NewUsage, 'at' | 'quantity'>,
+  window: Pick<CounterWindow, 'customerId' | 'meterId'>,
+): boolean {
+  return (
+    stored.at === event.at &&
+    stored.quantity === event.quantity &&
+    stored.customerId === window.customerId &&
+    stored.meterId === window.meterId
+  );
+}

@@ -1,0 +1,62 @@
+import type { Queryable, Transaction } from '../platform/postgres.ts';
+
+/** A window whose counter differs from the sum of its events. */
+export interface WrongCounter {
+  readonly customerId: string;
+  readonly meterId: string;
+  readonly startsAt: Date;
+  readonly used: number;
+  readonly sum: number;
+}
+
+interface Slice {
+  /** Customers after this id. Null for the first ones. */
+  readonly after: string | null;
+  readonly limit: number;
+}
+
+/** The SQL that computes counters again. */
+export class UsageCheckStore {
+  /** The next customers that have counters, in the order of their ids. */
+  async listCustomers(db: Queryable, { after, limit }: Slice): Promise<readonly string[]> {
+    const rows = await db.query<{ id: string }>(
+      `select distinct customer_id as id from till.usage_counters
+       where $1::uuid is null or customer_id > $1 order by customer_id limit $2`,
+      [after, limit],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** Locks the counters, so that what has been counted is visible to the next statement. */
+  async lock(tx: Transaction, customerIds: readonly string[]): Promise<void> {
+    await tx.query(
+      `select from till.usage_counters where customer_id = any($1)
+       order by customer_id, meter_id, starts_at for update`,
+      [customerIds],
+    );
+  }
+
+  /** Only windows whose events are all kept: they begin on or after the day `since`. */
+  findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
+    return db.query(
+      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt", held.used,
+         coalesce(counted.sum, 0)::bigint as sum
+       from till.usage_counters as held
+       left join (
+         select customer_id, meter_id, window_start, sum(quantity) as sum from till.usage_events
+         where customer_id = any($1) and window_start >= $2 group by 1, 2, 3
+       ) as counted on counted.customer_id = held.customer_id and counted.meter_id = held.meter_id
+         and counted.window_start = held.starts_at
+       where held.customer_id = any($1) and held.starts_at >= $2 and held.used <> coalesce(counted.sum, 0)
+       order by held.customer_id, held.meter_id, held.starts_at`,
+      [customerIds, since],
+    );
+  }
+
+  async correct(tx: Transaction, { customerId, meterId, startsAt, sum }: WrongCounter): Promise<void> {
+    await tx.query(
+      `update till.usage_counters set used = $4 where customer_id = $1 and meter_id = $2 and starts_at = $3`,
+      [customerId, meterId, startsAt, sum],
+    );
+  }
+}

@@ -1,0 +1,140 @@
+import { Failure } from '../errors.ts';
+import { type Cause, currentCause } from '../platform/cause.ts';
+import { SharedStatement } from '../platform/shared-statement.ts';
+import {
+  admit,
+  answer,
+  type Consumption,
+  fits,
+  type Outcome,
+  repeated,
+  type Wanted,
+} from './usage-admission.ts';
+import {
+  BatchCustomers,
+  type BatchWindow,
+  customerIdsOf,
+  type GivenUsage,
+  instantOf,
+  isSameUsage,
+  keyOf,
+  keyText,
+  UsageBatch,
+} from './usage-batch.ts';
+import { findPastPeriods, findSubject, type UsageParts } from './usage-service.ts';
+import { timeRange } from './usage-time.ts';
+
+/** How late a consumption may be: a retry after an outage, and no more, because the window may have ended. */
+const lateMax = 3_600_000_000n;
+/** While one transaction commits, another can be prepared. */
+const runningMax = 2;
+
+interface Item {
+  readonly application: string;
+  readonly event: GivenUsage;
+  readonly cause: Cause | undefined;
+}
+
+/** Checks and counts in one step. Concurrent requests share their statements. */
+export class UsageConsumption {
+  readonly #parts: UsageParts;
+  readonly #shared: SharedStatement<Item, Outcome>;
+
+  constructor(parts: UsageParts) {
+    this.#parts = parts;
+    this.#shared = new SharedStatement({ run: (items) => this.#run(items), runningMax });
+  }
+
+  /** Counts the quantity only if it fits into the window of `at`. */
+  async consume(application: string, event: GivenUsage): Promise<Consumption> {
+    const at = instantOf(event);
+    const { from, to } = await timeRange(this.#parts, at, lateMax);
+    if (at < from) throw invalidAt('must be at most an hour ago');
+    if (at > to) throw invalidAt('must be at most 5 minutes ahead');
+    const outcome = await this.#shared.add({ application, event, cause: currentCause() });
+    if (outcome instanceof Failure) throw outcome;
+    return outcome;
+  }
+
+  async #run(items: readonly Item[]): Promise<readonly Outcome[]> {
+    const { entitlements, metrics } = this.#parts;
+    const { ids, externalIds } = customerIdsOf(items.map(({ event }) => event));
+    const customers = new BatchCustomers(await entitlements.findTerms(ids, externalIds));
+    const subjects = items.map((item) => ({ ...item, ...findSubject(customers, item.event) }));
+    const found = subjects.flatMap((one) => ('customer' in one ? [one] : []));
+    const batch = new UsageBatch(await findPastPeriods(this.#parts, found));
+    const wanted = subjects.map((one) =>
+      'customer' in one
+        ? wantedOf(one, batch.windowFor(one.customer, one.meter, instantOf(one.event)))
+        : one.code,
+    );
+    const outcomes = await this.#decide(wanted.filter((one) => typeof one !== 'string'));
+    return wanted.map((one) => {
+      const outcome = typeof one === 'string' ? refusalOf(one) : outcomes.get(one);
+      if (outcome === undefined) throw new Error('a consumption has no outcome');
+      if (!(outcome instanceof Failure))
+        metrics.usageConsumptions.inc({ result: outcome.allowed ? 'allowed' : 'refused' });
+      return outcome;
+    });
+  }
+
+  /**
+   * What does not fit is refused without a write, unless it was counted before. What fits by the counters that were read
+   * is decided under the locks of the counters.
+   */
+  async #decide(wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
+    const isFitting = ({ window, quantity }: Wanted) => fits(window, window.usedBefore, quantity);
+    const outcomes = new Map(await this.#refuse(wanted.filter((one) => !isFitting(one))));
+    let left = wanted.filter(isFitting);
+    while (left.length > 0) {
+      for (const [one, outcome] of await admit(this.#parts, withoutConflicts(left)))
+        outcomes.set(one, outcome);
+      left = left.filter((one) => !outcomes.has(one));
+    }
+    return outcomes;
+  }
+
+  /** The counters were read before, so that a quantity that they contain already is found here. */
+  async #refuse(wanted: readonly Wanted[]): Promise<readonly (readonly [Wanted, Outcome])[]> {
+    const { database, store } = this.#parts;
+    const stored = wanted.length === 0 ? [] : await store.find(database, wanted.map(keyOf));
+    const known = new Map(stored.map((row) => [keyText(row), row]));
+    return wanted.map((one) => {
+      const { window } = one;
+      const first = known.get(keyText(keyOf(one)));
+      const used = window.usedBefore;
+      return [one, first === undefined ? answer(window, false, used) : repeated(first, one, used)];
+    });
+  }
+}
+
+/** Without those that have the id of an earlier one, and other content: they are decided after it. */
+function withoutConflicts(wanted: readonly Wanted[]): readonly Wanted[] {
+  const first = new Map<string, Wanted>();
+  return wanted.filter((one) => {
+    const key = keyText(keyOf(one));
+    const earlier = first.get(key) ?? one;
+    first.set(key, earlier);
+    return isSameUsage({ ...earlier, ...earlier.window }, one, one.window);
+  });
+}
+
+function wantedOf({ application, event, cause }: Item, window: BatchWindow): Wanted {
+  return { application, id: event.id, at: instantOf(event), quantity: event.quantity ?? 1, window, cause };
+}
+
+function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archived'): Failure {
+  switch (code) {
+    case 'customer_not_found':
+      return new Failure('not_found', 'No customer has this id. Check customerId or externalId.');
+    case 'meter_not_found':
+      return new Failure('not_found', 'No meter has this key. Check meter.');
+    case 'meter_archived':
+      return new Failure('meter_archived', 'The meter is archived, so its usage is not counted any more.');
+  }
+}
+
+function invalidAt(message: string): Failure {
+  const path = 'body.at';
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}

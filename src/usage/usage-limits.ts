@@ -1,0 +1,53 @@
+import type { NewEvent } from '../events/event.ts';
+import { type Cause, causeOfKind } from '../platform/cause.ts';
+import type { Transaction } from '../platform/postgres.ts';
+import type { CounterWindow, UsageStore } from './usage-store.ts';
+
+/** Writes events in the transaction of what they report. */
+export interface EventWriter {
+  report(tx: Transaction, events: readonly NewEvent[]): void;
+}
+
+export interface ReachedLimit extends CounterWindow {
+  readonly meterKey: string;
+  readonly used: number;
+  readonly cause: Cause | undefined;
+}
+
+/** Writes the events of limits that this transaction has reached, and remembers that. Call it last, as the outbox runs. */
+export function reportReached(
+  tx: Transaction,
+  { store, events }: { readonly store: UsageStore; readonly events: EventWriter },
+  reached: readonly ReachedLimit[],
+): void {
+  if (reached.length === 0) return;
+  store.markReached(tx, reached);
+  events.report(tx, reached.map(toEvent));
+}
+
+function toEvent({
+  customerId,
+  meterId,
+  meterKey,
+  startsAt,
+  endsAt,
+  limit,
+  used,
+  cause,
+}: ReachedLimit): NewEvent {
+  return {
+    type: 'usage.limit_reached',
+    objectType: 'meter',
+    objectId: meterId,
+    customerId,
+    data: {
+      meter: meterKey,
+      used,
+      limit,
+      periodStart: startsAt.toISOString(),
+      periodEnd: endsAt.toISOString(),
+    },
+    previous: {},
+    cause: cause ?? causeOfKind('api'),
+  };
+}

@@ -1,0 +1,113 @@
+import { Failure } from '../errors.ts';
+import { encodeCursor } from '../mirrors/list-cursor.ts';
+import { readCursor } from '../mirrors/list-page.ts';
+import type { MeterTerms } from '../model/meter.ts';
+import type { ProcessorClock } from '../platform/clock.ts';
+import { dayOf } from '../platform/day.ts';
+import type { Database } from '../platform/postgres.ts';
+import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import type { DayTotal, ListedUsage, UsageReadStore } from './usage-read-store.ts';
+
+/** A leap year. A day without usage costs nothing, and a busy customer may have many events in each. */
+export const daysMax = 366;
+export const daysDefault = 30;
+const dayMs = 86_400_000;
+
+interface ReadingParts {
+  readonly database: Database;
+  readonly store: UsageReadStore;
+  readonly entitlements: EntitlementService;
+  readonly processorClock: ProcessorClock;
+}
+
+interface DayQuery {
+  readonly customerId: string;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+interface EventQuery extends DayQuery {
+  readonly meter?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly limit: number;
+}
+
+export interface UsageEvent extends Omit<ListedUsage, 'meterId' | 'atMicros' | 'place'> {
+  /** The key of the meter. */
+  readonly meter: string;
+}
+
+/** Reads what a customer has used. */
+export class UsageReading {
+  readonly #parts: ReadingParts;
+
+  constructor(parts: ReadingParts) {
+    this.#parts = parts;
+  }
+
+  /** The sums of days, in order, without days that have no events. */
+  async totals({ meter, ...query }: DayQuery & { readonly meter: string }): Promise<readonly DayTotal[]> {
+    const { database, store } = this.#parts;
+    const customer = await this.#findCustomer(query.customerId);
+    const { id: meterId } = meterOf(customer, meter);
+    return store.totals(database, {
+      customerId: customer.customerId,
+      meterId,
+      ...(await this.#daysOf(query)),
+    });
+  }
+
+  /** Events by their time, the latest first. */
+  async list(query: EventQuery): Promise<{ data: readonly UsageEvent[]; nextCursor: string | null }> {
+    const { database, store } = this.#parts;
+    const { customerId, meters } = await this.#findCustomer(query.customerId);
+    const meterId = query.meter === undefined ? null : meterOf({ meters }, query.meter).id;
+    const list = JSON.stringify(['usage events', customerId, meterId, query.from ?? null, query.to ?? null]);
+    const position = query.cursor === undefined ? undefined : readCursor(query.cursor, list);
+    const days = await this.#daysOf(query);
+    const { limit } = query;
+    // One row more than the page has shows whether there is a next page.
+    const rows = await store.list(database, { customerId, meterId, ...days, position, limit: limit + 1 });
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    const keys = new Map(meters.map(({ id, key }) => [id, key]));
+    return {
+      data: rows
+        .slice(0, limit)
+        .map(({ meterId, atMicros: _, place: __, ...row }) => ({ ...row, meter: keys.get(meterId) ?? '' })),
+      nextCursor:
+        last === undefined
+          ? null
+          : encodeCursor(
+              { createdAt: BigInt(last.atMicros), id: last.place, page: (position?.page ?? 1) + 1 },
+              list,
+            ),
+    };
+  }
+
+  async #findCustomer(id: string): Promise<CustomerTerms> {
+    const [found] = await this.#parts.entitlements.findTerms([id], []);
+    if (found === undefined) throw new Failure('not_found', 'No customer has this id. Check customerId.');
+    return found;
+  }
+
+  /** By default, up to today. */
+  async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
+    const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
+    const start = from ?? dayOf(Date.parse(end) - daysDefault * dayMs);
+    if (start >= end) throw invalidFrom(`must be before ${end}`);
+    if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
+      throw invalidFrom(`must be at most ${daysMax} days before ${end}`);
+    return { from: start, to: end };
+  }
+}
+
+function meterOf({ meters }: Pick<CustomerTerms, 'meters'>, key: string): MeterTerms {
+  const meter = meters.find((one) => one.key === key);
+  if (meter === undefined) throw new Failure('not_found', 'No meter has this key. Check meter.');
+  return meter;
+}
+
+function invalidFrom(message: string): Failure {
+  const path = 'query.from';
+  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+}

@@ -1,0 +1,201 @@
+import type { MeterTerms } from '../model/meter.ts';
+import { needsPastPeriods } from '../model/usage-window.ts';
+import { currentCause } from '../platform/cause.ts';
+import type { Clock, ProcessorClock } from '../platform/clock.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database, Transaction } from '../platform/postgres.ts';
+import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import {
+  BatchCustomers,
+  customerIdsOf,
+  type GivenUsage,
+  instantOf,
+  isSameUsage,
+  keyOf,
+  keyText,
+  type PastPeriods,
+  UsageBatch,
+} from './usage-batch.ts';
+import { type EventWriter, reportReached } from './usage-limits.ts';
+import type { UsagePeriodStore } from './usage-period-store.ts';
+import type { UsageStore } from './usage-store.ts';
+import { timeRange } from './usage-time.ts';
+
+/** How long the ids of events are remembered. */
+const lateMax = 35n * 86_400_000_000n;
+
+export interface UsageParts {
+  readonly database: Database;
+  readonly store: UsageStore;
+  readonly periods: UsagePeriodStore;
+  readonly entitlements: EntitlementService;
+  readonly events: EventWriter;
+  readonly clock: Clock;
+  readonly processorClock: ProcessorClock;
+  readonly metrics: Metrics;
+}
+
+export const rejectionCodes = [
+  'customer_not_found',
+  'meter_not_found',
+  'meter_archived',
+  'too_old',
+  'in_future',
+  'id_reused',
+] as const;
+
+type RejectionCode = (typeof rejectionCodes)[number];
+
+interface Rejection {
+  readonly index: number;
+  readonly id: string;
+  readonly code: RejectionCode;
+}
+
+export interface RecordedUsage {
+  readonly recorded: number;
+  readonly duplicates: number;
+  readonly rejected: readonly Rejection[];
+}
+
+/** Records what customers have used. */
+export class UsageService {
+  readonly #parts: UsageParts;
+
+  constructor(parts: UsageParts) {
+    this.#parts = parts;
+  }
+
+  /** Records the events of a batch that are valid and new. All of them are committed together, and counted once. */
+  async record(application: string, given: readonly GivenUsage[]): Promise<RecordedUsage> {
+    const events = given.map((event, index) => ({ event, index }));
+    const admitted = await this.#admit(events);
+    const rejected: Rejection[] = [];
+    const accepted = admitted.flatMap((one) => {
+      if ('customer' in one) return [one];
+      rejected.push({ index: one.index, id: one.event.id, code: one.code });
+      return [];
+    });
+    const past = await findPastPeriods(this.#parts, accepted);
+    const batch = new UsageBatch(past);
+    for (const { event, customer, meter } of accepted) batch.add(application, event, customer, meter);
+    const { recorded, reused } = await this.#write(batch);
+    for (const place of reused) {
+      const one = accepted[place];
+      if (one !== undefined) rejected.push({ index: one.index, id: one.event.id, code: 'id_reused' });
+    }
+    const duplicates = accepted.length - recorded - reused.length;
+    this.#count({ recorded, duplicate: duplicates, rejected: rejected.length });
+    return { recorded, duplicates, rejected: rejected.toSorted((a, b) => a.index - b.index) };
+  }
+
+  async #admit(events: readonly PlacedEvent[]): Promise<readonly (AcceptedEvent | RejectedEvent)[]> {
+    const times = events.map(({ event }) => instantOf(event));
+    const latest = times.reduce((max, time) => (time > max ? time : max), 0n);
+    const { from, to } = await timeRange(this.#parts, latest, lateMax);
+    const codeOf = (at: bigint): RejectionCode | undefined => {
+      if (at < from) return 'too_old';
+      return at > to ? 'in_future' : undefined;
+    };
+    const dated = events.map((one, place) => ({ ...one, code: codeOf(times[place] ?? 0n) }));
+    const inTime = dated.flatMap(({ event, code }) => (code === undefined ? [event] : []));
+    const { ids, externalIds } = customerIdsOf(inTime);
+    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(ids, externalIds));
+    return dated.map(({ event, index, code }) => {
+      if (code !== undefined) return { event, index, code };
+      return { event, index, ...findSubject(customers, event) };
+    });
+  }
+
+  /** `reused` has the places of events in the batch whose id was used for another one. */
+  async #write({ events, windows }: UsageBatch): Promise<{ recorded: number; reused: readonly number[] }> {
+    const { database, store, clock } = this.#parts;
+    if (events.length === 0) return { recorded: 0, reused: [] };
+    return database.transaction(async (tx) => {
+      const { count, inserted, reached } = await store.add(tx, events, windows, clock.now());
+      const reused = inserted === null ? [] : await this.#findReused(tx, { events, windows }, inserted);
+      const cause = currentCause();
+      reportReached(
+        tx,
+        this.#parts,
+        reached.flatMap(({ window, used }) => {
+          const found = windows[window];
+          return found === undefined ? [] : [{ ...found, used, cause }];
+        }),
+      );
+      return { recorded: count, reused };
+    });
+  }
+
+  /**
+   * Compares the events that were not inserted with those that were there first. An event of another transaction is
+   * visible only to the statement after the insert that waited for it.
+   */
+  async #findReused(
+    tx: Transaction,
+    { events, windows }: Pick<UsageBatch, 'events' | 'windows'>,
+    inserted: readonly (readonly [application: string, id: string, day: string])[],
+  ): Promise<readonly number[]> {
+    const fresh = new Set(inserted.map(([application, id, day]) => keyText({ application, id, day })));
+    const keys = events.map(keyOf);
+    const repeated = keys.filter((key) => !fresh.has(keyText(key)));
+    const stored = repeated.length === 0 ? [] : await this.#parts.store.find(tx, repeated);
+    const first = new Map(stored.map((row) => [keyText(row), row]));
+    return events.flatMap((event, place) => {
+      const [key, window] = [keys[place], windows[event.window]];
+      if (key === undefined || window === undefined) return [];
+      const known = first.get(keyText(key));
+      // The first of the batch is the one that was inserted.
+      if (known === undefined) first.set(keyText(key), { ...event, ...window, ...key });
+      return known === undefined || isSameUsage(known, event, window) ? [] : [place];
+    });
+  }
+
+  #count(results: Readonly<Record<'recorded' | 'duplicate' | 'rejected', number>>): void {
+    for (const [result, count] of Object.entries(results))
+      this.#parts.metrics.usageEvents.inc({ result }, count);
+  }
+}
+
+interface PlacedEvent {
+  readonly event: GivenUsage;
+  readonly index: number;
+}
+
+type AcceptedEvent = PlacedEvent & Subject;
+type RejectedEvent = PlacedEvent & Unknown<RejectionCode>;
+
+/** The customer and the meter of an event. */
+export interface Subject {
+  readonly customer: CustomerTerms;
+  readonly meter: MeterTerms;
+}
+
+/** Why an event has no customer or no meter. */
+interface Unknown<Code> {
+  readonly code: Code;
+}
+
+export function findSubject(
+  customers: BatchCustomers,
+  event: GivenUsage,
+): Subject | Unknown<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
+  const customer = customers.of(event);
+  if (customer === undefined) return { code: 'customer_not_found' };
+  const meter = customer.meters.find(({ key }) => key === event.meter);
+  if (meter === undefined) return { code: 'meter_not_found' };
+  return meter.active ? { customer, meter } : { code: 'meter_archived' };
+}
+
+/** The earlier periods of subscriptions whose current period began after an event. Usually there are none. */
+export async function findPastPeriods(
+  { database, periods }: Pick<UsageParts, 'database' | 'periods'>,
+  events: readonly { readonly event: GivenUsage; readonly customer: CustomerTerms }[],
+): Promise<PastPeriods> {
+  const late = new Set<string>();
+  for (const { event, customer } of events) {
+    if (!needsPastPeriods(customer.subscriptions, new Date(Number(instantOf(event) / 1_000n)))) continue;
+    for (const { subscriptionId } of customer.subscriptions) late.add(subscriptionId);
+  }
+  return late.size === 0 ? new Map() : periods.find(database, [...late]);
+}

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { createCustomer } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import { createMeter, type MeterBody, readUsage, recordUsage, usageOf } from '../support/usage.ts';
+
+const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
+const unknownId = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
+
+test('201: a meter is created, read, listed and renamed', async () => {
+  const meter = await createMeter(till, { key: 'api_calls', name: 'API calls', resets: 'month' });
+  const { id, createdAt, updatedAt, ...rest } = meter;
+  assert.deepEqual(rest, { key: 'api_calls', name: 'API calls', resets: 'month', active: true });
+  assert.equal(createdAt, updatedAt);
+  assert.deepEqual(await till.get(`/meters/${id}`), meter);
+  const newer = await createMeter(till);
+  const first = await till.get<{ data: MeterBody[]; nextCursor: string }>('/meters?limit=1');
+  assert.deepEqual(first.data, [newer]);
+  const rows = await till.get(`/meters?limit=1&cursor=${first.nextCursor}`);
+  assert.deepEqual(rows, { data: [meter], nextCursor: null });
+  const { body } = await till.tryPatch(`/meters/${id}`, { name: 'Calls' });
+  assert.deepEqual(body, { ...meter, name: 'Calls', updatedAt: body['updatedAt'] });
+  assert.ok(String(body['updatedAt']) > updatedAt);
+});
+
+test('409: a key that another meter has is refused, also of an archived one', async () => {
+  const meter = await createMeter(till);
+  const again = { key: meter.key, name: 'Other', resets: 'period' };
+  const refused = await till.tryPost('/meters', again);
+  assert.deepEqual([refused.status, refused.body['code']], [409, 'meter_key_taken']);
+  await till.post(`/meters/${meter.id}/archive`);
+  assert.equal((await till.tryPost('/meters', again)).status, 409);
+  const results = await Promise.all(
+    Array.from({ length: 5 }, () => till.tryPost('/meters', { ...again, key: `${meter.key}.2` })),
+  );
+  assert.deepEqual(results.map(({ status }) => status).toSorted(), [201, 409, 409, 409, 409]);
+});
+
+test('a request with the same idempotency key creates and changes once', async () => {
+  const body = { key: 'replayed', name: 'Calls', resets: 'period' };
+  const first = await till.tryPost('/meters', body, 'meter-1');
+  const again = await till.tryPost('/meters', body, 'meter-1');
+  assert.deepEqual([first.status, again.status, again.replayed], [201, 201, true]);
+  assert.deepEqual(again.body, first.body);
+  const path = `/meters/${first.body['id']}`;
+  const renamed = await till.tryPatch(path, { name: 'One' }, 'rename-1');
+  await till.tryPatch(path, { name: 'Two' });
+  const replayed = await till.tryPatch(path, { name: 'One' }, 'rename-1');
+  assert.deepEqual([renamed.status, replayed.status, replayed.replayed], [200, 200, true]);
+  assert.equal((await till.get<MeterBody>(path)).name, 'Two');
+});
+
+test('400: a malformed meter is refused', async () => {
+  const meter = { key: 'ok', name: 'Calls', resets: 'period' };
+  for (const wrong of [
+    { key: 'Calls' },
+    { key: '' },
+    { key: 'x'.repeat(65) },
+    { key: 'a b' },
+    { name: '' },
+    { resets: 'year' },
+    { other: 1 },
+  ])
+    assert.equal((await till.tryPost('/meters', { ...meter, ...wrong })).status, 400, JSON.stringify(wrong));
+  const { id } = await createMeter(till);
+  assert.equal((await till.tryPatch(`/meters/${id}`, { key: 'other' })).status, 400);
+});
+
+test('404: an unknown meter is not found', async () => {
+  assert.equal((await till.tryGet(`/meters/${unknownId}`)).status, 404);
+  assert.equal((await till.tryPatch(`/meters/${unknownId}`, { name: 'Calls' })).status, 404);
+  assert.equal((await till.tryPost(`/meters/${unknownId}/archive`, {})).status, 404);
+});
+
+test('an archived meter rejects usage, and its limits end', async () => {
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await recordUsage(till, usageOf(customer, meter));
+  assert.equal((await readUsage(till, customer, meter))?.used, 1);
+  const archived = await till.post<MeterBody>(`/meters/${meter.id}/archive`);
+  assert.equal(archived.active, false);
+  assert.deepEqual(await till.post(`/meters/${meter.id}/archive`), archived);
+  const { recorded, rejected } = await recordUsage(till, usageOf(customer, meter, { id: 'late' }));
+  assert.deepEqual([recorded, rejected], [0, [{ index: 0, id: 'late', code: 'meter_archived' }]]);
+  const refused = await till.tryPost('/usage/consume', usageOf(customer, meter));
+  assert.deepEqual([refused.status, refused.body['code']], [409, 'meter_archived']);
+  assert.equal(await readUsage(till, customer, meter), undefined);
+});
+
+test('409: there are at most 100 meters', async () => {
+  const [row] = await till.sql<{ count: number }>('select count(*)::int as count from till.meters');
+  for (let count = Number(row?.count); count < 100; count += 1) await createMeter(till);
+  const refused = await till.tryPost('/meters', { key: 'one-more', name: 'Calls', resets: 'period' });
+  assert.deepEqual([refused.status, refused.body['code']], [409, 'too_many_meters']);
+});

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createClient, readJson } from '../support/client.ts';
+import { createCustomer } from '../support/objects.ts';
+import { startTill } from '../support/till.ts';
+import { consumeUsage, createMeter, readUsage, recordUsage, usageOf } from '../support/usage.ts';
+
+const dayMs = 86_400_000;
+
+/** The name of the partition of a day. */
+function partitionOf(days: number): string {
+  return `usage_events_${new Date(Date.now() + days * dayMs).toISOString().slice(0, 10).replaceAll('-', '')}`;
+}
+
+test('days of usage events exist ahead, and are dropped once they are older than is kept', async (t) => {
+  const till = await startTill({ in: 'process', for: t, usageRetentionDays: 36 });
+  const names = async () =>
+    (
+      await till.sql<{ name: string }>(
+        `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'till.usage_events'::regclass`,
+      )
+    ).map(({ name }) => name.replace('till.', ''));
+  await till.sql(`drop table till.${partitionOf(7)}`);
+  await till.sql(`select till.make_days('usage_events', current_date - 40, current_date - 40)`);
+  assert.ok((await names()).includes(partitionOf(-40)));
+  assert.equal(await till.services.retention.run(), true);
+  const kept = await names();
+  assert.ok(kept.includes(partitionOf(7)) && kept.includes(partitionOf(-36)));
+  assert.ok(!kept.includes(partitionOf(-40)));
+  await assert.rejects(
+    till.sql(`select till.drop_usage_day('${partitionOf(-35)}')`),
+    /is not old enough/,
+    'repeated events are recognised for 35 days',
+  );
+});
+
+test('events outside of all days count once too, and are deleted in time', async (t) => {
+  const till = await startTill({ in: 'process', for: t, usageRetentionDays: 36 });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await till.control('clock', { advanceSeconds: 60 * 86_400 });
+  const event = usageOf(customer, meter, { at: new Date(Date.now() + 60 * dayMs).toISOString() });
+  assert.equal((await recordUsage(till, event)).recorded, 1);
+  assert.equal((await recordUsage(till, event)).duplicates, 1);
+  const others = () => till.sql('select from till.usage_events_other');
+  await till.services.retention.run();
+  assert.equal((await others()).length, 1);
+  await till.sql(
+    `update till.usage_events_other set at = at - interval '200 days', day = (at - interval '200 days')::date`,
+  );
+  await till.services.retention.run();
+  assert.equal((await others()).length, 0);
+});
+
+test("a deleted customer's usage keeps its numbers and loses its ids", async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, other, meter] = [
+    await createCustomer(till),
+    await createCustomer(till),
+    await createMeter(till),
+  ];
+  const event = usageOf(customer, meter, { id: 'mary@example.com', quantity: 3 });
+  const events = Array.from({ length: 150 }, (_, index) => usageOf(customer, meter, { id: `mary-${index}` }));
+  await recordUsage(till, event, ...events, usageOf(other, meter, { id: 'kept' }));
+  await till.call('DELETE', `/customers/${customer.id}`);
+  await till.services.erasure.run();
+  const rows = await till.sql<{ id: string; quantity: number }>('select id, quantity from till.usage_events');
+  assert.deepEqual(
+    rows.filter(({ id }) => /mary/.test(id)),
+    [],
+  );
+  assert.equal(rows.length, 152);
+  assert.equal(rows.filter(({ id }) => id === 'kept').length, 1);
+  assert.deepEqual((await till.services.usageCheck.run(false)).wrong, []);
+  const { rejected } = await recordUsage(till, event);
+  assert.deepEqual(rejected, [{ index: 0, id: event.id, code: 'customer_not_found' }]);
+});
+
+test('a counter that differs from its events is found, and corrected', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await recordUsage(till, usageOf(customer, meter, { quantity: 5 }));
+  const { usageCheck } = till.services;
+  assert.deepEqual(await usageCheck.run(false), { customers: 1, wrong: [] });
+  await till.sql('update till.usage_counters set used = 7');
+  const { wrong } = await usageCheck.run(false);
+  assert.deepEqual(
+    wrong.map(({ customerId, used, sum }) => [customerId, used, sum]),
+    [[customer.id, 7, 5]],
+  );
+  await usageCheck.run(true);
+  assert.equal((await readUsage(till, customer, meter))?.used, 5);
+  assert.deepEqual((await usageCheck.run(false)).wrong, []);
+});
+
+test('an API key with the scope usage records and consumes, and reads nothing', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const { key } = await till.post<{ key: string }>('/api-keys', { name: 'counter', scopes: ['usage'] });
+  const counter = createClient(till, key);
+  const event = usageOf(customer, meter);
+  assert.equal((await recordUsage(counter, event)).recorded, 1);
+  assert.equal((await consumeUsage(counter, usageOf(customer, meter))).allowed, false);
+  for (const path of ['/meters', `/customers/${customer.id}/entitlements`, '/api-keys/current'])
+    assert.equal((await counter.tryGet(path)).status, 403, path);
+  assert.equal((await counter.tryPost('/meters', { key: 'x', name: 'X', resets: 'period' })).status, 403);
+  const { key: reader } = await till.post<{ key: string }>('/api-keys', { name: 'reader', scopes: ['read'] });
+  assert.equal((await createClient(till, reader).tryPost('/usage', { events: [event] })).status, 403);
+  const { key: writer } = await till.post<{ key: string }>('/api-keys', {
+    name: 'writer',
+    scopes: ['write'],
+  });
+  const again = await recordUsage(createClient(till, writer), event);
+  assert.equal(again.recorded, 1, 'an id belongs to the name of the API key');
+});
+
+test('429: usage has a rate limit of its own', async (t) => {
+  const till = await startTill({ in: 'process', for: t, requestsPerMinute: 4, usageRequestsPerMinute: 3 });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  for (let count = 0; count < 2; count += 1) await recordUsage(till, usageOf(customer, meter));
+  await consumeUsage(till, usageOf(customer, meter));
+  const refused = await till.tryPost('/usage', { events: [usageOf(customer, meter)] });
+  assert.deepEqual([refused.status, refused.body['code']], [429, 'rate_limited']);
+  await readJson(await till.call('GET', '/meters'), 200);
+  await readJson(await till.call('GET', '/meters'), 200);
+  assert.equal((await till.tryGet('/meters')).status, 429);
+});

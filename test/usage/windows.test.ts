@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startBackend } from '../support/backend.ts';
+import {
+  type CustomerBody,
+  createCustomer,
+  createPlan,
+  createSubscription,
+  type SubscriptionBody,
+} from '../support/objects.ts';
+import { changed, subscribe } from '../support/subscribed.ts';
+import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import {
+  consumeUsage,
+  createMeter,
+  type MeterBody,
+  type MeterUsageBody,
+  readUsage,
+  recordUsage,
+  usageOf,
+} from '../support/usage.ts';
+
+const dayMs = 86_400_000;
+
+/** A Till with a sandbox of its own, whose clock the test moves. Webhooks wait until `settle`. */
+async function start(t: { after(work: () => Promise<unknown>): void }) {
+  const backend = await startBackend(t);
+  const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
+  let aheadMs = 0;
+  return {
+    till,
+    advance: async (days: number) => {
+      await till.control('clock', { advanceSeconds: (days * dayMs) / 1_000 });
+      aheadMs += days * dayMs;
+    },
+    /** The time of the sandbox. */
+    now: (offsetMs = 0) => new Date(Date.now() + aheadMs + offsetMs).toISOString(),
+  };
+}
+
+async function grant(
+  till: TillInProcess,
+  customer: CustomerBody,
+  meter: MeterBody,
+  { limit, interval = 'month' }: { readonly limit: number; readonly interval?: string },
+): Promise<SubscriptionBody> {
+  const plan = await createPlan(till, { interval, features: { [meter.key]: limit } });
+  return subscribe(till, { plan, customerId: customer.id });
+}
+
+async function usageIn(
+  till: TillInProcess,
+  customer: CustomerBody,
+  meter: MeterBody,
+): Promise<MeterUsageBody> {
+  const usage = await readUsage(till, customer, meter);
+  assert.ok(usage !== undefined);
+  return usage;
+}
+
+test('at the end of the period the next window begins, with the renewal webhook or without it', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const before = await grant(till, customer, meter, { limit: 10 });
+  const inFirst = now();
+  await recordUsage(till, usageOf(customer, meter, { quantity: 10, at: inFirst }));
+  await advance(32);
+  const open = await usageIn(till, customer, meter);
+  assert.deepEqual([open.periodStart, open.used, open.remaining], [before.currentPeriodEnd, 0, 10]);
+  const { allowed, used } = await consumeUsage(till, usageOf(customer, meter, { at: now(), quantity: 4 }));
+  assert.deepEqual([allowed, used], [true, 4]);
+  await till.settle();
+  const renewed = await till.get<SubscriptionBody>(`/subscriptions/${before.id}`);
+  const { periodStart, periodEnd, ...numbers } = await usageIn(till, customer, meter);
+  assert.deepEqual([periodStart, periodEnd], [renewed.currentPeriodStart, renewed.currentPeriodEnd]);
+  assert.deepEqual(numbers, { used: 4, limit: 10, remaining: 6 });
+  // A late event counts in the window that has closed.
+  await recordUsage(till, usageOf(customer, meter, { at: inFirst, quantity: 7 }));
+  assert.equal((await usageIn(till, customer, meter)).used, 4);
+  const counters = await till.sql('select used from till.usage_counters order by starts_at');
+  assert.deepEqual(counters, [{ used: 17 }, { used: 4 }]);
+  const { rejected } = await recordUsage(till, usageOf(customer, meter, { at: now(6 * 60_000), id: 'x' }));
+  assert.deepEqual(rejected, [{ index: 0, id: 'x', code: 'in_future' }]);
+});
+
+test('a meter that resets monthly has twelve windows in a year, without any webhook', async (t) => {
+  const { till, advance, now } = await start(t);
+  const customer = await createCustomer(till);
+  const meter = await createMeter(till, { resets: 'month' });
+  const subscription = await grant(till, customer, meter, { limit: 10, interval: 'year' });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 3 }));
+  const first = await usageIn(till, customer, meter);
+  assert.equal(first.periodStart, subscription.currentPeriodStart);
+  await advance(32);
+  const second = await usageIn(till, customer, meter);
+  assert.deepEqual([second.used, second.periodStart], [0, first.periodEnd]);
+  await recordUsage(till, usageOf(customer, meter, { at: now(), quantity: 2 }));
+  assert.equal((await usageIn(till, customer, meter)).used, 2);
+});
+
+test('a change within the period keeps what was used, and one that starts a period starts a window', async (t) => {
+  const { till, advance } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const subscription = await grant(till, customer, meter, { limit: 10 });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 6 }));
+  const first = await usageIn(till, customer, meter);
+  const larger = await createPlan(till, { amount: 1_900, features: { [meter.key]: 20 } });
+  await changed(till, subscription, { planId: larger.id });
+  assert.deepEqual(await usageIn(till, customer, meter), { ...first, limit: 20, remaining: 14 });
+  // The processor's periods begin at whole seconds.
+  await advance(1);
+  const yearly = await createPlan(till, { interval: 'year', features: { [meter.key]: 200 } });
+  await changed(till, subscription, { planId: yearly.id });
+  const { used, limit, periodStart } = await usageIn(till, customer, meter);
+  assert.deepEqual([used, limit], [0, 200]);
+  assert.ok(periodStart > first.periodStart);
+});
+
+test('a trial has its own window, and the first paid period follows it', async (t) => {
+  const { till, advance } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const plan = await createPlan(till, { features: { [meter.key]: 5 } });
+  const order = { customerId: customer.id, planId: plan.id, trialPeriodDays: 7 };
+  const { subscription } = await createSubscription(till, order);
+  await recordUsage(till, usageOf(customer, meter));
+  const trial = await usageIn(till, customer, meter);
+  assert.deepEqual([trial.used, trial.limit, trial.periodEnd], [1, 5, subscription.trialEnd]);
+  await advance(8);
+  const paid = await usageIn(till, customer, meter);
+  assert.deepEqual([paid.used, paid.periodStart], [0, subscription.trialEnd]);
+});
+
+test('a longer trial keeps what was used', async (t) => {
+  const { till, advance } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const plan = await createPlan(till, { features: { [meter.key]: 5 } });
+  const order = { customerId: customer.id, planId: plan.id, trialPeriodDays: 7 };
+  const { subscription } = await createSubscription(till, order);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 2 }));
+  const trialEnd = Math.floor(Date.now() / 1_000) + 20 * 86_400;
+  await till.stripe.subscriptions.update(subscription.processorSubscriptionId, { trial_end: trialEnd });
+  await till.settle();
+  await advance(10);
+  const { used, periodEnd } = await usageIn(till, customer, meter);
+  assert.deepEqual([used, periodEnd], [2, new Date(trialEnd * 1_000).toISOString()]);
+});
+
+test('a canceled subscription leaves the UTC month, and a new one begins its own window', async (t) => {
+  const { till, advance } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const first = await grant(till, customer, meter, { limit: 10 });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 6 }));
+  await advance(1);
+  await till.call('DELETE', `/subscriptions/${first.id}`);
+  await till.settle();
+  const without = await usageIn(till, customer, meter);
+  assert.deepEqual([without.limit, without.remaining], [0, 0]);
+  assert.match(without.periodStart, /-01T00:00:00\.000Z$/);
+  const second = await grant(till, customer, meter, { limit: 8 });
+  const { used, limit, periodStart } = await usageIn(till, customer, meter);
+  assert.deepEqual([used, limit, periodStart], [0, 8, second.currentPeriodStart]);
+});
+
+test('of two subscriptions that grant a meter, the newest has the window, and features have the limit', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await grant(till, customer, meter, { limit: 100 });
+  await advance(3);
+  const newest = await grant(till, customer, meter, { limit: 10 });
+  await recordUsage(till, usageOf(customer, meter, { at: now(), quantity: 6 }));
+  const { used, limit, periodStart } = await usageIn(till, customer, meter);
+  assert.deepEqual([used, limit, periodStart], [6, 100, newest.currentPeriodStart]);
+});
