@@ -8,6 +8,7 @@ import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
 import { memory } from './scenarios/memory.ts';
 import { outboundDelivery } from './scenarios/outbound-delivery.ts';
+import { processes } from './scenarios/processes.ts';
 import { reads } from './scenarios/reads.ts';
 import { sameKeyStorm } from './scenarios/same-key-storm.ts';
 import { scaleOut } from './scenarios/scale-out.ts';
@@ -36,4 +37,5 @@ export const scenarios: readonly Scenario[] = [
   starts,
   memory,
   scaleOut,
+  processes,
 ];

@@ -74,6 +74,7 @@ const longestFirst = [
   'test/faults/till-faults.test.ts',
   'test/faults/processor-faults.test.ts',
   'test/faults/rolling-restart.test.ts',
+  'test/faults/processes.test.ts',
 ];
 
 const root = resolve(import.meta.dirname, '..');

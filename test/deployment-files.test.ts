@@ -85,7 +85,7 @@ test('systemd accepts the unit and finds it well protected', {
   assert.ok(exposure <= exposureMax, `${exposure}`);
 });
 
-test('a reload of the unit sends SIGHUP only if there is a key file to read', () => {
+test('a reload of the unit sends SIGHUP only if there is a key file to read, or a process to replace', () => {
   const script = /^ExecReload=\/bin\/sh -c '(.*)'$/m.exec(unit)?.[1]?.replaceAll('$$', '$') ?? '';
   // The shell that gets the signal is its own main process.
   const reload = (environment: Record<string, string>) =>
@@ -94,6 +94,9 @@ test('a reload of the unit sends SIGHUP only if there is a key file to read', ()
       encoding: 'utf8',
     });
   assert.equal(reload({ API_KEYS_FILE: '/etc/till/keys' }).stdout, 'reloaded\n');
+  assert.equal(reload({ PROCESSES: '2' }).stdout, 'reloaded\n');
+  assert.equal(reload({ PROCESSES: 'auto' }).stdout, 'reloaded\n');
+  assert.notEqual(reload({ PROCESSES: '1' }).status, 0);
   const refused = reload({});
   assert.deepEqual([refused.status === 0, refused.stdout], [false, '']);
 });

@@ -7,7 +7,7 @@ import { webhookSecret } from '../load/events.ts';
 import type { Job, JobResult } from '../load/job.ts';
 import { type LoadGenerator, startLoadGenerator } from '../load/load-generator.ts';
 import { apiKey } from '../load/requests.ts';
-import { cpuMsOf, cpuMsOfTree } from './cpu.ts';
+import { cpuMsOfTree } from './cpu.ts';
 import { type BenchDatabase, type DatabaseServer, startDatabaseServer } from './database.ts';
 import type { CpuPer1000 } from './report.ts';
 import { readyLine, type ServerProcess, startServerProcess } from './server-process.ts';
@@ -163,7 +163,9 @@ export class Lab implements AsyncDisposable {
   /** Measures the CPU time that these processes and PostgreSQL spend on some work. */
   async measure(pids: readonly number[], work: () => Promise<Work>): Promise<Run> {
     await this.#postgres.settle();
-    const cpu = () => [cpuMsOf(pids), cpuMsOfTree(this.#postgres.pid)] as const;
+    // A service may have processes of its own.
+    const treesOf = () => pids.reduce((sum, pid) => sum + cpuMsOfTree(pid), 0);
+    const cpu = () => [treesOf(), cpuMsOfTree(this.#postgres.pid)] as const;
     const [serviceBefore, databaseBefore] = cpu();
     const { operations, elapsedMs } = await work();
     const [serviceAfter, databaseAfter] = cpu();

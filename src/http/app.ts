@@ -7,7 +7,6 @@ import {
 } from 'fastify';
 import { type Cause, runWithCause } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
 import { runInSpan, type Tracer } from '../platform/tracing.ts';
 import type { ApiGuard } from './access/api-guard.ts';
 import { rewriteConsoleUrl } from './access/console-calls.ts';
@@ -39,7 +38,7 @@ import { type OverloadLimits, overloadLimits, registerOverload } from './load/ov
 import { registerRequestDeadline } from './load/request-deadline.ts';
 import { closeSilentConnections } from './load/silent-connections.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
-import { registerMetrics } from './operations/metrics-route.ts';
+import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
 import { type PositionSource, registerPositions } from './positions.ts';
 import { registerRequestTrace } from './operations/request-trace.ts';
@@ -57,9 +56,8 @@ declare module 'fastify' {
   }
 }
 
-export interface AppParts {
+export interface AppParts extends MetricsParts {
   readonly logger: Logger;
-  readonly metrics: Metrics;
   readonly guard: ApiGuard;
   /** Undefined if there is none. */
   readonly audit?: AuditWriter | undefined;
@@ -75,10 +73,10 @@ export interface AppParts {
   readonly isStopping: () => boolean;
   /** Undefined if requests are not traced. */
   readonly tracer?: Tracer | undefined;
+  /** Whether a process that stops is no longer healthy, if that is another question: others may serve on its port. */
+  readonly isUnhealthy?: () => boolean;
   /** False for a process that only does background work: it serves only health and metrics. */
   readonly servesApi: boolean;
-  /** Updates gauges; if it fails or takes too long, the scrape shows the last values. */
-  readonly beforeScrape: () => Promise<void>;
   /** Lower limits for tests. */
   readonly overloadLimits?: OverloadLimits;
   /** Lower limits for tests. */
@@ -167,8 +165,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   });
 
   if (parts.servesApi) await registerDocs(app);
-  registerHealth(app, parts.dependencies, parts.isStopping);
-  registerMetrics(app, parts.metrics, parts.beforeScrape);
+  registerHealth(app, parts.dependencies, parts.isUnhealthy ?? parts.isStopping);
+  registerMetrics(app, parts);
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
   return app;
@@ -209,6 +207,8 @@ function createServer(parts: AppParts): FastifyInstance {
     clientErrorHandler: respondToBrokenRequest,
   });
   app.server.maxConnections = limits.connectionsMax;
+  // One of several processes would otherwise return the connection to the parent, which would offer it again and again.
+  Object.assign(app.server, { dropMaxConnection: true });
   return app;
 }
 

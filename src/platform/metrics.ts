@@ -43,6 +43,7 @@ export function createMetrics(labels: MetricLabels) {
     ...createRequestMetrics([registry]),
     ...createReplicaMetrics([registry]),
     ...createDatabaseMetrics([registry]),
+    ...createProcessMetrics([registry]),
   };
 }
 
@@ -84,6 +85,7 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     webhookQueueDepth: new Gauge({
       name: 'webhook_queue_depth',
       help: 'Webhook events stored and not yet applied or failed, counted at scrape time, up to 100,000',
+      aggregator: 'first',
       registers,
     }),
     webhookBatchSize: new Histogram({
@@ -144,6 +146,24 @@ function createDeliveryMetrics(registers: Registry[]) {
     eventDeliveryAge: new Gauge({
       name: 'event_delivery_oldest_seconds',
       help: 'The age of the oldest event that an enabled endpoint has not received, at scrape time',
+      aggregator: 'first',
+      registers,
+    }),
+  };
+}
+
+function createProcessMetrics(registers: Registry[]) {
+  return {
+    processesServing: new Gauge({
+      name: 'processes_serving',
+      help: 'Processes that serve requests, of those that PROCESSES sets',
+      aggregator: 'first',
+      registers,
+    }),
+    processesRestarted: new Counter({
+      name: 'processes_restarted_total',
+      help: 'Processes that were restarted because they had ended unexpectedly',
+      aggregator: 'first',
       registers,
     }),
   };
@@ -222,7 +242,8 @@ function createRequestMetrics(registers: Registry[]) {
     httpRequestsShed,
     rateLimitsShared: new Gauge({
       name: 'rate_limits_shared',
-      help: '1 while the processes count requests together, 0 while this one counts alone because it has no Redis',
+      help: '1 while the processes count requests together, 0 while each counts alone because it has no Redis',
+      aggregator: 'first',
       registers,
     }),
     eventStreams: new Gauge({

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { Failure } from '../errors.ts';
 import { runWithCause } from './cause.ts';
 import { isOutage } from './postgres.ts';
@@ -5,8 +6,11 @@ import { currentSpan, endAfter, runInSpan, type Span } from './tracing.ts';
 
 /** More items in one statement save little, and delay its first caller. */
 const batchMax = 200;
-/** For reads: while one statement is at the database, the rows of another are turned into responses. */
-const readsRunningMax = 2;
+/**
+ * For reads: while one statement is at the database, the rows of another are turned into responses. If there are several
+ * processes, they do that for each other, and one statement at a time serves more callers.
+ */
+const readsRunningMax = cluster.isWorker ? 1 : 2;
 /** At a few thousand items a second this is about a second of waiting; further callers should retry. */
 const waitingMax = 5_000;
 

@@ -5,6 +5,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 const gatherMs = 10;
 /** How much may wait for a stalled reader: about a minute of a busy service's log. Further lines are dropped. */
 const waitingCharsMax = 1_048_576;
+/**
+ * The most that processes which share a pipe can write at once without mixing their lines: PIPE_BUF on Linux. macOS
+ * guarantees less, but also does not split a write to a pipe with room for it.
+ */
+export const sharedWriteBytesMax = 4_096;
 /** A reader that has not accepted a write for this long has stalled. */
 const stalledAfterMs = 1_000;
 
@@ -14,12 +19,14 @@ const stalledAfterMs = 1_000;
  */
 export class StandardOutput {
   readonly #fd: number;
+  readonly #writeBytesMax: number;
   #waiting = '';
   #isScheduled = false;
   #writingSinceMs: number | undefined;
 
-  constructor(fd = 1) {
+  constructor({ fd = 1, writeBytesMax = Number.POSITIVE_INFINITY } = {}) {
     this.#fd = fd;
+    this.#writeBytesMax = writeBytesMax;
     process.once('exit', () => this.#writeRest());
   }
 
@@ -52,7 +59,7 @@ export class StandardOutput {
   }
 
   #writeAll(bytes: Buffer): void {
-    write(this.#fd, bytes, (error, written) => {
+    write(this.#fd, bytes, 0, wholeLines(bytes, this.#writeBytesMax), (error, written) => {
       if (error?.code === 'EAGAIN') return void setTimeout(() => this.#writeAll(bytes), gatherMs).unref();
       if (error === null && written < bytes.length) return this.#writeAll(bytes.subarray(written));
       this.#writingSinceMs = undefined;
@@ -72,4 +79,14 @@ export class StandardOutput {
       // It cannot be reported anywhere.
     }
   }
+}
+
+/** The length of the whole lines at the beginning that fit the limit. A longer line counts alone. */
+export function wholeLines(bytes: Buffer, bytesMax: number): number {
+  if (bytes.length <= bytesMax) return bytes.length;
+  const newline = 10;
+  const end = bytes.lastIndexOf(newline, bytesMax - 1);
+  if (end >= 0) return end + 1;
+  const lineEnd = bytes.indexOf(newline);
+  return lineEnd < 0 ? bytes.length : lineEnd + 1;
 }

@@ -19,6 +19,8 @@ import type { Shutdown } from '../platform/shutdown.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { isUnavailable } from '../platform/unavailable.ts';
 import { version } from '../platform/version.ts';
+import type { SharedSandbox } from '../processes/messages.ts';
+import type { ParentLink } from '../processes/parent-link.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
 import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
 import { eventTypes } from '../processor/stripe/events/event-types.ts';
@@ -27,6 +29,7 @@ import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import type { MetricsSource } from '../telemetry/metrics-of-registry.ts';
 import type { Config } from './config.ts';
+import type { WelcomeFacts } from './welcome.ts';
 
 /** The time limit for closing each part. */
 export const closeTimeoutMs = 5_000;
@@ -47,6 +50,8 @@ export interface Start {
   readonly config: Config;
   readonly logger: Logger;
   readonly shutdown: Shutdown;
+  /** Set in one of several processes. The parent runs the embedded parts. */
+  readonly parent?: ParentLink<WelcomeFacts> | undefined;
   /** Tests set others. */
   readonly callLimits?: Partial<CallLimits> | undefined;
 }
@@ -111,7 +116,7 @@ function embedded(url: string): DatabaseAddresses {
 
 async function findDatabase(start: Start): Promise<DatabaseAddresses> {
   const { databaseUrl: url } = start.config;
-  if (url === undefined) return embedded(await startPostgres(start));
+  if (url === undefined) return embedded(start.parent?.seat.databaseUrl ?? (await startPostgres(start)));
   return whenReachable(start, () => checkAddresses(start.config, url));
 }
 
@@ -152,7 +157,8 @@ export function openReplica(
   return reads;
 }
 
-async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {
+/** Starts the embedded PostgreSQL, and returns its URL. */
+export async function startPostgres({ config, logger, shutdown }: Start): Promise<string> {
   const { startEmbeddedPostgres } = await import('../platform/embedded-postgres.ts');
   const postgres = await startEmbeddedPostgres({ dataDir: config.dataDir, logger });
   shutdown.add('embedded PostgreSQL', postgresStopTimeoutMs, () => postgres.stop());
@@ -213,9 +219,24 @@ export async function openProcessor(
   till: { readonly url: string },
   beforeCall?: BeforeCall,
 ): Promise<OpenedProcessor> {
-  const { config, logger, shutdown } = start;
-  if (config.processor.secretKey !== undefined)
-    return openRealProcessor(start, metrics, config.processor.secretKey, beforeCall);
+  const { secretKey } = start.config.processor;
+  if (secretKey !== undefined) return openRealProcessor(start, metrics, secretKey, beforeCall);
+  const { url, webhookSecrets } = start.parent?.seat.sandbox ?? (await startOwnSandbox(start, till));
+  const processor = connectProcessor(start, metrics, {
+    secretKey: sandboxKey,
+    apiBase: new URL(url),
+    webhookSecrets,
+    beforeCall,
+  });
+  const control = new SandboxControl({ url, secretKey: sandboxKey });
+  return { processor, name: `sandbox at ${url}`, sandbox: control };
+}
+
+/** Starts the sandbox, which sends its webhooks to `till`. */
+export async function startOwnSandbox(
+  { config, logger, shutdown }: Start,
+  till: { readonly url: string },
+): Promise<SharedSandbox> {
   const { startSandbox } = await import('../../sandbox/sandbox.ts');
   const generated = `whsec_${randomBytes(webhookSecretBytes).toString('base64url')}`;
   const [secret = generated, ...older] = config.processor.webhookSecrets;
@@ -239,14 +260,7 @@ export async function openProcessor(
     });
   });
   shutdown.add('sandbox', closeTimeoutMs, () => sandbox.close());
-  const processor = connectProcessor(start, metrics, {
-    secretKey: sandboxKey,
-    apiBase: new URL(sandbox.url),
-    webhookSecrets: [secret, ...older],
-    beforeCall,
-  });
-  const control = new SandboxControl({ url: sandbox.url, secretKey: sandboxKey });
-  return { processor, name: `sandbox at ${sandbox.url}`, sandbox: control };
+  return { url: sandbox.url, webhookSecrets: [secret, ...older] };
 }
 
 /** The processor of a running service, for commands that run next to it. */

@@ -93,6 +93,8 @@ interface ServiceParts {
     | 'returnUrlOrigins'
     | 'overviewTimeZone'
   > & { readonly events: EventSettings };
+  /** Called when there is work for the process that does the background work, if it is another one. */
+  readonly reportWork?: () => void;
   /** Demo data uses another clock. */
   readonly clock?: Clock | undefined;
   /** With a sandbox, its clock decides about windows of usage. */
@@ -149,6 +151,7 @@ export function composeServices(given: ServiceParts) {
   outbox.onAppended(() => {
     eventFeed.nudge();
     endpoints.dispatcher.nudge();
+    parts.reportWork?.();
   });
   const sweeper = composeSweeper(parts, {
     ...{ claims, domain, endpoints: endpoints.endpoints, meters: usage.meters },
@@ -166,6 +169,11 @@ export function composeServices(given: ServiceParts) {
     parts.metrics.setDatabaseUsage(parts.database.usage);
     parts.metrics.webhookQueueDepth.set(await webhooks.webhookEvents.countPending());
     await endpoints.measureDeliveries();
+  };
+  /** Looks for work that another process has stored. */
+  const nudge = (): void => {
+    webhooks.worker.nudge();
+    endpoints.dispatcher.nudge();
   };
   /** Waits for work that continues after responses were sent: completing claims, and the worker if it was started. */
   const stop = async (): Promise<void> => {
@@ -185,6 +193,7 @@ export function composeServices(given: ServiceParts) {
     accountImport,
     ...overview,
     measure,
+    nudge,
     stop,
   };
 }
@@ -300,7 +309,10 @@ interface WebhookParts extends Composed, Domain {
 
 function composeWebhooks(parts: WebhookParts) {
   const store = new WebhookEventStore();
-  const onStored = () => worker.nudge();
+  const onStored = () => {
+    worker.nudge();
+    parts.reportWork?.();
+  };
   const onReceipt: OnReceipt = {
     isIdle: () => worker.isIdle,
     apply: (events) => worker.applyReceived(events),

@@ -26,6 +26,7 @@ import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { SandboxTime } from '../sandbox-control/sandbox-time.ts';
 import { composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
+import { composeMetrics, noteProcesses, processesDependency, Retirement } from './compose-member.ts';
 import {
   closeTimeoutMs,
   describeAddress,
@@ -54,6 +55,8 @@ export interface Till {
   readonly reloadKeys: () => Promise<number>;
   /** Stops everything in order; true if every part stopped in time. */
   readonly stop: () => Promise<boolean>;
+  /** The same, while another process serves on the same port: takes no new connections, and remains healthy. */
+  readonly retire: () => Promise<boolean>;
 }
 
 /** What only tests change. */
@@ -72,11 +75,12 @@ export async function startTill(
   config: Config,
   logger: Logger,
   testSettings: TestSettings = {},
+  parent?: Start['parent'],
 ): Promise<Till> {
   const shutdown = new Shutdown(logger);
   try {
     const { callLimits, ...settings } = testSettings;
-    return await start({ config, logger, shutdown, callLimits }, settings);
+    return await start({ config, logger, shutdown, parent, callLimits }, settings);
   } catch (error) {
     await shutdown.run();
     throw error;
@@ -87,7 +91,7 @@ async function start(
   from: Start,
   { crashPoints, recoveryDelayMs, ...limits }: Omit<TestSettings, 'callLimits'>,
 ): Promise<Till> {
-  const { config, logger, shutdown } = from;
+  const { config, logger, shutdown, parent } = from;
   const keys = await loadApiKeys(config, logger);
   const opened = await openDatabase(from);
   const { database, directUrl } = opened;
@@ -104,12 +108,17 @@ async function start(
   const processorClock = composeProcessorClock(sandbox, config);
   const services = composeServices({
     ...{ ...from, ...opened, processor, processorClock, metrics, tracer, crashPoints },
+    ...(parent === undefined || config.role !== 'api' ? {} : { reportWork: () => parent.reportWork() }),
   });
   measure = () => services.measure();
+  parent?.setOnWork(services.nudge);
   const startBackgroundWork = composeBackgroundWork(from, services, {
     ...{ account, database, directUrl, recoveryDelayMs },
   });
-  const input = { database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits };
+  const retirement = new Retirement();
+  const input = {
+    ...{ database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits, retirement },
+  };
   const app = await composeApp(from, input);
   address.url = await listen(app, config);
   if (config.role !== 'api') startBackgroundWork();
@@ -125,7 +134,11 @@ async function start(
     hasConsole: config.hasConsole,
     generatedKey: keys.generated,
   };
-  return { facts, reloadKeys: keys.reload, stop: () => shutdown.run() };
+  const retire = async () => {
+    await retirement.begin(app.server);
+    return shutdown.run();
+  };
+  return { facts, reloadKeys: keys.reload, stop: () => shutdown.run(), retire };
 }
 
 /** The clock of an embedded sandbox is read for each use. Another one may be far away, and serve a benchmark. */
@@ -152,10 +165,13 @@ interface AppInput {
   readonly processor: Processor;
   readonly sandbox: SandboxControl | undefined;
   readonly limits: Pick<TestSettings, 'requestDeadlineMs'>;
+  readonly retirement: Retirement;
 }
 
-async function composeApp({ config, logger, shutdown }: Start, input: AppInput): Promise<FastifyInstance> {
+async function composeApp(start: Start, input: AppInput): Promise<FastifyInstance> {
+  const { config, logger, shutdown, parent } = start;
   const { database, replica, cache, metrics, tracer, keys, services, processor, sandbox, limits } = input;
+  const { retirement } = input;
   const fallback = new MemoryCache(systemClock);
   const limiter = new RateLimiter({ shared: cache, fallback, clock: systemClock, logger });
   const { keys: storedKeys, audit } = services;
@@ -184,14 +200,18 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
     dependencies: [
       { name: 'database', check: () => database.ping(), reach: () => database.reach() },
       { name: 'cache', check: () => cache.ping() },
+      ...(parent === undefined ? [] : [processesDependency(parent)]),
     ],
     trustProxy: config.trustProxy,
-    isStopping: () => shutdown.hasBegun,
+    isStopping: () => shutdown.hasBegun || retirement.hasBegun,
+    isUnhealthy: () => shutdown.hasBegun && !retirement.hasBegun,
     servesApi: config.role !== 'worker',
     beforeScrape: () => {
       metrics.rateLimitsShared.set(limiter.isShared ? 1 : 0);
+      noteProcesses(metrics, parent);
       return services.measure();
     },
+    readMetrics: composeMetrics(metrics, parent),
     registerRoutes: async (scope) => {
       await registerRoutes(scope, services, { processor, sandbox, clock: systemClock, logger, metrics });
       registerRoot(scope, config.hasConsole);
@@ -202,7 +222,7 @@ async function composeApp({ config, logger, shutdown }: Start, input: AppInput):
   if (config.role !== 'worker') refreshKeys({ logger, shutdown }, services);
   const stopDelayMs = config.stopDelaySeconds * 1_000;
   shutdown.add('open requests', stopDelayMs + drainTimeoutMs + closeTimeoutMs, () =>
-    closeApp(app, stopDelayMs),
+    closeApp(app, retirement.hasBegun ? 0 : stopDelayMs),
   );
   return app;
 }

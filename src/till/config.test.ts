@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { ConfigError, loadConfig } from './config.ts';
 
@@ -26,6 +27,7 @@ test('an empty environment gives the documented defaults', () => {
   assert.deepEqual(loadConfig({}, '/srv/till'), {
     production: false,
     role: 'all',
+    processes: undefined,
     host: '127.0.0.1',
     port: 3000,
     apiKeys: [],
@@ -180,6 +182,29 @@ test('every mistake is reported at once, one line each, naming variable, value a
   ]);
   assert.ok(mistakes.includes('PORT is "99999"; allowed: a whole number from 0 to 65535'));
   assert.ok(mistakes.every((line) => !line.includes('\n')));
+});
+
+test('PROCESSES is a number or auto, and each process has at least two connections', () => {
+  const read = (environment: Readonly<Record<string, string>>) => {
+    const { processes, databasePoolSize } = loadConfig(environment, '/srv/till');
+    return { processes, databasePoolSize };
+  };
+  assert.deepEqual(read({ PROCESSES: '1' }), { processes: undefined, databasePoolSize: 10 });
+  assert.deepEqual(read({ PROCESSES: '4' }), { processes: 4, databasePoolSize: 10 });
+  assert.deepEqual(read({ PROCESSES: '16' }), { processes: 16, databasePoolSize: 32 });
+  assert.deepEqual(read({ PROCESSES: '4', DATABASE_POOL_SIZE: '9' }), { processes: 4, databasePoolSize: 9 });
+  assert.equal(read({ PROCESSES: 'auto' }).processes, availableParallelism());
+  for (const PROCESSES of ['0', '129', '-1', '1.5', 'all'])
+    assert.deepEqual(mistakesOf({ PROCESSES }), [
+      `PROCESSES is "${PROCESSES}"; allowed: a whole number from 1 to 128, or auto`,
+    ]);
+  assert.deepEqual(mistakesOf({ PROCESSES: '4', DATABASE_POOL_SIZE: '7' }), [
+    'DATABASE_POOL_SIZE is 7; allowed with PROCESSES=4: at least 8',
+  ]);
+  assert.match(
+    mistakesOf({ ...production, ROLE: 'worker', PROCESSES: '2' })[0] ?? '',
+    /^PROCESSES is set; with ROLE=worker/,
+  );
 });
 
 test('secrets never appear in a mistake', () => {

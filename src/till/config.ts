@@ -8,6 +8,7 @@ import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
 import type { TelemetrySettings } from '../telemetry/telemetry-settings.ts';
+import { readPoolSize, readProcesses } from './process-settings.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 import { readTelemetry } from './telemetry-config.ts';
 
@@ -15,6 +16,8 @@ import { readTelemetry } from './telemetry-config.ts';
 export interface Config {
   readonly production: boolean;
   readonly role: (typeof settings.ROLE.choices)[number];
+  /** How many processes a parent process starts. Undefined: there is no parent. */
+  readonly processes: number | undefined;
   readonly host: string;
   readonly port: number;
   /** API keys from the environment and from a file; both may be set. If neither is set, an API key is generated. */
@@ -24,6 +27,7 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** The address of PostgreSQL itself. Set if `databaseUrl` leads to a pooler that shares sessions. */
   readonly databaseDirectUrl: string | undefined;
+  /** Of all processes together. */
   readonly databasePoolSize: number;
   /** Undefined: all reads use the primary. */
   readonly databaseReplicaUrl: string | undefined;
@@ -133,16 +137,18 @@ export function inspectConfig(
   const env = new EnvironmentReader(environment);
   const production = env.text('NODE_ENV') === 'production';
   const processor = readProcessor(env);
+  const processes = readProcesses(env);
   const config: Config = {
     production,
     role: choice(env, 'ROLE'),
+    processes,
     host: env.host('HOST', settings.HOST.default),
     port: integer(env, 'PORT'),
     apiKeys: [...readKeys(env, 'API_KEYS', production), ...readKeys(env, 'API_KEY', production)],
     apiKeysFile: env.path('API_KEYS_FILE', workingDir),
     databaseUrl: readDatabaseUrl(env, 'DATABASE_URL'),
     databaseDirectUrl: readDatabaseUrl(env, 'DATABASE_DIRECT_URL'),
-    databasePoolSize: integer(env, 'DATABASE_POOL_SIZE'),
+    databasePoolSize: readPoolSize(env, integer(env, 'DATABASE_POOL_SIZE'), processes),
     databaseReplicaUrl: readDatabaseUrl(env, 'DATABASE_REPLICA_URL', 'replica'),
     replicaLagSecondsMax: integer(env, 'REPLICA_LAG_SECONDS_MAX'),
     redisUrl: readRedisUrl(env),
@@ -172,6 +178,10 @@ export function inspectConfig(
   if (config.hasConsole && config.role !== 'worker') requirePublicUrl(env, config);
   if (config.production) refuseDefaults(env);
   else if (config.role !== 'all') refuseEmbeddedParts(env, config.role);
+  if (config.role === 'worker' && processes !== undefined)
+    env.mistakes.push(
+      'PROCESSES is set; with ROLE=worker allowed: 1, because one process does the background work',
+    );
   for (const name of ['DATABASE_DIRECT_URL', 'DATABASE_REPLICA_URL'])
     if (env.has(name) && !env.has('DATABASE_URL'))
       env.missing('DATABASE_URL', `set it, or unset ${name}, which has no effect without it`);

@@ -1,46 +1,58 @@
+import cluster from 'node:cluster';
 import { createLogger, type Logger } from '../platform/logger.ts';
 import { formatLog } from '../platform/pretty-log.ts';
 import { secondSignalDelayMs } from '../platform/shutdown.ts';
-import { StandardOutput } from '../platform/standard-output.ts';
-import { startTill, type Till } from './compose.ts';
+import { StandardOutput, sharedWriteBytesMax } from '../platform/standard-output.ts';
+import { ProcessStartError } from '../processes/member.ts';
+import { ParentLink } from '../processes/parent-link.ts';
+import type { Till } from './compose.ts';
+import type { Start } from './compose-parts.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
-import { welcome } from './welcome.ts';
+import type { Service } from './service.ts';
+import { type WelcomeFacts, welcome } from './welcome.ts';
 
 /** Runs the service until a signal stops it. Returns the exit code, with which the process must end. */
 export async function serve(environment: Record<string, string | undefined>): Promise<number> {
+  const inherited = { ...environment };
   const config = readConfig(environment);
   if (config === undefined) return 1;
-  const output = new StandardOutput();
+  const parent = cluster.isWorker ? await ParentLink.open<WelcomeFacts>() : undefined;
+  const output = new StandardOutput(
+    config.processes === undefined ? {} : { writeBytesMax: sharedWriteBytesMax },
+  );
   const terminal = { isTTY: process.stdout.isTTY, environment };
-  const logger = createLogger(config.logLevel, formatLog(output, config, terminal));
+  const wholeLogger = createLogger(config.logLevel, formatLog(output, config, terminal));
+  const logger = parent === undefined ? wholeLogger : wholeLogger.child({ process: parent.seat.number });
   process.on('uncaughtException', (error) => {
     // Not `fatal`: that level waits until everything is written, which may be forever.
     logger.error({ err: error }, 'uncaught error');
     process.exit(1);
   });
 
-  // A closed terminal ends the service, unless SIGHUP reloads the file of API keys.
-  const signals: readonly NodeJS.Signals[] =
-    config.apiKeysFile === undefined ? ['SIGTERM', 'SIGINT', 'SIGHUP'] : ['SIGTERM', 'SIGINT'];
-  const stopRequested = onStopSignal(signals, logger);
-  let till: Till;
+  const hangupStops = parent === undefined && stopsOnHangup(config);
+  const stopRequested = onStopSignal(hangupStops, logger);
+  // Signals to a process group reach all processes, even before there is anything to replace.
+  if (config.processes !== undefined && !hangupStops) process.on('SIGHUP', () => {});
+  let service: Service;
   try {
-    till = await startTill(config, logger);
+    service = await startService({ config, logger, parent, inherited });
   } catch (error) {
     logger.error({ err: error }, 'start failed');
-    process.stderr.write(`till failed to start: ${error instanceof Error ? error.message : String(error)}\n`);
+    const message = error instanceof Error ? error.message : String(error);
+    // The process that failed has written why.
+    if (!(error instanceof ProcessStartError)) process.stderr.write(`till failed to start: ${message}\n`);
+    await output.end();
     return 1;
   }
-  const { generatedKey, ...inUse } = till.facts;
-  logger.info({ role: config.role, ...inUse }, 'ready');
-  if (process.stderr.isTTY) process.stderr.write(welcome(till.facts));
-  else if (generatedKey !== undefined) logger.info({ path: generatedKey.path }, 'generated API key in use');
-  if (config.apiKeysFile !== undefined) process.on('SIGHUP', () => reloadKeys(till, logger));
+  announce(config, logger, service.facts);
+  if (!hangupStops) process.on('SIGHUP', service.reload);
 
-  const signal = await stopRequested;
-  const stopped = till.stop();
+  const signal = await Promise.race(
+    service.isOver === undefined ? [stopRequested] : [stopRequested, service.isOver],
+  );
+  const stopped = service.stop(signal);
   logger.info({ signal }, 'stopping');
-  const clean = await stopped;
+  const clean = (await stopped) && signal !== 'failed';
   logger.info({ clean }, 'stopped');
   await output.end();
   return clean ? 0 : 1;
@@ -58,8 +70,13 @@ function readConfig(environment: Record<string, string | undefined>): Config | u
   }
 }
 
+/** A closed terminal ends the service, unless SIGHUP reloads the file of API keys or replaces the processes. */
+function stopsOnHangup({ apiKeysFile, processes }: Config): boolean {
+  return apiKeysFile === undefined && (processes === undefined || process.stderr.isTTY === true);
+}
+
 /** Resolves with the first signal. A second one, at least a second later, ends the process at once. */
-function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promise<NodeJS.Signals> {
+function onStopSignal(hangupStops: boolean, logger: Logger): Promise<NodeJS.Signals> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.Signals>();
   let firstAtMs: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
@@ -69,8 +86,54 @@ function onStopSignal(signals: readonly NodeJS.Signals[], logger: Logger): Promi
     logger.warn({ signal }, 'stopped immediately by a second signal');
     process.exit(1);
   };
-  for (const signal of signals) process.on(signal, onSignal);
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onSignal);
+  if (hangupStops) process.on('SIGHUP', onSignal);
   return promise;
+}
+
+interface ServiceStart extends Pick<Start, 'config' | 'logger' | 'parent'> {
+  /** The variables of this process, with those that are secret. */
+  readonly inherited: Readonly<Record<string, string | undefined>>;
+}
+
+/** The parent loads only what it needs: it serves nothing itself. */
+async function startService({ config, logger, parent, inherited }: ServiceStart): Promise<Service> {
+  if (parent === undefined && config.processes !== undefined) {
+    const { startGroup } = await import('./serve-group.ts');
+    return startGroup({ config, logger, count: config.processes, environment: inherited });
+  }
+  const { startTill } = await import('./compose.ts');
+  if (parent === undefined) {
+    const till = await startTill(config, logger);
+    return { facts: till.facts, reload: () => reloadKeys(till, logger), stop: till.stop };
+  }
+  const { poolSize: databasePoolSize, hasBackgroundWork } = parent.seat;
+  const own: Config = { ...config, databasePoolSize, role: hasBackgroundWork ? config.role : 'api' };
+  const till = await startTill(own, logger, {}, parent);
+  parent.announceReady(till.facts);
+  return {
+    facts: undefined,
+    // The parent replaces this process as well, but only after others: a revoked API key must be refused before that.
+    reload: config.apiKeysFile === undefined ? () => {} : () => reloadKeys(till, logger),
+    isOver: parent.retired.then(() => 'retired' as const),
+    stop: async (reason) => {
+      const isClean = await (reason === 'retired' ? till.retire() : till.stop());
+      await parent.leaveReport();
+      return isClean;
+    },
+  };
+}
+
+function announce(config: Config, logger: Logger, facts: WelcomeFacts | undefined): void {
+  if (facts === undefined) {
+    logger.info('process ready');
+    return;
+  }
+  const { generatedKey, ...inUse } = facts;
+  const { role, processes } = config;
+  logger.info({ role, ...(processes === undefined ? {} : { processes }), ...inUse }, 'ready');
+  if (process.stderr.isTTY) process.stderr.write(welcome(facts));
+  else if (generatedKey !== undefined) logger.info({ path: generatedKey.path }, 'generated API key in use');
 }
 
 function reloadKeys(till: Till, logger: Logger): void {

@@ -64,7 +64,7 @@ export const settings = {
     min: 1,
     max: 1_000,
     about:
-      'connections per process, plus one with which a process shows the others that it is running; as many again to a replica',
+      'connections per process, plus one with which a process shows the others that it is running; as many again to a replica; with `PROCESSES`, of all its processes together, at least two each',
   },
   DATABASE_REPLICA_URL: {
     isSecret: true,
@@ -261,6 +261,11 @@ export const settings = {
     default: 'all',
     choices: ['all', 'api', 'worker'],
     about: '`api` or `worker` runs only that half; embedded parts need `all`',
+  },
+  PROCESSES: {
+    default: '1',
+    about:
+      'how many [processes](docs/scaling.md#several-processes-on-one-machine) serve requests on one port, up to 128; `auto` is the number of cores. One of them does the background work',
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 

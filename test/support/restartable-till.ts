@@ -35,6 +35,11 @@ export class RestartableTill {
     return this.#url;
   }
 
+  /** The one that runs now. */
+  child(): Promise<TillInChild> {
+    return this.#running;
+  }
+
   async pid(): Promise<number | undefined> {
     return (await this.#running).child.pid;
   }

@@ -26,8 +26,8 @@ export interface TillInChild extends Client {
   readonly lines: readonly LogLine[];
   /** Everything on standard output and error, as it came. */
   output(): string;
-  /** Resolves with the first line of the log that has this message, since the start. */
-  logged(message: string): Promise<LogLine>;
+  /** Resolves with a line of the log that has this message, since the start: the first one, or a later one. */
+  logged(message: string, count?: number): Promise<LogLine>;
   /** Sends a signal, and resolves with the exit status. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
 }
@@ -81,7 +81,7 @@ async function spawnUntilReady(
 ): Promise<TillInChild> {
   const child = spawnTill(environment, command);
   const lines: LogLine[] = [];
-  const waiting: { readonly message: string; readonly resolve: (line: LogLine) => void }[] = [];
+  const waiting: (() => void)[] = [];
   let output = '';
   child.stderr?.on('data', (chunk) => {
     output += String(chunk);
@@ -91,14 +91,17 @@ async function spawnUntilReady(
     if (!text.startsWith('{')) return;
     const line: LogLine = JSON.parse(text);
     lines.push(line);
-    for (const waiter of waiting.filter(({ message }) => message === line.msg)) waiter.resolve(line);
+    for (const look of waiting) look();
   });
   const exited = once(child, 'exit');
-  const logged = async (message: string): Promise<LogLine> => {
+  const logged = async (message: string, count = 1): Promise<LogLine> => {
     const { promise, resolve } = Promise.withResolvers<LogLine>();
-    const earlier = lines.find((line) => line.msg === message);
-    if (earlier !== undefined) return earlier;
-    waiting.push({ message, resolve });
+    const look = () => {
+      const found = lines.filter((line) => line.msg === message)[count - 1];
+      if (found !== undefined) resolve(found);
+    };
+    waiting.push(look);
+    look();
     const ended = exited.then(() => {
       throw new Error(`till ended before it logged "${message}":\n${output}`);
     });

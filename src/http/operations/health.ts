@@ -9,6 +9,8 @@ export interface Dependency {
   readonly check: () => Promise<void>;
   /** Rejects only when it cannot be reached at all. Set for a dependency that every request needs. */
   readonly reach?: () => Promise<void>;
+  /** What it means that it is down. */
+  readonly downMessage?: string;
 }
 
 const DependencyHealth = Type.Object(
@@ -141,16 +143,16 @@ function registerReadiness(
 
 async function readHealth(dependencies: readonly Dependency[]): Promise<Health> {
   const entries = await Promise.all(
-    dependencies.map(async ({ name, check }) => {
+    dependencies.map(async ({ name, check, downMessage: message = down.message }) => {
       const state = await check().then(
         () => up,
-        () => down,
+        () => ({ ...down, message }),
       );
       return [name, state] as const;
     }),
   );
   const info = entries.filter(([, state]) => state === up);
-  const error = entries.filter(([, state]) => state === down);
+  const error = entries.filter(([, state]) => state !== up);
   return {
     status: error.length === 0 ? 'ok' : 'error',
     info: Object.fromEntries(info),

@@ -4,17 +4,24 @@ import { withDeadline } from '../../platform/deadline.ts';
 import type { Metrics } from '../../platform/metrics.ts';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
 
+export interface MetricsParts {
+  readonly metrics: Metrics;
+  /** Updates gauges; if it fails or takes too long, the scrape shows the last values. */
+  readonly beforeScrape: () => Promise<void>;
+  /** Reads the metrics, if not only those of this process. */
+  readonly readMetrics?: () => Promise<string>;
+}
+
 /** A scraper waits ten seconds; with the database down it must still get the other metrics. */
 const beforeScrapeTimeoutMs = 1_000;
 
 export function registerMetrics(
   app: FastifyInstance,
-  metrics: Metrics,
-  beforeScrape: () => Promise<void>,
+  { metrics, beforeScrape, readMetrics = () => metrics.registry.metrics() }: MetricsParts,
 ): void {
   const scrape = shareConcurrent(async () => {
     await withDeadline(beforeScrape(), beforeScrapeTimeoutMs, 'counting').catch(() => {});
-    return Buffer.from(await metrics.registry.metrics());
+    return Buffer.from(await readMetrics());
   });
   app.get(
     '/metrics',

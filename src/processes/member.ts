@@ -1,0 +1,91 @@
+import type { Worker } from 'node:cluster';
+import type { MetricReport } from './merge-metrics.ts';
+import type { ToParent, ToProcess } from './messages.ts';
+import { returnConnections } from './return-connections.ts';
+
+interface End {
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** A process ended before it served. It has written why. */
+export class ProcessStartError extends Error {
+  override readonly name = 'ProcessStartError';
+}
+
+/** One process, as its parent sees it. */
+export class Member<Facts> {
+  readonly number: number;
+  readonly ended: Promise<End>;
+  /** Resolves when it serves. Rejects if it ends before. */
+  readonly ready: Promise<Facts>;
+  /** The metrics that it reported last. */
+  lastReport: MetricReport = [];
+  readonly #worker: Worker;
+  #readyAtMs: number | undefined;
+  #hasEnded = false;
+  #isLeaving = false;
+
+  constructor(number: number, worker: Worker) {
+    this.number = number;
+    this.#worker = worker;
+    returnConnections(worker);
+    const end = Promise.withResolvers<End>();
+    const ready = Promise.withResolvers<Facts>();
+    this.ended = end.promise;
+    this.ready = ready.promise;
+    worker.once('exit', (code, signal) => {
+      this.#hasEnded = true;
+      ready.reject(new ProcessStartError(`process ${number} ended before it was ready`));
+      end.resolve({ code, signal });
+    });
+    // A message to a process that has just ended cannot be delivered. Its exit is reported as well.
+    worker.on('error', () => {});
+    this.onMessage((message) => {
+      if (message.kind !== 'ready') return;
+      this.#readyAtMs = performance.now();
+      ready.resolve(message.facts);
+    });
+    // Not every start is awaited.
+    ready.promise.catch(() => {});
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid;
+  }
+
+  get isReady(): boolean {
+    return this.#readyAtMs !== undefined && !this.#hasEnded;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Whether its end is expected. */
+  get isLeaving(): boolean {
+    return this.#isLeaving;
+  }
+
+  get servedMs(): number {
+    return this.#readyAtMs === undefined ? 0 : performance.now() - this.#readyAtMs;
+  }
+
+  onMessage(receive: (message: ToParent<Facts>) => void): void {
+    this.#worker.on('message', receive);
+  }
+
+  send(message: ToProcess): void {
+    if (this.#worker.isConnected()) this.#worker.process.send?.(message, undefined, undefined, () => {});
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#worker.process.kill(signal);
+  }
+
+  /** Lets it finish what it has begun, without new connections. */
+  retire(): void {
+    this.#isLeaving = true;
+    this.send({ kind: 'retire' });
+  }
+}

@@ -1,0 +1,29 @@
+import { AggregatorRegistry, type Registry } from 'prom-client';
+
+/** The metrics of one process, as its registry returns them. */
+export type MetricReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+/** Types whose values only grow, so that they go on to count after the process has ended. */
+const countedTypes: readonly string[] = ['counter', 'histogram'];
+
+/**
+ * The metrics of several processes as those of one: counters add up, and a gauge says itself how (`aggregator`). Of a
+ * gauge that is the same for all, the first report counts.
+ */
+export function mergeReports(reports: readonly MetricReport[]): Promise<string> {
+  return merge(reports).metrics();
+}
+
+/**
+ * What remains of processes that have ended. Without it, the sums would fall when a process ends, and a scraper would
+ * take that for a restart of all.
+ */
+export async function addEnded(ended: MetricReport, last: MetricReport): Promise<MetricReport> {
+  const counted = last.filter(({ type }) => countedTypes.includes(String(type)));
+  return merge([ended, counted]).getMetricsAsJSON();
+}
+
+function merge(reports: readonly MetricReport[]): Registry {
+  // Its types ask for the metrics themselves; it needs what `getMetricsAsJSON` returns.
+  return AggregatorRegistry.aggregate(reports as unknown as object[]);
+}

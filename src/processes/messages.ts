@@ -1,0 +1,44 @@
+import type { MetricReport } from './merge-metrics.ts';
+
+/** What a process needs to know besides the settings, which it reads itself. */
+export interface Seat {
+  /** From 1. A replacement has the number of the process that it replaces. */
+  readonly number: number;
+  readonly count: number;
+  readonly poolSize: number;
+  readonly hasBackgroundWork: boolean;
+  /** Set if the parent runs the embedded PostgreSQL. */
+  readonly databaseUrl: string | undefined;
+  /** Set if the parent runs the sandbox. */
+  readonly sandbox: SharedSandbox | undefined;
+}
+
+export interface SharedSandbox {
+  readonly url: string;
+  readonly webhookSecrets: readonly string[];
+}
+
+/** The state of all processes, which each of them reports as its own. */
+export interface GroupState {
+  readonly serving: number;
+  readonly restarts: number;
+}
+
+export type ToProcess =
+  | { readonly kind: 'begin'; readonly seat: Seat }
+  | { readonly kind: 'state'; readonly state: GroupState }
+  /** Another process has stored work for the background. */
+  | { readonly kind: 'work' }
+  /** Another process serves from now on: finish, and end. */
+  | { readonly kind: 'retire' }
+  | { readonly kind: 'report'; readonly id: number }
+  | { readonly kind: 'reports'; readonly id: number; readonly reports: readonly MetricReport[] };
+
+export type ToParent<Facts> =
+  | { readonly kind: 'hello' }
+  | { readonly kind: 'ready'; readonly facts: Facts }
+  | { readonly kind: 'work' }
+  /** Asks for the metrics of all other processes. It has its own, which must not be forgotten if the process dies. */
+  | { readonly kind: 'gather'; readonly id: number; readonly own: MetricReport }
+  /** The metrics of this process: the response to `report`, or the last ones before it ends. */
+  | { readonly kind: 'reported'; readonly id: number | undefined; readonly report: MetricReport };

@@ -1,0 +1,122 @@
+import { once } from 'node:events';
+import { withDeadline } from '../platform/deadline.ts';
+import type { MetricReport } from './merge-metrics.ts';
+import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
+
+/** A scraper waits ten seconds. The parent gives slow processes less than this. */
+const gatherTimeoutMs = 3_000;
+/** Work that is stored within this time is reported once. */
+const workDelayMs = 5;
+
+/** The link of one of several processes to their parent. If the parent dies, `node:cluster` ends the process. */
+export class ParentLink<Facts> {
+  readonly seat: Seat;
+  /** Resolves when another process has taken over. */
+  readonly retired: Promise<void>;
+  readonly #retire: () => void;
+  readonly #gathering = new Map<number, (reports: readonly MetricReport[]) => void>();
+  #state: GroupState = { serving: 0, restarts: 0 };
+  #gathered = 0;
+  #report: () => Promise<MetricReport> = async () => [];
+  #onWork: () => void = () => {};
+  #isWorkReported = false;
+
+  private constructor(seat: Seat) {
+    this.seat = seat;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.retired = promise;
+    this.#retire = resolve;
+    process.on('message', (message: ToProcess) => this.#receive(message));
+  }
+
+  /** Tells the parent that this process runs, and waits for its seat. */
+  static async open<Facts>(): Promise<ParentLink<Facts>> {
+    send({ kind: 'hello' });
+    // The parent sends nothing else.
+    const [message] = (await once(process, 'message')) as [ToProcess];
+    if (message.kind !== 'begin') throw new Error(`unexpected first message: ${message.kind}`);
+    return new ParentLink<Facts>(message.seat);
+  }
+
+  get state(): GroupState {
+    return this.#state;
+  }
+
+  /** Rejects unless every process serves. */
+  async requireAll(): Promise<void> {
+    const { serving } = this.#state;
+    if (serving < this.seat.count) throw new Error(`${serving} of ${this.seat.count} processes serve`);
+  }
+
+  announceReady(facts: Facts): void {
+    send<Facts>({ kind: 'ready', facts });
+  }
+
+  /** Sets how the metrics of this process are read. */
+  setReport(report: () => Promise<MetricReport>): void {
+    this.#report = report;
+  }
+
+  /** Sets what happens when another process has stored work for the background. */
+  setOnWork(onWork: () => void): void {
+    this.#onWork = onWork;
+  }
+
+  /** Tells the process that does the background work that there is some. */
+  reportWork(): void {
+    if (this.#isWorkReported) return;
+    this.#isWorkReported = true;
+    setTimeout(() => {
+      this.#isWorkReported = false;
+      send({ kind: 'work' });
+    }, workDelayMs).unref();
+  }
+
+  /** All metrics: first those of this process, then those of the others, and what remains of those that have ended. */
+  async gather(): Promise<readonly MetricReport[]> {
+    const own = await this.#report();
+    this.#gathered += 1;
+    const id = this.#gathered;
+    const { promise, resolve } = Promise.withResolvers<readonly MetricReport[]>();
+    this.#gathering.set(id, resolve);
+    send({ kind: 'gather', id, own });
+    try {
+      return [own, ...(await withDeadline(promise, gatherTimeoutMs, 'gathering metrics'))];
+    } finally {
+      this.#gathering.delete(id);
+    }
+  }
+
+  /** Leaves the metrics of this process with the parent, as the last thing before it ends. */
+  async leaveReport(): Promise<void> {
+    await sendAndWait({ kind: 'reported', id: undefined, report: await this.#report() });
+  }
+
+  #receive(message: ToProcess): void {
+    if (message.kind === 'state') this.#state = message.state;
+    else if (message.kind === 'work') this.#onWork();
+    else if (message.kind === 'retire') this.#retire();
+    else if (message.kind === 'reports') this.#gathering.get(message.id)?.(message.reports);
+    else if (message.kind === 'report') {
+      const { id } = message;
+      // Without a response, the parent uses the last report.
+      this.#report().then(
+        (report) => send({ kind: 'reported', id, report }),
+        () => {},
+      );
+    }
+  }
+}
+
+function send<Facts>(message: ToParent<Facts>): void {
+  // Between the death of the parent and the end of this process there is no channel.
+  process.send?.(message, undefined, undefined, () => {});
+}
+
+/** Resolves when the message is written, or cannot be. */
+function sendAndWait(message: ToParent<never>): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.send === undefined) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}

@@ -1,0 +1,227 @@
+import cluster from 'node:cluster';
+import { withDeadline } from '../platform/deadline.ts';
+import type { Logger } from '../platform/logger.ts';
+import { GatheredMetrics } from './gathered-metrics.ts';
+import { Member } from './member.ts';
+import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
+import { restartDelayMs } from './restart-delay.ts';
+
+/** A process that served for this long is healthy: its next end is not in a row with the earlier ones. */
+const healthyAfterMs = 60_000;
+/** If no process serves after this many ends in a row, whoever started the parent must know. */
+const endsInARowMax = 5;
+/** As long as a large migration may take. */
+const startTimeoutMs = 600_000;
+
+interface GroupOptions {
+  readonly count: number;
+  /** What the process with this number gets. */
+  readonly seatOf: (number: number) => Seat;
+  /** The variables of the processes. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** How long a process may take to stop, or to retire, before it is killed. */
+  readonly stopTimeoutMs: number;
+  readonly logger: Logger;
+}
+
+/** The place of one process, which a replacement takes over. */
+interface Place<Facts> {
+  readonly number: number;
+  current: Member<Facts> | undefined;
+  /** A process that starts, and takes the place when it is ready. */
+  next: Member<Facts> | undefined;
+  endsInARow: number;
+  restartTimer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Starts processes that serve on one port, restarts those that end, and replaces all of them one by one. The parent
+ * accepts connections and gives them to the processes in turn; it serves no requests itself.
+ */
+export class ProcessGroup<Facts> {
+  readonly #options: GroupOptions;
+  readonly #places: readonly Place<Facts>[];
+  /** All processes that have not ended, with those that retire. */
+  readonly #running = new Set<Member<Facts>>();
+  readonly #metrics: GatheredMetrics<Facts>;
+  readonly #failed = Promise.withResolvers<string>();
+  #restarts = 0;
+  #hasStarted = false;
+  #isStopping = false;
+  #replacing: Promise<void> | undefined;
+  #mustReplaceAgain = false;
+
+  constructor(options: GroupOptions) {
+    this.#options = options;
+    this.#places = Array.from({ length: options.count }, (_, index) => ({
+      number: index + 1,
+      current: undefined,
+      next: undefined,
+      endsInARow: 0,
+      restartTimer: undefined,
+    }));
+    this.#metrics = new GatheredMetrics(() => [...this.#running].filter(({ isReady }) => isReady));
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+  }
+
+  /** Resolves, with the reason, when the group gives up: no process serves, and none could be restarted. */
+  get failed(): Promise<string> {
+    return this.#failed.promise;
+  }
+
+  /** Starts the first process, which migrates the database and takes the port, then the others. Rejects if one fails. */
+  async start(): Promise<Facts> {
+    const [first, ...others] = this.#places;
+    if (first === undefined) throw new Error('there is no process to start');
+    const facts = await this.#fill(first);
+    await Promise.all(others.map((place) => this.#fill(place)));
+    this.#hasStarted = true;
+    // One that was ready may have ended while others started.
+    for (const place of this.#places) if (place.current === undefined) this.#restartLater(place, 0);
+    return facts;
+  }
+
+  /**
+   * Replaces every process by a new one. Each new one serves before the old one stops. The old ones also get the signal
+   * to reload, because until then a revoked API key must not be valid.
+   */
+  replaceAll(): Promise<void> {
+    for (const { current } of this.#places) current?.signal('SIGHUP');
+    this.#mustReplaceAgain = true;
+    this.#replacing ??= this.#replaceInTurn().finally(() => {
+      this.#replacing = undefined;
+    });
+    return this.#replacing;
+  }
+
+  /** Stops all processes at the same time. True if every one ended in time, without an error. */
+  async stop(): Promise<boolean> {
+    this.#isStopping = true;
+    for (const { restartTimer } of this.#places) clearTimeout(restartTimer);
+    const ended = await Promise.all(
+      [...this.#running].map((member) => {
+        member.signal('SIGTERM');
+        return this.#waitForEnd(member);
+      }),
+    );
+    return ended.every((isClean) => isClean);
+  }
+
+  /** Starts a process, which takes the place when it is ready. */
+  async #fill(place: Place<Facts>): Promise<Facts> {
+    const { logger, environment } = this.#options;
+    const member = new Member<Facts>(place.number, cluster.fork(environment));
+    place.next = member;
+    this.#running.add(member);
+    member.onMessage((message) => this.#receive(member, message));
+    void member.ended.then((end) => this.#onEnd(place, member, end));
+    logger.info({ process: member.number, pid: member.pid }, 'process started');
+    try {
+      const facts = await withDeadline(member.ready, startTimeoutMs, `the start of process ${place.number}`);
+      place.current = member;
+      place.next = undefined;
+      this.#announceState();
+      return facts;
+    } catch (error) {
+      member.signal('SIGKILL');
+      throw error;
+    }
+  }
+
+  async #replaceInTurn(): Promise<void> {
+    const { logger, count } = this.#options;
+    while (this.#mustReplaceAgain && !this.#isStopping) {
+      this.#mustReplaceAgain = false;
+      logger.info({ processes: count }, 'replacing all processes');
+      try {
+        for (const place of this.#places) await this.#replace(place);
+        logger.info({ processes: count }, 'all processes replaced');
+      } catch (error) {
+        if (!this.#isStopping) logger.error({ err: error }, 'replacement failed; current processes kept');
+      }
+    }
+  }
+
+  async #replace(place: Place<Facts>): Promise<void> {
+    if (this.#isStopping) return;
+    clearTimeout(place.restartTimer);
+    // A restart that is under way already uses the current settings.
+    if (place.next !== undefined) return void (await place.next.ready);
+    const previous = place.current;
+    await this.#fill(place);
+    place.endsInARow = 0;
+    if (previous === undefined || previous.hasEnded) return;
+    previous.retire();
+    await this.#waitForEnd(previous);
+  }
+
+  async #waitForEnd(member: Member<Facts>): Promise<boolean> {
+    const { stopTimeoutMs, logger } = this.#options;
+    try {
+      const { code } = await withDeadline(member.ended, stopTimeoutMs, `the end of process ${member.number}`);
+      return code === 0;
+    } catch (error) {
+      logger.error({ err: error, process: member.number, pid: member.pid }, 'process killed');
+      member.signal('SIGKILL');
+      await member.ended;
+      return false;
+    }
+  }
+
+  #onEnd(
+    place: Place<Facts>,
+    member: Member<Facts>,
+    end: { code: number | null; signal: string | null },
+  ): void {
+    const { logger } = this.#options;
+    this.#running.delete(member);
+    this.#metrics.keep(member);
+    if (place.current === member) place.current = undefined;
+    if (place.next === member) place.next = undefined;
+    this.#announceState();
+    const fields = { process: member.number, pid: member.pid, ...end };
+    if (member.isLeaving || this.#isStopping) {
+      logger.info(fields, 'process ended');
+      return;
+    }
+    logger.error(fields, 'process ended unexpectedly');
+    // A failed start of the whole group is not repeated, and a replacement takes the place of a process that ended.
+    if (this.#hasStarted && place.next === undefined && place.current === undefined)
+      this.#restartLater(place, member.servedMs);
+  }
+
+  #restartLater(place: Place<Facts>, servedMs: number): void {
+    place.endsInARow = servedMs >= healthyAfterMs ? 1 : place.endsInARow + 1;
+    if (place.endsInARow > endsInARowMax && this.#state().serving === 0) {
+      this.#failed.resolve(`process ${place.number} ended ${place.endsInARow} times in a row`);
+      return;
+    }
+    const delayMs = restartDelayMs(place.endsInARow);
+    this.#options.logger.warn({ process: place.number, delayMs }, 'process restart scheduled');
+    place.restartTimer = setTimeout(() => {
+      this.#restarts += 1;
+      // Its end is reported, and causes the next restart.
+      void this.#fill(place).catch(() => {});
+    }, delayMs);
+  }
+
+  #state(): GroupState {
+    const serving = this.#places.filter(({ current }) => current !== undefined).length;
+    return { serving, restarts: this.#restarts };
+  }
+
+  #announceState(): void {
+    const message: ToProcess = { kind: 'state', state: this.#state() };
+    for (const member of this.#running) if (member.isReady) member.send(message);
+  }
+
+  #receive(member: Member<Facts>, message: ToParent<Facts>): void {
+    if (message.kind === 'hello') member.send({ kind: 'begin', seat: this.#options.seatOf(member.number) });
+    else if (message.kind === 'gather') {
+      this.#metrics.receive(member, undefined, message.own);
+      void this.#metrics.gather(member, message.id);
+    } else if (message.kind === 'reported') this.#metrics.receive(member, message.id, message.report);
+    // The first process does the background work.
+    else if (message.kind === 'work') this.#places[0]?.current?.send({ kind: 'work' });
+  }
+}

@@ -1,0 +1,82 @@
+import type { Logger } from '../platform/logger.ts';
+import { Shutdown } from '../platform/shutdown.ts';
+import type { Seat } from '../processes/messages.ts';
+import { ProcessGroup } from '../processes/process-group.ts';
+import type { Config } from './config.ts';
+import type { Service } from './service.ts';
+import type { WelcomeFacts } from './welcome.ts';
+
+/** After its stop delay, or 5 s of retirement, a process has 15 s for requests in progress, and the rest to close. */
+const stopTimeoutMs = 30_000;
+/** Processes have ended by then, because each is killed when its time is over. */
+const groupStopTimeoutMs = 90_000;
+
+interface GroupStart {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly count: number;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Starts the embedded parts and the processes that share them. If it fails, nothing is left running. */
+export async function startGroup({ config, logger, count, environment }: GroupStart): Promise<Service> {
+  const shutdown = new Shutdown(logger);
+  const address = { url: '' };
+  try {
+    const { databaseUrl, sandbox } = await startEmbeddedParts(config, logger, shutdown, address);
+    const group = new ProcessGroup<WelcomeFacts>({
+      count,
+      environment,
+      logger,
+      stopTimeoutMs: config.stopDelaySeconds * 1_000 + stopTimeoutMs,
+      seatOf: (number) => ({
+        number,
+        count,
+        poolSize: shareOf(config.databasePoolSize, number, count),
+        hasBackgroundWork: number === 1,
+        databaseUrl,
+        sandbox,
+      }),
+    });
+    shutdown.add('processes', groupStopTimeoutMs, async () => {
+      if (!(await group.stop())) throw new Error('a process did not end in order');
+    });
+    const facts = await group.start();
+    address.url = facts.url;
+    return {
+      facts,
+      reload: () => void group.replaceAll(),
+      isOver: group.failed.then((why) => {
+        logger.error({ why }, 'no process serves');
+        return 'failed' as const;
+      }),
+      stop: () => shutdown.run(),
+    };
+  } catch (error) {
+    await shutdown.run();
+    throw error;
+  }
+}
+
+/** The parent keeps them, because they must outlive any of the processes. */
+async function startEmbeddedParts(
+  config: Config,
+  logger: Logger,
+  shutdown: Shutdown,
+  till: { readonly url: string },
+): Promise<Pick<Seat, 'databaseUrl' | 'sandbox'>> {
+  const hasDatabase = config.databaseUrl === undefined;
+  const hasSandbox = config.processor.secretKey === undefined;
+  if (!hasDatabase && !hasSandbox) return { databaseUrl: undefined, sandbox: undefined };
+  const { startPostgres, startOwnSandbox } = await import('./compose-parts.ts');
+  const start = { config, logger, shutdown };
+  return {
+    databaseUrl: hasDatabase ? await startPostgres(start) : undefined,
+    sandbox: hasSandbox ? await startOwnSandbox(start, till) : undefined,
+  };
+}
+
+/** The connections of a process: all of them, divided as evenly as possible. */
+function shareOf(poolSize: number, number: number, count: number): number {
+  return Math.floor(poolSize / count) + (number <= poolSize % count ? 1 : 0);
+}
