@@ -22,8 +22,8 @@ export const errorCatalogue = {
     example: 'No signature matches. Check that PROCESSOR_WEBHOOK_SECRET belongs to this webhook endpoint.',
   }),
   unauthorized: failure(401, 'Missing or invalid API key', {
-    when: 'The request has no API key, or one that is unknown, expired or revoked.',
-    advice: 'Send a valid API key in the `x-api-key` header.',
+    when: 'No API key, or one that is unknown, expired or revoked. In the console: no session, or it has ended.',
+    advice: 'Send a valid API key in the `x-api-key` header. People sign in to the console again.',
     example: 'Send a valid API key in the x-api-key header.',
   }),
   payment_declined: failure(402, 'Payment declined', {

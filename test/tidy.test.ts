@@ -397,6 +397,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   console_sessions: ['console/sessions/session-store.ts'],
   overview_cells: ['overview/overview-store.ts'],
   overview_subscribers: ['overview/overview-store.ts', 'overview/overview-count-store.ts'],
+  overview_moves: ['overview/move-store.ts'],
   overview_progress: ['overview/overview-store.ts'],
   group_reservations: ['subscriptions/group-reservation-store.ts'],
   subscription_turns: ['subscriptions/turns/turn-store.ts'],

@@ -1247,6 +1247,46 @@ export interface paths {
         readonly patch?: never;
         readonly trace?: never;
     };
+    readonly "/api/v1/overview/moves": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the changes that a number of the overview adds up, newest first
+         * @description The amounts of all pages add up to that part of `mrr`, and their number is that of `subscribers`, `trials` or `recovery`, if `from` is not before `movesSince` of the overview. Needs the scope `read`.
+         */
+        readonly get: operations["listOverviewMoves"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
+    readonly "/api/v1/overview/subscribers": {
+        readonly parameters: {
+            readonly query?: never;
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        /**
+         * List the customers who pay for subscriptions now, newest first
+         * @description Their number is `end` of `subscribers`, and the sum of their amounts `end` of `mrr`, for a range that ends today. Needs the scope `read`.
+         */
+        readonly get: operations["listOverviewSubscribers"];
+        readonly put?: never;
+        readonly post?: never;
+        readonly delete?: never;
+        readonly options?: never;
+        readonly head?: never;
+        readonly patch?: never;
+        readonly trace?: never;
+    };
     readonly "/api/v1/attention": {
         readonly parameters: {
             readonly query?: never;
@@ -1340,7 +1380,7 @@ export interface paths {
         };
         /**
          * List who did what, newest first
-         * @description Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
+         * @description Contains every write of a person, and of API keys: creating and revoking API keys, with the `till` command too, changes of event endpoints, replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
          */
         readonly get: operations["listAuditLog"];
         readonly put?: never;
@@ -1407,7 +1447,7 @@ export interface components {
         };
         /** Attention */
         readonly Attention: {
-            /** @description Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all` with `disputeStatus=needs_response` or `warning_needs_response`. */
+            /** @description Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all` with `disputeStatus=needs_response,warning_needs_response`. */
             readonly disputes: {
                 /** @description Their number, counted up to 10,000. */
                 readonly total: number;
@@ -1452,7 +1492,7 @@ export interface components {
             readonly id: string;
             /** Format: date-time */
             readonly createdAt: string;
-            /** @description Who did it. Both are null if a sign-in with an API key was refused. */
+            /** @description Who did it. Both are null if a sign-in with an API key was refused, and for the `till` command. */
             readonly actor: {
                 /** @description The name of the API key. `console` for a person who used single sign-on. */
                 readonly keyName: string | null;
@@ -1464,7 +1504,7 @@ export interface components {
             /** @description The object of the path, or else the one that was created: `payment`, `api_key`. */
             readonly objectType: string | null;
             readonly objectId: string | null;
-            /** @description Where the request came from. `TRUST_PROXY` decides what counts. */
+            /** @description Where the request came from. `TRUST_PROXY` decides what counts. `cli` for the `till` command. */
             readonly address: string | null;
             /** @description The `x-request-id` of the request. */
             readonly requestId: string | null;
@@ -1557,6 +1597,7 @@ export interface components {
             readonly createdAt: string;
             /** Format: date-time */
             readonly updatedAt: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
         };
         /** CheckoutList */
         readonly CheckoutList: {
@@ -1862,6 +1903,7 @@ export interface components {
                 /** @description The id of the processor's event. */
                 readonly processorEventId: string | null;
             };
+            readonly customer?: components["schemas"]["CustomerSummary"];
         };
         /** EventDelivery */
         readonly EventDelivery: {
@@ -2637,6 +2679,11 @@ export interface components {
              * @description The first day whose changes of subscriptions are known: the day on which the release with the overview was installed. `subscriptions` of `days`, `mrr`, `subscribers`, `trials` and `recovery` begin with it.
              */
             readonly subscriptionsSince: string;
+            /**
+             * Format: date
+             * @description The first day whose changes of subscriptions are all listed by `GET /api/v1/overview/moves`: `subscriptionsSince`, or later if a release without that list counted the first days.
+             */
+            readonly movesSince: string;
             readonly subscriptions: components["schemas"]["OverviewSubscriptionCounts"];
             /** @description By currency, in alphabetical order: the one of the request, or all that have any numbers. Amounts of different currencies are never added. */
             readonly currencies: readonly components["schemas"]["OverviewCurrency"][];
@@ -2905,6 +2952,64 @@ export interface components {
                 readonly unpaid: number;
                 readonly monthlyRecurringRevenue: components["schemas"]["MonthlyRecurringRevenue"];
             } | null;
+        };
+        /** OverviewMove */
+        readonly OverviewMove: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly id: string;
+            /**
+             * Format: date-time
+             * @description When Till learned of the change.
+             */
+            readonly createdAt: string;
+            /**
+             * Format: date
+             * @description The day on which it counts.
+             */
+            readonly date: string;
+            /** @enum {unknown} */
+            readonly move: "new" | "expansion" | "contraction" | "churned" | "reactivated" | "trial_started" | "trial_converted" | "trial_expired" | "renewal_failed" | "renewal_recovered" | "renewal_lost";
+            /** @description By how much monthly recurring revenue moved, in the smallest unit of the currency. Null for trials and renewals. */
+            readonly amount: number | null;
+            readonly currency: string;
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId: string;
+            /**
+             * Format: uuid
+             * @description The subscription that changed.
+             */
+            readonly subscriptionId: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
+        };
+        /** OverviewMoveList */
+        readonly OverviewMoveList: {
+            readonly data: readonly components["schemas"]["OverviewMove"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
+        };
+        /** OverviewSubscriber */
+        readonly OverviewSubscriber: {
+            /**
+             * Format: uuid
+             * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+             */
+            readonly customerId: string;
+            /** @description In the smallest unit of the currency. */
+            readonly monthlyAmount: number;
+            readonly currency: string;
+            readonly customer?: components["schemas"]["CustomerSummary"];
+        };
+        /** OverviewSubscriberList */
+        readonly OverviewSubscriberList: {
+            readonly data: readonly components["schemas"]["OverviewSubscriber"][];
+            /** @description The `cursor` of the next page. Null on the last page. */
+            readonly nextCursor: string | null;
         };
         /** OverviewSubscriptionCounts */
         readonly OverviewSubscriptionCounts: {
@@ -4612,7 +4717,7 @@ export interface operations {
                 readonly refunded?: "true" | "none" | "partial" | "full";
                 /** @description Return only payments that were disputed at any time. */
                 readonly disputed?: "true";
-                /** @description Return only payments whose newest dispute has this status, such as `needs_response`. */
+                /** @description Return only payments whose newest dispute has this status, such as `needs_response`, or one of several, separated by commas. */
                 readonly disputeStatus?: string;
                 /** @description Return only payments of at least this amount. In the smallest unit of `currency`, which is required with it. */
                 readonly amountMin?: number;
@@ -4620,7 +4725,12 @@ export interface operations {
                 readonly amountMax?: number;
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly subscriptionId?: string;
-                /** @description `subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId`, all. */
+                /**
+                 * @description Return only the payments of this invoice.
+                 * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
+                 */
+                readonly invoiceId?: string;
+                /** @description `subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId` or `invoiceId`, all. */
                 readonly source?: "subscription" | "all";
                 /** @description Adds `customer` to each object: who it belongs to. */
                 readonly include?: "customer";
@@ -5705,6 +5815,8 @@ export interface operations {
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: string;
                 readonly status?: "open" | "completed" | "expired";
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
                 /** @description Return only objects created at or after this time (RFC 3339). */
                 readonly createdAfter?: string;
                 /** @description Return only objects created before this time. */
@@ -5856,6 +5968,8 @@ export interface operations {
                 readonly objectId?: string;
                 /** @description Return only the objects of this customer. */
                 readonly customerId?: string;
+                /** @description Adds `customer` to each event: who it is about, as it is now. A stream ignores it. */
+                readonly include?: "customer";
                 /** @description `-createdAt`: newest first, for people. Then `after` continues with older events, and the response does not wait. A stream ignores it. */
                 readonly sort?: "createdAt" | "-createdAt";
                 /** @description The maximum number of events to return. A stream ignores it. */
@@ -6464,6 +6578,83 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["Overview"];
+                };
+            };
+        };
+    };
+    readonly listOverviewMoves: {
+        readonly parameters: {
+            readonly query: {
+                /**
+                 * @description Which changes: those of `mrr` by their names there, and those of `trials` and `recovery` as `trial_…` and `renewal_…`.
+                 * @example new
+                 */
+                readonly move: "new" | "expansion" | "contraction" | "churned" | "reactivated" | "trial_started" | "trial_converted" | "trial_expired" | "renewal_failed" | "renewal_recovered" | "renewal_lost";
+                /**
+                 * @description The currency, in lower case.
+                 * @example eur
+                 */
+                readonly currency: string;
+                /**
+                 * @description The first day. Default: 29 days before `to`.
+                 * @example 2026-11-01
+                 */
+                readonly from?: string;
+                /**
+                 * @description The last day, at most 366 days with `from`. Default: today.
+                 * @example 2026-11-15
+                 */
+                readonly to?: string;
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of changes. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OverviewMoveList"];
+                };
+            };
+        };
+    };
+    readonly listOverviewSubscribers: {
+        readonly parameters: {
+            readonly query: {
+                /**
+                 * @description The currency, in lower case.
+                 * @example eur
+                 */
+                readonly currency: string;
+                /** @description Adds `customer` to each object: who it belongs to. */
+                readonly include?: "customer";
+                /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+                readonly cursor?: string;
+                readonly limit?: number;
+            };
+            readonly header?: never;
+            readonly path?: never;
+            readonly cookie?: never;
+        };
+        readonly requestBody?: never;
+        readonly responses: {
+            /** @description One page of subscribers. */
+            readonly 200: {
+                headers: {
+                    readonly [name: string]: unknown;
+                };
+                content: {
+                    readonly "application/json": components["schemas"]["OverviewSubscriberList"];
                 };
             };
         };

@@ -1,4 +1,6 @@
 import { type EntitlementOptions, EntitlementReader, type Who } from './entitlements.ts';
+import type { TillList } from './list.ts';
+import { cursorList } from './list-sources.ts';
 import type { RequestOptions, TillOptions, WriteOptions } from './options.ts';
 import { Api } from './requests/api.ts';
 import type { ReadResponse } from './requests/attempt.ts';
@@ -22,7 +24,13 @@ import type {
   Liveness,
   NewPortalSession,
   Overview,
+  OverviewMove,
+  OverviewMoveList,
+  OverviewMoveQuery,
   OverviewQuery,
+  OverviewSubscriber,
+  OverviewSubscriberList,
+  OverviewSubscriberQuery,
   PortalSession,
   Readiness,
   SearchResult,
@@ -104,6 +112,24 @@ export class Till {
   /** The numbers of a range of days. */
   overview(query: OverviewQuery = {}, options?: RequestOptions): Promise<Overview> {
     return this.#api.get('/api/v1/overview', { query }, options);
+  }
+
+  /** The changes of subscriptions that one number of the overview adds up, newest first. */
+  overviewMoves(
+    query: OverviewMoveQuery,
+    options?: RequestOptions,
+  ): TillList<OverviewMove, OverviewMoveList> {
+    return cursorList(query, (page) => this.#api.get('/api/v1/overview/moves', { query: page }, options));
+  }
+
+  /** The customers who pay for subscriptions now, the newest first. */
+  overviewSubscribers(
+    query: OverviewSubscriberQuery,
+    options?: RequestOptions,
+  ): TillList<OverviewSubscriber, OverviewSubscriberList> {
+    return cursorList(query, (page) =>
+      this.#api.get('/api/v1/overview/subscribers', { query: page }, options),
+    );
   }
 
   /** What needs attention, the most urgent first. */

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso';
+import { watchInputs } from './api/background.ts';
 import { watchConnection } from './api/connection.ts';
 import { type Failure, failureOf } from './api/failure.ts';
 import { followChanges } from './api/live.ts';
@@ -19,7 +20,9 @@ import { EventsPage } from './pages/events/events-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
 import { NotFound } from './pages/not-found.tsx';
+import { MovesPage } from './pages/overview/moves-page.tsx';
 import { OverviewPage } from './pages/overview/overview-page.tsx';
+import { SubscribersPage } from './pages/overview/subscribers-page.tsx';
 import { PaymentPage } from './pages/payments/payment-page.tsx';
 import { PaymentsPage } from './pages/payments/payments-page.tsx';
 import { PlanPage } from './pages/plans/plan-page.tsx';
@@ -49,6 +52,7 @@ const AuditLog = allowed('admin', 'Audit log', AuditLogPage);
 export function App() {
   useEffect(followChanges, []);
   useEffect(watchConnection, []);
+  useEffect(watchInputs, []);
   if (isSignedOut.value) return <SignIn />;
   if (!isSignedIn.value) return <Resume />;
   return (
@@ -76,6 +80,8 @@ export function App() {
           <Route path={`${home}/resyncs`} component={Resyncs} />
           <Route path={attentionPage} component={AttentionPage} />
           <Route path={home} component={OverviewPage} />
+          <Route path={`${home}/moves`} component={MovesPage} />
+          <Route path={`${home}/subscribers`} component={SubscribersPage} />
           <Route path={`${home}/refunds`} component={RefundsPage} />
           <Route path={`${home}/sandbox`} component={Sandbox} />
           <Route path={`${home}/api-keys`} component={ApiKeys} />

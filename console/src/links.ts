@@ -1,7 +1,9 @@
 import type { EventObjectType, TillEvent } from '../../client/src/index.ts';
 
+type PageName = EventObjectType | 'event' | 'webhookEvent' | 'eventEndpoint' | 'move' | 'subscriber';
+
 /** The lists, and the beginning of the addresses of their objects. */
-const pages: Readonly<Record<EventObjectType | 'event' | 'webhookEvent' | 'eventEndpoint', string>> = {
+const pages: Readonly<Record<PageName, string>> = {
   customer: 'customers',
   plan: 'plans',
   payment: 'payments',
@@ -12,17 +14,19 @@ const pages: Readonly<Record<EventObjectType | 'event' | 'webhookEvent' | 'event
   event: 'events',
   webhookEvent: 'webhook-events',
   eventEndpoint: 'event-endpoints',
+  move: 'moves',
+  subscriber: 'subscribers',
 };
 
 export const home = '/console';
 export const attentionPage = `${home}/attention`;
 
 /** A refund is shown on the page of its payment. */
-export function pageOf(type: Exclude<keyof typeof pages, 'refund'>, id: string): string {
+export function pageOf(type: Exclude<PageName, 'refund' | 'move' | 'subscriber'>, id: string): string {
   return `${home}/${pages[type]}/${encodeURIComponent(id)}`;
 }
 
-export function listOf(type: keyof typeof pages, query: Readonly<Record<string, string>> = {}): string {
+export function listOf(type: PageName, query: Readonly<Record<string, string>> = {}): string {
   const text = new URLSearchParams(query).toString();
   return `${home}/${pages[type]}${text === '' ? '' : `?${text}`}`;
 }

@@ -1,5 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { type CurrentApiKey, Till, TillTimeoutError } from '../../client/src/index.ts';
+import { withBackground } from './api/background.ts';
 
 export type Scope = CurrentApiKey['scopes'][number];
 
@@ -43,13 +44,17 @@ const client = new Till({
   fetch: async (input, init) => {
     const session = current.value;
     // Without `no-store`, a tab would wait for the same request of another tab.
-    const response = await fetch(input, { ...init, cache: 'no-store', credentials: 'same-origin' }).catch(
-      (error: unknown) => {
-        const isStopped = init?.signal?.aborted === true && !(init.signal.reason instanceof TillTimeoutError);
-        if (!isStopped) isReachable.value = false;
-        throw error;
-      },
-    );
+    const request = {
+      ...init,
+      headers: withBackground(init?.headers),
+      cache: 'no-store',
+      credentials: 'same-origin',
+    } as const;
+    const response = await fetch(input, request).catch((error: unknown) => {
+      const isStopped = init?.signal?.aborted === true && !(init.signal.reason instanceof TillTimeoutError);
+      if (!isStopped) isReachable.value = false;
+      throw error;
+    });
     isReachable.value = true;
     // A late response to the session before says nothing about this one.
     if (response.status === 401 && current.value === session)

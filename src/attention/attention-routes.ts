@@ -82,7 +82,7 @@ const AttentionSchema = component('Attention', {
   disputes: urgent(
     listOf(dispute),
     'Disputes of payments that need a response, by their deadline. Rows: `GET /api/v1/payments?source=all` with ' +
-      '`disputeStatus=needs_response` or `warning_needs_response`.',
+      '`disputeStatus=needs_response,warning_needs_response`.',
   ),
   pastDue: urgent(
     listOf(pastDue),

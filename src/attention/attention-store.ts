@@ -95,7 +95,10 @@ export class AttentionStore {
     );
   }
 
-  /** Subscriptions by what is open of their invoices. Amounts of different currencies are compared as numbers. */
+  /**
+   * Subscriptions by what is open of their invoices. Amounts of different currencies are compared as numbers. The invoices
+   * of each subscription are looked up: adding up all open ones would also read those of subscriptions that are not due.
+   */
   pastDue(db: Queryable): Promise<Urgent<UrgentSubscription>> {
     return find<UrgentSubscription>(
       db,
@@ -105,11 +108,12 @@ export class AttentionStore {
            where invoices.processor_subscription_id = urgent.processor_subscription_id and invoices.status = 'open')
            as "nextPaymentAttemptAt", ${customer}
        from (
-         select id, customer_id, plan_id, processor_subscription_id, coalesce(owed.amount, 0)::bigint as amount_due
-         from till.subscriptions left join (
-           select processor_subscription_id, sum(amount_remaining) as amount from till.invoices
-           where status = 'open' and processor_subscription_id is not null group by processor_subscription_id
-         ) as owed using (processor_subscription_id)
+         select id, customer_id, plan_id, processor_subscription_id, owed.amount as amount_due
+         from till.subscriptions cross join lateral (
+           select coalesce(sum(amount_remaining), 0)::bigint as amount from till.invoices
+           where invoices.status = 'open' and invoices.processor_subscription_id is not null
+             and invoices.processor_subscription_id = subscriptions.processor_subscription_id
+         ) as owed
          where subscriptions.status = 'past_due'
          order by amount_due desc, id limit ${shownMax}
        ) as urgent

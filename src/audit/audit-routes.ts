@@ -30,7 +30,10 @@ const AuditEntrySchema = component('AuditEntry', {
         Type.String({ description: 'The e-mail address of the person. Null for an API key.' }),
       ),
     },
-    { description: 'Who did it. Both are null if a sign-in with an API key was refused.' },
+    {
+      description:
+        'Who did it. Both are null if a sign-in with an API key was refused, and for the `till` command.',
+    },
   ),
   action: Type.String({ description: `The operation, such as \`refundPayment\`, or one of ${actions}.` }),
   objectType: nullable(
@@ -40,7 +43,10 @@ const AuditEntrySchema = component('AuditEntry', {
   ),
   objectId: nullable(Type.String()),
   address: nullable(
-    Type.String({ description: 'Where the request came from. `TRUST_PROXY` decides what counts.' }),
+    Type.String({
+      description:
+        'Where the request came from. `TRUST_PROXY` decides what counts. `cli` for the `till` command.',
+    }),
   ),
   requestId: nullable(Type.String({ description: 'The `x-request-id` of the request.' })),
   outcome: Type.Integer({ description: 'The status code of the response.' }),
@@ -85,7 +91,7 @@ export function registerAuditRoutes(app: FastifyInstance, audit: AuditLog): void
     operationId: 'listAuditLog',
     summary: 'List who did what, newest first',
     description:
-      'Contains every write of a person, and of API keys: creating and revoking API keys, changes of event endpoints, ' +
+      'Contains every write of a person, and of API keys: creating and revoking API keys, with the `till` command too, changes of event endpoints, ' +
       'replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the ' +
       `first use of an API key. Entries never change, and are kept for ${auditRetentionDays} days.`,
     query: AuditQuery,

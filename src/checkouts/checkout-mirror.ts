@@ -23,6 +23,7 @@ import type { OwnedChange } from '../model/metadata.ts';
 import { groupOf, type Plan } from '../model/plan.ts';
 import type { PaymentMirror } from '../payments/payment-mirror.ts';
 import type { PlanMirror } from '../plans/plan-mirror.ts';
+import { auditChange } from '../platform/cause.ts';
 import { isOurId } from '../platform/id.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -135,7 +136,10 @@ export class CheckoutMirror implements Mirror<CheckoutNotice> {
     const folding = { rows, inserted, source, keyOf, take, view: checkoutView, now, beforeWrite };
     const { applied, written } = await applyToRows(tx, store, folding);
     const ended = written.filter(({ before, after }) => before.status === 'open' && after.status !== 'open');
-    for (const { after } of ended) await this.#end(tx, after);
+    for (const { after } of ended) {
+      if (after.status === 'expired') auditChange(tx, after.id);
+      await this.#end(tx, after);
+    }
     return applied;
   }
 

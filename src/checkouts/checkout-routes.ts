@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
+import type { CustomerService } from '../customers/customer-service.ts';
 import { Failure } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { body, CustomerIdFilter, response } from '../http/docs/api-schema.ts';
@@ -41,7 +42,11 @@ const Query = Type.Object(
 
 const path = '/api/v1/checkouts';
 
-export function registerCheckoutRoutes(app: FastifyInstance, checkouts: CheckoutService): void {
+export function registerCheckoutRoutes(
+  app: FastifyInstance,
+  checkouts: CheckoutService,
+  customers: CustomerService,
+): void {
   const routes = new ApiRoutes(app, 'checkouts');
   addWrites(routes, checkouts);
   registerListRoute(app, {
@@ -53,6 +58,7 @@ export function registerCheckoutRoutes(app: FastifyInstance, checkouts: Checkout
     schema: CheckoutSchema,
     example: checkoutExample,
     filters: { customerId: CustomerIdFilter, status: Type.Optional(Type.Enum([...checkoutStatuses])) },
+    customers: { customerIdOf: ({ customerId }) => customerId, find: (ids) => customers.summaries(ids) },
     list: (request) => checkouts.list(request),
     toResponse: checkoutView,
   });

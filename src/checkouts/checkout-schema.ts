@@ -6,6 +6,7 @@ import {
   ExternalId,
   Id,
   IdempotencyKey,
+  IncludedCustomer,
   MetadataResponse,
   Name,
   NewMetadata,
@@ -58,6 +59,7 @@ export const CheckoutSchema = component('Checkout', {
   metadata: MetadataResponse,
   createdAt: DateTime,
   updatedAt: DateTime,
+  customer: IncludedCustomer,
 });
 
 export const checkoutExample: Static<typeof CheckoutSchema> = {

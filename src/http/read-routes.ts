@@ -11,7 +11,7 @@ import { describeResponse, Include, type ListQueryValues, listOf, listQuery } fr
 import { readWithPosition } from './positions.ts';
 
 /** How a row shows its customer, if a request includes it. */
-interface IncludedCustomers<Row> {
+export interface IncludedCustomers<Row> {
   readonly customerIdOf: (row: Row) => string | null;
   /** One statement for all rows of a page. Deleted customers are left out. */
   readonly find: (ids: readonly string[]) => Promise<ReadonlyMap<string, object>>;
@@ -74,7 +74,8 @@ export function registerReadRoutes<Row, View>(app: FastifyInstance, routes: Read
   });
 }
 
-async function withCustomers<Row, View>(
+/** Rows as the API shows them, with their customers. */
+export async function withCustomers<Row, View>(
   rows: readonly Row[],
   { customerIdOf, find }: IncludedCustomers<Row>,
   toResponse: (row: Row) => View,
@@ -112,7 +113,9 @@ export function registerListRoute<Row, View>(app: FastifyInstance, route: ListRo
     query,
     mayReadReplica: true,
     audited: 'exports',
-    response: { 200: withCsv(page, columns, route.example) },
+    response: {
+      200: withCsv(page, columns, route.example, customers === undefined ? [] : customerColumns),
+    },
     run: async (request, reply) => {
       // Each list has its own types of path and filters.
       const { id = '' } = request.params as { readonly id?: string };

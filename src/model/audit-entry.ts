@@ -1,4 +1,4 @@
-/** Who acts. Both are null for a refused sign-in. */
+/** Who acts. Both are null for a refused sign-in, and for the `till` command. */
 export interface Actor {
   /** The name of the API key, or `console` for a person. */
   readonly keyName: string | null;
@@ -12,8 +12,13 @@ export interface Sender {
   readonly requestId: string;
 }
 
+/** The address of what the `till` command does. */
+export const commandLine = 'cli';
+
 /** What a new entry of the audit log says. It contains no data of customers, only ids. */
-export interface NewAuditEntry extends Sender {
+export interface NewAuditEntry extends Pick<Sender, 'address'> {
+  /** Null for the `till` command. */
+  readonly requestId: string | null;
   readonly actor: Actor;
   /** The operation as in the OpenAPI document, or one of `otherActions`. */
   readonly action: string;

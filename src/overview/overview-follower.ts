@@ -21,6 +21,8 @@ import {
   pricedChange,
 } from './cells.ts';
 import { countedTypes, type PricedPlan } from './contributions.ts';
+import { type CountedMove, turnMovesOf } from './move.ts';
+import type { MoveStore } from './move-store.ts';
 import type { CountedSubscriber, CountedTable } from './overview-count-store.ts';
 import type { OverviewProgress, OverviewStore } from './overview-store.ts';
 import {
@@ -72,6 +74,7 @@ interface EventReader {
 interface FollowerParts {
   readonly database: Database;
   readonly store: OverviewStore;
+  readonly moves: Pick<MoveStore, 'add'>;
   readonly events: EventReader;
   readonly plans: {
     find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
@@ -277,20 +280,37 @@ export class OverviewFollower {
     }
   }
 
-  /** Adds up what the changes add to the numbers, and moves the subscribers. */
+  /** Adds up what the changes add to the numbers, moves the subscribers, and stores each move. */
   async #count(tx: Queryable, changes: readonly PricedChange[]): Promise<readonly Cell[]> {
-    const { store, timeZone } = this.#parts;
+    const { moves, timeZone } = this.#parts;
     const sum = new CellSum();
     for (const change of changes) sum.addChange(change, timeZone);
-    const moved = changes.flatMap((change) =>
-      amountsOf(change).map((one) => ({ ...one, day: timeZone.dayOf(change.createdAtMs) })),
-    );
-    if (moved.length === 0) return sum.all();
-    const customerIds = [...new Set(moved.map(({ customerId }) => customerId))];
-    const moves = new SubscriberMoves(await store.findSubscribers(tx, customerIds));
-    for (const { day, ...change } of moved) sum.addAll(moves.make(change, { now, day }));
-    await store.putSubscribers(tx, moves.changed());
+    const turns = changes.flatMap((change) => turnMovesOf(change, timeZone));
+    await moves.add(tx, [...turns, ...(await this.#moveSubscribers(tx, changes, sum))]);
     return sum.all();
+  }
+
+  async #moveSubscribers(
+    tx: Queryable,
+    changes: readonly PricedChange[],
+    sum: CellSum,
+  ): Promise<readonly CountedMove[]> {
+    const { store, timeZone } = this.#parts;
+    const moved = changes.flatMap((change) =>
+      amountsOf(change).map((one) => ({
+        ...{ one, createdAtMs: change.createdAtMs, subscriptionId: String(change.after.view.id) },
+      })),
+    );
+    if (moved.length === 0) return [];
+    const customerIds = [...new Set(moved.map(({ one }) => one.customerId))];
+    const subscribers = new SubscriberMoves(await store.findSubscribers(tx, customerIds));
+    const moves = moved.map(({ one, createdAtMs, subscriptionId }) => {
+      const { total, move } = subscribers.make(one, { now, day: timeZone.dayOf(createdAtMs) });
+      sum.addAll([total, move]);
+      return { ...move, createdAtMs, subscriptionId, customerId: one.customerId };
+    });
+    await store.putSubscribers(tx, subscribers.changed());
+    return moves;
   }
 
   async #readChanges(

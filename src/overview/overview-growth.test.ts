@@ -27,7 +27,11 @@ function cellsOf(changes: readonly { day: string; customer: number; to: number }
     const difference = BigInt(to) - (amounts.get(customer) ?? 0n);
     amounts.set(customer, BigInt(to));
     if (difference === 0n) continue;
-    sum.addAll(moves.make({ customerId: `${customer}`, currency: 'eur', difference }, { now, day }));
+    const { total, move } = moves.make(
+      { customerId: `${customer}`, currency: 'eur', difference },
+      { now, day },
+    );
+    sum.addAll([total, move]);
   }
   return sum.all();
 }

@@ -89,6 +89,10 @@ export const OverviewSchema = component('Overview', {
     'The first day whose changes of subscriptions are known: the day on which the release with the overview was ' +
       'installed. `subscriptions` of `days`, `mrr`, `subscribers`, `trials` and `recovery` begin with it.',
   ),
+  movesSince: day(
+    'The first day whose changes of subscriptions are all listed by `GET /api/v1/overview/moves`: `subscriptionsSince`, or ' +
+      'later if a release without that list counted the first days.',
+  ),
   subscriptions: component('OverviewSubscriptionCounts', counts),
   currencies: Type.Array(
     component('OverviewCurrency', {
@@ -213,6 +217,7 @@ export const overviewExample: Static<typeof OverviewSchema> = {
   asOf: '2026-11-15T09:30:00.000Z',
   isCurrent: true,
   subscriptionsSince: '2026-11-01',
+  movesSince: '2026-11-01',
   subscriptions: { active: 12, trialing: 3, pastDue: 1, unpaid: 0 },
   currencies: [
     {

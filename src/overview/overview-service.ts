@@ -1,11 +1,20 @@
+import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
+import { encodeCursor } from '../mirrors/list-cursor.ts';
+import { readCursor } from '../mirrors/list-page.ts';
 import type { WebhookBacklog } from '../model/webhook-event.ts';
 import type { Clock } from '../platform/clock.ts';
+import { dayOf } from '../platform/day.ts';
 import type { Database, Queryable } from '../platform/postgres.ts';
 import type { TimeZone } from '../platform/time-zone.ts';
+import { type CurrentSubscriber, type MoveName, metricsOfMoves, type StoredMove } from './move.ts';
+import type { MoveStore } from './move-store.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
 import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
 import { type DayRange, type Interval, rangeBefore, rangeOf } from './overview-range.ts';
-import type { CellRange, OverviewStore } from './overview-store.ts';
+import type { CellRange, OverviewProgress, OverviewStore } from './overview-store.ts';
+
+/** Cursors have microseconds. */
+const microsPerMs = 1_000n;
 
 export interface Overview extends DayRange {
   readonly interval: Interval;
@@ -17,6 +26,7 @@ export interface Overview extends DayRange {
   readonly asOf: Date;
   readonly isCurrent: boolean;
   readonly subscriptionsSince: string;
+  readonly movesSince: string;
   readonly subscriptions: SubscriptionCounts;
   readonly currencies: readonly CurrencyNumbers[];
   readonly webhooks: WebhookBacklog;
@@ -33,10 +43,20 @@ export interface OverviewRequest {
 interface OverviewParts {
   readonly database: Database;
   readonly store: OverviewStore;
+  readonly moves: MoveStore;
   readonly follower: OverviewFollower;
   readonly webhookEvents: { backlog(): Promise<WebhookBacklog> };
   readonly clock: Clock;
   readonly timeZone: TimeZone;
+}
+
+export interface MovesRequest {
+  readonly move: MoveName;
+  readonly currency: string;
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly cursor?: string | undefined;
+  readonly limit: number;
 }
 
 /** The numbers of the console's first page. */
@@ -61,7 +81,7 @@ export class OverviewService {
       webhookEvents.backlog(),
     ]);
     if (!follower.isCounted(progress)) throw overviewPending();
-    const { since, asOf } = progress;
+    const { since, movesSince, asOf } = progress;
     const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
       ...{ ...range, interval, timeZone: timeZone.name },
@@ -71,6 +91,7 @@ export class OverviewService {
       asOf: isCurrent ? requestedAt : asOf,
       isCurrent,
       subscriptionsSince: since,
+      movesSince,
       subscriptions: addCounts(currencies),
       currencies,
       webhooks,
@@ -80,5 +101,58 @@ export class OverviewService {
   async #readNumbers(db: Queryable, range: CellRange) {
     const { store } = this.#parts;
     return { progress: await store.progress(db), cells: await store.read(db, range) };
+  }
+
+  /** The changes that one number adds up, newest first. */
+  async listMoves({ cursor, limit, ...request }: MovesRequest): Promise<IdCursorPage<StoredMove>> {
+    const { database, moves } = this.#parts;
+    const query = `overview-moves ${JSON.stringify(request)}`;
+    const place = cursor === undefined ? undefined : readCursor(cursor, query);
+    const { since } = await this.#progress();
+    const { from, to } = rangeOf(request, this.#today());
+    const rows = await moves.list(
+      database,
+      {
+        ...{ metric: metricsOfMoves[request.move], currency: request.currency },
+        // Days before it can have moves by another time zone. No number adds them up.
+        ...{ from: from < since ? since : from, to },
+      },
+      place && { day: dayOf(Number(place.createdAt / microsPerMs)), id: place.id },
+      // One row more than the page has shows whether there is a next page.
+      limit + 1,
+    );
+    const last = rows.length > limit ? rows[limit - 1] : undefined;
+    if (last === undefined) return { data: rows, nextCursor: null };
+    const position = {
+      ...{ createdAt: BigInt(Date.parse(last.day)) * microsPerMs, id: last.id },
+      page: (place?.page ?? 1) + 1,
+    };
+    return { data: rows.slice(0, limit), nextCursor: encodeCursor(position, query) };
+  }
+
+  /** The customers whose subscriptions charge something in a month now, newest first. */
+  async listSubscribers(
+    currency: string,
+    page: { readonly cursor?: string | undefined; readonly limit: number },
+  ): Promise<IdCursorPage<CurrentSubscriber>> {
+    const { database, store } = this.#parts;
+    await this.#progress();
+    return pageById(`overview-subscribers ${currency}`, page, (before, count) =>
+      store.listSubscribers(database, currency, before, count),
+    );
+  }
+
+  /** Counts what is committed now. */
+  async #progress(): Promise<OverviewProgress> {
+    const { database, store, follower } = this.#parts;
+    await follower.catchUp();
+    const progress = await store.progress(database);
+    if (!follower.isCounted(progress)) throw overviewPending();
+    return progress;
+  }
+
+  #today(): string {
+    const { clock, timeZone } = this.#parts;
+    return timeZone.dayOf(clock.now().getTime());
   }
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../platform/postgres.ts';
 import { type Cell, now, subscriptionMetrics } from './cells.ts';
+import type { CurrentSubscriber } from './move.ts';
 import type { Subscriber } from './subscription-moves.ts';
 
 /** How far the events are counted. */
@@ -9,6 +10,8 @@ export interface OverviewProgress {
   readonly asOf: Date;
   /** The first day whose changes are known. */
   readonly since: string;
+  /** The first day whose moves are all listed. */
+  readonly movesSince: string;
   /** The time zone of the days that are counted. Null if another release counted them. */
   readonly timeZone: string | null;
 }
@@ -22,7 +25,8 @@ export interface CellRange {
 /** The value of `day` in cells with the sum of all changes after the range. */
 export const later = 'later';
 
-const progressColumns = `position, as_of as "asOf", since::text as since, time_zone as "timeZone"`;
+const progressColumns = `position, as_of as "asOf", since::text as since,
+  greatest(since, moves_since)::text as "movesSince", time_zone as "timeZone"`;
 
 /** All SQL for the numbers of the overview. */
 export class OverviewStore {
@@ -113,6 +117,21 @@ export class OverviewStore {
         subscribers.map(({ amount }) => amount.toString()),
         subscribers.map(({ wasSubscriber }) => wasSubscriber),
       ],
+    );
+  }
+
+  /** The subscribers of a currency, by their ids, the newest customers first. */
+  listSubscribers(
+    db: Queryable,
+    currency: string,
+    before: string | null,
+    limit: number,
+  ): Promise<readonly CurrentSubscriber[]> {
+    return db.query(
+      `select customer_id as id, monthly_amount::bigint as "monthlyAmount" from till.overview_subscribers
+       where currency = $1 and monthly_amount > 0 and ($2::uuid is null or customer_id < $2)
+       order by customer_id desc limit $3`,
+      [currency, before, limit],
     );
   }
 

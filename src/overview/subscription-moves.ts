@@ -79,7 +79,10 @@ export class SubscriberMoves {
   }
 
   /** Makes a change. Returns its cells: the current sum, and the move on the day of the change. */
-  make(change: AmountChange, { now, day }: { readonly now: string; readonly day: string }): readonly Cell[] {
+  make(
+    change: AmountChange,
+    { now, day }: { readonly now: string; readonly day: string },
+  ): { readonly total: Cell; readonly move: Cell } {
     const { customerId, currency, difference } = change;
     const key = keyOf(change);
     const { amount, wasSubscriber } = this.#subscribers.get(key) ?? { amount: 0n, wasSubscriber: false };
@@ -91,16 +94,16 @@ export class SubscriberMoves {
       wasSubscriber: wasSubscriber || is,
     });
     const move = moveOf({ was, is, wasSubscriber, isMore: difference > 0n });
-    return [
-      {
+    return {
+      total: {
         ...{ day: now, currency, metric: totalMetric },
         ...{ count: Number(is) - Number(was), amount: difference },
       },
-      {
+      move: {
         ...{ day, currency, metric: moveMetrics[move], count: 1 },
         amount: difference > 0n ? difference : -difference,
       },
-    ];
+    };
   }
 
   /** The subscribers as they are now, of which any has changed. */

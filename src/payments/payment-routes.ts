@@ -230,18 +230,21 @@ export function registerPaymentRoutes(
         Type.String({
           minLength: 1,
           maxLength: 100,
-          pattern: '^[a-z_]+$',
-          description: 'Return only payments whose newest dispute has this status, such as `needs_response`.',
+          pattern: '^[a-z_]+(,[a-z_]+)*$',
+          description:
+            'Return only payments whose newest dispute has this status, such as `needs_response`, or one of several, ' +
+            'separated by commas.',
         }),
       ),
       amountMin: AmountFilter('Return only payments of at least this amount.'),
       amountMax: AmountFilter('Return only payments of at most this amount.'),
       subscriptionId: Type.Optional(Id),
+      invoiceId: Type.Optional({ ...Id, description: 'Return only the payments of this invoice.' }),
       source: Type.Optional(
         Type.Enum([...paymentSources], {
           description:
             '`subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. ' +
-            'Default: only the latter; with `subscriptionId`, all.',
+            'Default: only the latter; with `subscriptionId` or `invoiceId`, all.',
         }),
       ),
     },

@@ -57,7 +57,9 @@ const hasFailed = `failure is not null and intent_status <> 'succeeded'`;
 const ownerFilters = { customerId: byId('customer_id') };
 const otherFilters = {
   disputed: byTruth('dispute is not null'),
-  disputeStatus: byCondition((status) => `dispute is not null and dispute ->> 'status' = ${status}`),
+  disputeStatus: byCondition(
+    (statuses) => `dispute is not null and dispute ->> 'status' = any(string_to_array(${statuses}, ','))`,
+  ),
   failed: byTruth(hasFailed),
   failureCode: byCondition(
     (code) => `${hasFailed} and ${code} in (failure ->> 'code', failure ->> 'declineCode')`,
@@ -87,8 +89,17 @@ export const paymentList: List<Payment> = {
 const subscriptionKey = (id: string) =>
   `(select processor_subscription_id from till.subscriptions where id = ${id})`;
 
+/** The payments of an invoice are found among those of its subscription, which has an index. */
+const ofInvoice = (id: string) => {
+  const keyOf = (column: string) => `(select ${column} from till.invoices where id = ${id}::uuid)`;
+  return ['processor_subscription_id', 'processor_invoice_id']
+    .map((column) => `${column} = ${keyOf(column)}`)
+    .join(' and ');
+};
+
 const subscriptionFilters = {
   ...ownerFilters,
+  invoiceId: { ...byCondition(ofInvoice), normalise: byId('').normalise },
   subscriptionId: byId('processor_subscription_id', subscriptionKey),
   ...otherFilters,
 };
@@ -110,9 +121,10 @@ export const allPaymentList: List<Payment> = {
 };
 
 /** All payments with a subscription are payments of subscriptions. With that condition PostgreSQL uses their index. */
-function listOf({ source, subscriptionId }: FilterValues): List<Payment> {
+function listOf({ source, subscriptionId, invoiceId }: FilterValues): List<Payment> {
   if (source === 'subscription') return subscriptionPaymentList;
-  if (subscriptionId !== undefined) return { ...subscriptionPaymentList, variant: 'all' };
+  if (subscriptionId !== undefined || invoiceId !== undefined)
+    return { ...subscriptionPaymentList, variant: 'all' };
   return source === 'all' ? allPaymentList : paymentList;
 }
 

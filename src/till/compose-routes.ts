@@ -10,6 +10,7 @@ import type { StreamLimits } from '../events/feed/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
+import { registerMoveRoutes } from '../overview/move-routes.ts';
 import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
@@ -73,9 +74,10 @@ export async function registerRoutes(
   registerMeterRoutes(app, services.meters);
   registerUsageRoutes(app, services);
   registerInvoiceRoutes(app, invoices, customers);
-  registerCheckoutRoutes(app, services.checkouts);
+  registerCheckoutRoutes(app, services.checkouts, customers);
   registerEventRoutes(app, {
     ...parts,
+    customers,
     feed: services.eventFeed,
     limits: parts.streamLimits ?? {},
   });
@@ -85,6 +87,7 @@ export async function registerRoutes(
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);
   registerOverviewRoutes(app, services.overview);
+  registerMoveRoutes(app, services.overview, customers);
   registerAttentionRoutes(app, services.attention);
   registerSearchRoutes(app, services.search);
   registerKeyRoutes(app, services.keys);

@@ -21,6 +21,7 @@ import { invoiceList } from '../invoices/invoice-store.ts';
 import { KeyService } from '../keys/key-service.ts';
 import { KeyStore } from '../keys/key-store.ts';
 import { auditRetentionDays } from '../model/audit-entry.ts';
+import { MoveStore } from '../overview/move-store.ts';
 import { countedTables, countSubscribers } from '../overview/overview-count-store.ts';
 import { OverviewFollower } from '../overview/overview-follower.ts';
 import { OverviewService } from '../overview/overview-service.ts';
@@ -365,17 +366,19 @@ function composeOverview(
   parts: Composed & { readonly stores: Stores; readonly webhookEvents: WebhookEventService },
 ) {
   const store = new OverviewStore();
+  const moves = new MoveStore();
   const timeZone = new TimeZone(parts.overviewTimeZone);
   const overviewFollower = new OverviewFollower({
     ...parts,
     store,
+    moves,
     events: new EventStore(),
     plans: parts.stores.plans,
     tables: countedTables,
     countSubscribers,
     timeZone,
   });
-  const overview = new OverviewService({ ...parts, store, timeZone, follower: overviewFollower });
+  const overview = new OverviewService({ ...parts, store, moves, timeZone, follower: overviewFollower });
   const attention = new AttentionService({ ...parts, store: new AttentionStore() });
   return { overview, overviewFollower, attention };
 }

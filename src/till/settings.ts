@@ -127,7 +127,7 @@ export const settings = {
     min: 0,
     max: 100_000_000,
     about:
-      'requests to `/api/v1` for all API keys with the same name; `0` turns the limit off. Requests with invalid API keys: always 60 per address',
+      'requests to `/api/v1` for all API keys with the same name, with the sessions of the console that they opened; each person who used single sign-on has a limit of the same size; `0` turns the limit off. Requests with invalid API keys: always 60 per address',
   },
   USAGE_RATE_LIMIT_PER_MINUTE: {
     default: 60_000,

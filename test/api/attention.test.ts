@@ -46,6 +46,13 @@ test('disputes that need a response come by their deadline, with their customer'
     ],
   );
   assert.equal(disputes.data[0]?.evidenceDueBy, '2027-01-03T00:00:00.000Z');
+  const listed = await till.get<{ data: { id: string }[] }>(
+    '/payments?source=all&disputeStatus=needs_response,warning_needs_response',
+  );
+  assert.deepEqual(
+    listed.data.map(({ id }) => id).sort(),
+    disputes.data.map(({ paymentId }) => paymentId).sort(),
+  );
   await till.call('DELETE', `/customers/${customer.id}`);
   assert.equal((await attention()).disputes.data[0]?.customer, null);
 });

@@ -163,6 +163,13 @@ test('people: every write is logged, in its transaction where there is one, and 
   await assertSameTransaction('createPayment', 'payments', payment.id);
   assert.equal((await call('POST', `/payments/${payment.id}/cancel`)).status, 200);
   await assertSameTransaction('cancelPayment', 'payments', payment.id);
+  const page = { successUrl: 'https://shop.example.com/', cancelUrl: 'https://shop.example.com/' };
+  const { checkout } = await readJson<{ checkout: { id: string } }>(
+    await call('POST', '/checkouts', { customerId: customer.id, saveCard: true, ...page }),
+    201,
+  );
+  assert.equal((await call('POST', `/checkouts/${checkout.id}/expire`)).status, 200);
+  await assertSameTransaction('expireCheckout', 'checkouts', checkout.id);
   assert.equal((await call('PATCH', `/customers/${customer.id}`, { name: 'X' })).status, 200);
   assert.equal((await call('GET', `/customers/${customer.id}`)).status, 200);
   assert.equal((await call('POST', `/payments/${payment.id}/cancel`, { unknown: 1 })).status, 400);
@@ -177,6 +184,8 @@ test('people: every write is logged, in its transaction where there is one, and 
       ['createCustomer', 'customer', 201],
       ['createPayment', 'payment', 201],
       ['cancelPayment', 'payment', 200],
+      ['createCheckout', 'checkout', 201],
+      ['expireCheckout', 'checkout', 200],
       ['updateCustomer', 'customer', 200],
       ['deleteCustomer', 'customer', 204],
     ],

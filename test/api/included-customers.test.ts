@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
+import { createCheckout } from '../support/checkouts.ts';
 import { readJson } from '../support/client.ts';
 import {
   createCustomer,
@@ -24,6 +25,8 @@ const till = await startTill({
   mustNotLogErrors: true,
 });
 
+const newestEvents = '/events?sort=-createdAt&limit=20';
+
 interface Item {
   readonly id: string;
   readonly customerId?: string;
@@ -36,6 +39,7 @@ for (const { id } of [ada, bob, gone]) {
   const payment = await createPaidPayment(till, { customerId: id });
   await till.post(`/payments/${payment.id}/refund`, { amount: 100 });
   await subscribe(till, { customerId: id });
+  await createCheckout(till, { customerId: id, saveCard: true });
 }
 assert.equal((await till.call('DELETE', `/customers/${gone.id}`)).status, 204);
 await till.settle();
@@ -59,7 +63,16 @@ test('each object of a list gains its customer, null for a deleted one, with one
   const { data: refunds } = await till.get<PageBody<RefundBody>>('/refunds');
   const ofRefund = new Map(refunds.map(({ id, paymentId }) => [id, owners.get(paymentId)]));
   const ofPayment = `/payments/${payments[0]?.id}/refunds`;
-  for (const path of ['/payments?source=all', '/refunds', ofPayment, '/subscriptions', '/invoices']) {
+  const others = [
+    '/refunds',
+    ofPayment,
+    '/subscriptions',
+    '/invoices',
+    '/checkouts',
+    '/events',
+    newestEvents,
+  ];
+  for (const path of ['/payments?source=all', ...others]) {
     const join = path.includes('?') ? '&' : '?';
     const plain = await read(path);
     const included = await read(`${path}${join}include=customer`);
@@ -94,7 +107,10 @@ test('one object gains its customer too', async () => {
 test('400: something else to include, also of one object', async () => {
   const { data } = await till.get<PageBody<Item>>('/payments');
   for (const query of ['include=plan', 'include=', 'include=customer&include=customer', 'expand=customer'])
-    for (const path of ['/payments', `/payments/${data[0]?.id}`, '/refunds', '/invoices', '/subscriptions'])
+    for (const path of [
+      ...['/payments', `/payments/${data[0]?.id}`, '/refunds', '/invoices', '/subscriptions', '/checkouts'],
+      '/events',
+    ])
       await readProblem(await till.call('GET', `${path}?${query}`), 400, 'invalid_request');
 });
 

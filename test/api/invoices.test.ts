@@ -61,6 +61,26 @@ test('200: an invoice has exactly the fields of the spec, and follows the proces
   assert.deepEqual([paid.id, paid.createdAt], [open.id, open.createdAt]);
 });
 
+test('200: the payments of an invoice are those that pay it, and not the others of its subscription', async () => {
+  const { subscription, clientSecret } = await createSubscription(till);
+  await confirmSecret(till, clientSecret);
+  const first = await latestInvoice(subscription.processorSubscriptionId);
+  await call('PATCH', `/subscriptions/${subscription.id}`, { quantity: 3, proration: 'invoice' });
+  const second = await latestInvoice(subscription.processorSubscriptionId);
+  assert.notEqual(first.id, second.id);
+  const paying = async (query: string) => {
+    const { data } = await till.get<PageBody<{ invoiceId: string | null }>>(`/payments?${query}`);
+    return data.map(({ invoiceId }) => invoiceId);
+  };
+  assert.deepEqual(await paying(`subscriptionId=${subscription.id}`), [second.id, first.id]);
+  for (const { id } of [first, second]) {
+    assert.deepEqual(await paying(`invoiceId=${id}`), [id]);
+    assert.deepEqual(await paying(`invoiceId=${id}&source=subscription&status=succeeded`), [id]);
+  }
+  assert.deepEqual(await paying(`invoiceId=${unknownId}`), []);
+  await readProblem(await call('GET', '/payments?invoiceId=x'), 400, 'invalid_request');
+});
+
 test('200: the invoice of a customer that Till does not have has no customerId', async () => {
   const stranger = await stripe.customers.create({ email: 'stranger@example.com' });
   const { processorPriceId } = await createPlan(till, { amount: 0 });

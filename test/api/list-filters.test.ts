@@ -73,7 +73,10 @@ const filters: Readonly<Record<Listed, Readonly<Record<string, readonly Conditio
       ['partial', `amount_refunded > 0 and status <> 'refunded'`],
       ['full', `status = 'refunded'`],
     ],
-    disputeStatus: ofColumn(`dispute ->> 'status'`, 'won', 'needs_response', 'lost'),
+    disputeStatus: [
+      ...ofColumn(`dispute ->> 'status'`, 'won', 'needs_response', 'lost'),
+      ['won,needs_response', `dispute ->> 'status' in ('won', 'needs_response')`],
+    ],
     failureCode: ['card_declined', 'insufficient_funds', 'expired_card', 'unknown'].map((code) => [
       code,
       `intent_status <> 'succeeded' and (failure ->> 'code' = '${code}' or failure ->> 'declineCode' = '${code}')`,
@@ -262,6 +265,7 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
         'refunded=all',
         'disputeStatus=',
         'disputeStatus=Won',
+        'disputeStatus=won,',
         'failureCode=',
         'failureCode=a%20b',
         'amountMin=x&currency=eur',

@@ -97,6 +97,8 @@ async function rightRequest(operation: Documented): Promise<Request> {
   if (operation.path.startsWith('/api/v1/usage') && operation.method === 'GET')
     return { ...created, query: `?customerId=${(await createCustomer(till)).id}&meter=${await makeMeter()}` };
   if (operation.path === '/api/v1/search') return { ...created, query: '?q=ada@example.com' };
+  if (operation.path === '/api/v1/overview/moves') return { ...created, query: '?move=new&currency=eur' };
+  if (operation.path === '/api/v1/overview/subscribers') return { ...created, query: '?currency=eur' };
   if (example === undefined) return created;
   if ('events' in example) return { ...created, body: { events: [await newUsage()] } };
   if ('meter' in example) return { ...created, body: await newUsage() };

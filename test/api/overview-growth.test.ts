@@ -1,7 +1,12 @@
 /** GET /api/v1/overview: how revenue and the number of subscribers move, by day, week and month. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Overview } from '../../client/src/index.ts';
+import type {
+  Overview,
+  OverviewMove,
+  OverviewMoveList,
+  OverviewSubscriberList,
+} from '../../client/src/index.ts';
 import { startBackend } from '../support/backend.ts';
 import { assertHistoryExact, assertOverviewExact } from '../support/checks/overview.ts';
 import {
@@ -92,6 +97,49 @@ test('revenue moves from the start to the end of a range, and the parts add up',
     [before.mrr, before.subscribers, before.trials, before.recovery],
     [null, null, null, null],
   );
+});
+
+test('each part of the bridge has a list of its changes, and the end one of its subscribers', async () => {
+  const from = dayBefore(9);
+  const { mrr, subscribers } = await read('dkk', `&from=${from}`);
+  const walk = async (move: string) => {
+    const query = { move, currency: 'dkk', from, limit: '1', include: 'customer' };
+    const rows: OverviewMove[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const at = new URLSearchParams({ ...query, ...(cursor === '' ? {} : { cursor }) });
+      const page: OverviewMoveList = await till.get(`/overview/moves?${at}`);
+      rows.push(...page.data);
+      cursor = page.nextCursor;
+    }
+    return rows;
+  };
+  for (const move of ['new', 'expansion', 'contraction', 'churned', 'reactivated'] as const) {
+    const rows = await walk(move);
+    const sum = rows.reduce((total, { amount }) => total + (amount ?? 0), 0);
+    assert.equal(sum, mrr?.[move], move);
+    assert.deepEqual(
+      rows.map(({ createdAt }) => createdAt),
+      rows.map(({ createdAt }) => createdAt).sort((one, two) => (one < two ? 1 : -1)),
+    );
+    for (const row of rows) {
+      assert.equal(row.customer?.id, row.customerId);
+      assert.equal(row.date, row.createdAt.slice(0, 10));
+    }
+  }
+  assert.equal((await walk('churned')).length, subscribers?.lost);
+  assert.equal((await walk('new')).length + (await walk('reactivated')).length, subscribers?.gained);
+  const now: OverviewSubscriberList = await till.get('/overview/subscribers?currency=dkk&include=customer');
+  assert.equal(now.data.length, subscribers?.end);
+  assert.equal(
+    now.data.reduce((sum, { monthlyAmount }) => sum + monthlyAmount, 0),
+    mrr?.end,
+  );
+  const before: OverviewMoveList = await till.get(
+    `/overview/moves?move=new&currency=dkk&from=${dayBefore(60)}&to=${dayBefore(41)}`,
+  );
+  assert.deepEqual(before, { data: [], nextCursor: null });
+  for (const query of ['move=new', 'currency=dkk', 'move=old&currency=dkk', 'move=new&currency=dkk&cursor=x'])
+    await readProblem(await till.call('GET', `/overview/moves?${query}`), 400, 'invalid_request');
 });
 
 test('trials and failed renewals count where they end', async () => {

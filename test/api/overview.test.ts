@@ -123,6 +123,7 @@ test('a new database has no numbers', async () => {
     currency: null,
     isCurrent: true,
     subscriptionsSince: dayBefore(0),
+    movesSince: dayBefore(0),
     subscriptions: { active: 0, trialing: 0, pastDue: 0, unpaid: 0 },
     currencies: [],
     webhooks: { pending: 0, failed: 0, lagSeconds: null, oldestPendingSeconds: null },

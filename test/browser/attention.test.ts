@@ -43,6 +43,33 @@ browserTest(
     );
     await disputes.getByRole('link', { name: '€77.00' }).click();
     await page.waitForURL(new RegExp(`/payments/${payments.disputed.id}$`));
+    // More than the page shows, and as many that need no response.
+    await till.sql(
+      `insert into till.payments (id, processor_payment_intent_id, customer_id, metadata, amount, amount_received,
+         amount_refunded, currency, intent_status, dispute, processor_as_of, processor_as_of_latest, created_at, updated_at)
+       select gen_random_uuid(), 'pi_copy_' || state || n, customer_id, '{}', amount, amount, 0, currency,
+         intent_status, dispute || jsonb_build_object('status', state), now(), now(), now(), now()
+       from till.payments, generate_series(1, 21) as n, unnest(array['warning_needs_response', 'won']) as state
+       where id = $1`,
+      [payments.disputed.id],
+    );
+    await till.sql(
+      `insert into till.idempotency_claims (operation, key_name, key, request_hash, resource_id, parent_id, attempted_at,
+         owner, leased_until, created_at)
+       values ('payments.create', 'shop', 'unsettled', '', gen_random_uuid(), $1, now(), 0, now() - interval '1 hour', now())`,
+      [customer.id],
+    );
+    await open('/console/attention');
+    assert.equal(
+      await page
+        .getByRole('table', { name: 'Interrupted requests' })
+        .getByRole('link', { name: /^Customer/ })
+        .getAttribute('href'),
+      `/console/customers/${customer.id}`,
+    );
+    await page.getByRole('link', { name: 'All 22' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
+    await page.getByText('22 payments', { exact: true }).waitFor();
   },
   { on: startConsole },
 );

@@ -28,6 +28,7 @@ browserTest(
     const deliveries = page.getByRole('table', { name: 'Deliveries' });
     await deliveries.getByText(/^Failing: 1 attempt, next (in \d|now)/).waitFor();
     await deliveries.getByRole('link', { name: sink.url }).waitFor();
+    await page.getByRole('main').getByRole('link', { name: 'Ada Lovelace', exact: true }).waitFor();
     await expectAccessible(page);
 
     status = 204;
@@ -76,6 +77,13 @@ browserTest(
     await page.getByRole('link', { name: 'Next page' }).click();
     await page.getByRole('link', { name: 'customer.created' }).waitFor();
     assert.equal(await table.getByRole('row').count(), 7);
+    // A cursor leads only forward, but the tab knows where it came from, even after a reload.
+    await page.reload();
+    await page.getByRole('link', { name: 'Previous page' }).click();
+    await page.getByRole('link', { name: 'Next page' }).waitFor();
+    assert.equal(await table.getByRole('row').count(), 26);
+    await page.getByRole('link', { name: 'Next page' }).click();
+    await page.getByRole('link', { name: 'customer.created' }).waitFor();
     await page.getByLabel('Type').selectOption('customer.created');
     await page.getByRole('link', { name: 'customer.updated' }).first().waitFor({ state: 'detached' });
     await table.waitFor();

@@ -14,6 +14,9 @@ const checksForcedContrast = effort({ short: false, long: true });
 /** The layout of a phone is the same for all pages, so in the short form axe checks it on some of them. */
 const phoneChecksEvery = effort({ short: 4, long: 1 });
 
+/** The long form also checks the widths of phones, tablets and large screens, in both colour schemes. */
+const otherWidths = effort<readonly number[]>({ short: [], long: [390, 768, 1_440] });
+
 /** Follows a link to the page, as a person does, and waits until everything on it is loaded. */
 async function goTo(page: Page, target: ConsolePage): Promise<void> {
   const path = target.path(await sharedWorld());
@@ -45,6 +48,7 @@ browserTest(
       await page.setViewportSize(phone);
       await expectPhone(page, target);
       if (index % phoneChecksEvery === 0) await expectAccessible(page, `${target.name} on a phone`);
+      await expectOtherWidths(page, target);
       await page.setViewportSize(desktop);
     }
   },
@@ -66,6 +70,16 @@ async function expectForcedColours(page: Page, { name }: ConsolePage): Promise<v
   assert.deepEqual(await withoutEdge(page), [], name);
   await page.keyboard.press('Tab');
   assert.equal(await page.evaluate('getComputedStyle(document.activeElement).outlineStyle'), 'solid', name);
+}
+
+async function expectOtherWidths(page: Page, { name }: ConsolePage): Promise<void> {
+  for (const width of otherWidths) {
+    await page.setViewportSize({ width, height: 900 });
+    await expectAccessible(page, `${name}, ${width} pixels wide`);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await expectAccessible(page, `${name}, dark, ${width} pixels wide`);
+    await page.emulateMedia({ colorScheme: 'light' });
+  }
 }
 
 /** No page scrolls sideways. */

@@ -47,6 +47,27 @@ browserTest(
 );
 
 browserTest(
+  'a page that loads again while its person is away says so, until there is an input',
+  async ({ page, till, open }) => {
+    await open('/console/customers');
+    await page.locator('.top .live').getByText('Live', { exact: true }).waitFor();
+    const reload = async () => {
+      const [request] = await Promise.all([
+        page.waitForRequest((one) => new URL(one.url()).pathname.endsWith('/api/v1/customers')),
+        createCustomer(till),
+      ]);
+      return request.headers()['x-till-background'];
+    };
+    assert.equal(await reload(), undefined);
+    await page.clock.setFixedTime(Date.now() + 120_000);
+    assert.equal(await reload(), '1');
+    await page.mouse.move(200, 200);
+    assert.equal(await reload(), undefined);
+  },
+  { on: startConsole },
+);
+
+browserTest(
   'on a phone filters are behind a button, which says how many there are',
   async ({ page, open }) => {
     await sharedWorld();

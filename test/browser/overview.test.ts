@@ -55,7 +55,7 @@ browserTest(
 
 browserTest(
   'two clicks show how revenue moved in a quarter, and compare it with the quarter before',
-  async ({ page, till, open }) => {
+  async ({ page, till, open, problems }) => {
     const plan = await createPlan(till, { amount: 1_000 });
     const subscriptions = [];
     for (const quantity of [1, 2]) {
@@ -89,6 +89,32 @@ browserTest(
     );
     await tile(page, 'Churn rate').getByText('50%').waitFor();
     await page.getByText('-33.3% from €30.00 before.').first().waitFor();
+    // What subscriptions were worth in the past has no rows.
+    assert.equal(await bridge.getByRole('link', { name: '€20.00' }).count(), 0);
+    await bridge.getByRole('link', { name: '€10.00' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Changes of subscriptions' }).waitFor();
+    const changes = page.getByRole('table', { name: 'Changes of subscriptions' });
+    await changes.getByRole('link', { name: 'Churned' }).waitFor();
+    assert.equal(await changes.getByRole('row').count(), 2);
+    assert.equal(
+      await changes.getByRole('link', { name: 'Churned' }).getAttribute('href'),
+      `/console/subscriptions/${subscriptions[0]?.id}`,
+    );
+    await page.goBack();
+    await page.getByRole('link', { name: '1 lost' }).click();
+    await changes.getByText('€10.00').waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: '30 days' }).click();
+    await bridge.getByRole('link', { name: '€20.00' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Subscribers' }).waitFor();
+    await page.getByRole('table', { name: 'Subscribers' }).getByText('€20.00').waitFor();
+    problems.expect(/ 400 .*\/overview\/subscribers/);
+    await page.getByRole('link', { name: 'Clear filters' }).click();
+    await page.getByText('Choose a value for Currency.').waitFor();
+    await page.goBack();
+    await page.getByRole('table', { name: 'Subscribers' }).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'Last quarter' }).click();
     await page.getByRole('link', { name: 'By month' }).click();
     await page.waitForURL(/interval=month/);
     await page.getByText('Monthly recurring revenue as a table').click();

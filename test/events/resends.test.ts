@@ -240,6 +240,36 @@ test('all failed deliveries of an endpoint are sent again, once each, in small t
   assert.deepEqual(await sql('select from till.event_resends'), []);
 });
 
+test('an endpoint that works again gets its resends at once, like its retries', async () => {
+  let isBroken = false;
+  const endpoint = await connect((response) => response.writeHead(isBroken ? 500 : 204).end());
+  const [id] = await append({});
+  await recorded(endpoint, 'succeeded', 1);
+  isBroken = true;
+  await resend(id);
+  await until(async () =>
+    (await deliveriesOf(endpoint)).some(({ attempt, status }) => attempt > 0 && status === 'pending'),
+  );
+  // Nothing makes it due but the endpoint.
+  await sql(`update till.event_resends set next_attempt_at = now() + interval '4 hours'`);
+  await sql(
+    `update till.event_endpoints set failing_since = now() - interval '5 minutes' where failing_since is not null`,
+  );
+  isBroken = false;
+  await append({});
+  await recorded(endpoint, 'succeeded', 3);
+  // And so does a new URL.
+  isBroken = true;
+  await resend(id);
+  await until(async () => (await deliveriesOf(endpoint)).some(({ status }) => status === 'pending'));
+  await sql(`update till.event_resends set next_attempt_at = now() + interval '4 hours'`);
+  isBroken = false;
+  const url = `${endpoint.sink.url}?again`;
+  assert.equal((await call('PATCH', `/event-endpoints/${endpoint.id}`, { url })).status, 200);
+  await recorded(endpoint, 'succeeded', 4);
+  await remove(endpoint);
+});
+
 test('the deliveries of one event are found without reading the others', async () => {
   const pool = openPool({ connectionString: till.databaseUrl });
   after(() => pool.end());

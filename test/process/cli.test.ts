@@ -161,6 +161,13 @@ test('till keys creates an API key and shows it once, lists it without the secre
   );
   assert.equal((await till('keys', 'revoke', id)).code, 0);
   assert.equal((await client.query('select from till.api_keys where revoked_at is not null')).rowCount, 1);
+  const audited = `select action, key_name, person, object_type, address, request_id, outcome from till.audit_log
+    where object_id = $1 order by id`;
+  const by = { key_name: null, person: null, object_type: 'api_key', address: 'cli', request_id: null };
+  assert.deepEqual((await client.query(audited, [id])).rows, [
+    { action: 'createApiKey', ...by, outcome: 201 },
+    { action: 'revokeApiKey', ...by, outcome: 204 },
+  ]);
   await client.end();
 });
 

@@ -226,7 +226,7 @@ test('a session ends with its API key: revoked, expired, or removed from the env
   assert.equal(await status(callConsole(till.url, current, environment)), 401);
 });
 
-test('a session ends after its idle time and after its longest time, and waiting for events is not a use', async (t) => {
+test('a session ends after its idle time and after its longest time, and neither waiting for events nor a load in the background is a use', async (t) => {
   const clock = movableClock();
   const till = await startTill({
     in: 'process',
@@ -238,6 +238,9 @@ test('a session ends after its idle time and after its longest time, and waiting
   clock.addMs(0.75 * hourMs);
   assert.equal(await status(callConsole(till.url, current, busy)), 200);
   assert.equal(await status(callConsole(till.url, '/api/v1/events', idle)), 200);
+  // A page that loads again by itself.
+  const background = { headers: { 'x-till-background': '1' } };
+  assert.equal(await status(callConsole(till.url, current, idle, background)), 200);
   clock.addMs(0.75 * hourMs);
   assert.equal(await status(callConsole(till.url, current, busy)), 200);
   assert.equal(await status(callConsole(till.url, current, idle)), 401);

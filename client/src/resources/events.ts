@@ -17,6 +17,8 @@ export interface EventQuery extends EventFilters {
   /** `-createdAt`: newest first. Then `after` continues with older events. */
   readonly sort?: 'createdAt' | '-createdAt' | undefined;
   readonly limit?: number | undefined;
+  /** Adds `customer` to each event: who it is about. */
+  readonly include?: 'customer' | undefined;
   /** If there are no events yet, wait for up to this long. */
   readonly waitSeconds?: number | undefined;
 }

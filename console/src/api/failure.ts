@@ -1,5 +1,5 @@
 import { isTillError, TillConnectionError } from '../../../client/src/index.ts';
-import { fieldLabel } from '../format/words.ts';
+import { mistakeText } from '../format/mistake.ts';
 
 /** Why a call failed, as a person reads it. */
 export interface Failure {
@@ -34,11 +34,9 @@ export function failureOf(error: unknown): Failure {
   };
 }
 
-/** What is wrong with each value, by its name in words. The path of the value in the request is for programs. */
+/** What is wrong with each value, in words. */
 function mistakesIn(error: unknown): string | undefined {
   const errors = isTillError(error, 'invalid_request') ? (error.errors ?? []) : [];
-  const texts = errors.map(
-    ({ path, message }) => `${fieldLabel(path.split('.').at(-1) ?? path)} ${message}.`,
-  );
+  const texts = errors.map(mistakeText);
   return texts.length === 0 ? undefined : texts.join(' ');
 }

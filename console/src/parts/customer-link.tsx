@@ -1,5 +1,7 @@
-import type { CustomerSummary } from '../../../client/src/index.ts';
+import type { Customer, CustomerSummary } from '../../../client/src/index.ts';
+import { useResource } from '../api/use-resource.ts';
 import { pageOf } from '../links.ts';
+import { till } from '../session.ts';
 import type { Column } from './data-table.tsx';
 import { none } from './values.tsx';
 
@@ -22,6 +24,21 @@ export function CustomerLink({ of: { customerId, customer } }: { readonly of: Ow
   }
   if (customerId === null || customerId === undefined) return none;
   return <a href={pageOf('customer', customerId)}>Deleted customer</a>;
+}
+
+/** The same for an object whose customer is not included: it is read. */
+export function CustomerById({ id }: { readonly id: string | null }) {
+  const customer = useResource(
+    (options) => till().customers.get(id ?? '', options),
+    id === null ? null : [id],
+  );
+  if (id === null) return none;
+  if (customer.value !== undefined) return <CustomerLink of={{ customer: summaryOf(customer.value) }} />;
+  return <a href={pageOf('customer', id)}>{customer.failure === undefined ? id : 'Deleted customer'}</a>;
+}
+
+function summaryOf({ id, externalId, email, name }: Customer): CustomerSummary | null {
+  return email === null ? null : { id, externalId, email, name };
 }
 
 /** The column for lists of all customers. */

@@ -27,7 +27,7 @@ export type Filter =
       /** The API knows the values only in lower case. */
       readonly isLowerCase?: true;
     }
-  | { readonly kind: 'time'; readonly name: string; readonly label: string }
+  | { readonly kind: 'time' | 'day'; readonly name: string; readonly label: string }
   /** Set by a link from the page of an object, and can only be removed. Its value is the id of the object. */
   | {
       readonly kind: 'object';
@@ -63,6 +63,13 @@ export const subscriptionFilter: Filter = {
   name: 'subscriptionId',
   label: 'Subscription',
   type: 'subscription',
+};
+
+export const invoiceFilter: Filter = {
+  kind: 'object',
+  name: 'invoiceId',
+  label: 'Invoice',
+  type: 'invoice',
 };
 
 /** The values of the filters in an address. Other parameters are ignored. */
@@ -196,6 +203,14 @@ function FilterInput({
             const text = currentTarget.value.trim();
             onChange(filter.isLowerCase === true ? text.toLowerCase() : text);
           }}
+        />
+      )}
+      {filter.kind === 'day' && (
+        <DraftInput
+          id={id}
+          type="date"
+          value={value}
+          onChange={({ currentTarget }) => onChange(currentTarget.value)}
         />
       )}
       {filter.kind === 'time' && (

@@ -77,7 +77,7 @@ export function ListPage<Row, Query>(props: ListPageProps<Row, Query>) {
     >
       {filters.length > 0 && <Filters filters={filters} {...(hint === undefined ? {} : { hint })} />}
       {isRefused ? (
-        <Refused filters={filters} error={loaded.failure?.error} />
+        <Refused filters={filters} values={values} error={loaded.failure?.error} />
       ) : (
         <Show resource={resource}>
           {(rows) => {
@@ -104,10 +104,22 @@ export function ListPage<Row, Query>(props: ListPageProps<Row, Query>) {
 }
 
 /** The API refused a value of the address. Its message is for programs, so only the names of the filters are shown. */
-function Refused({ filters, error }: { readonly filters: readonly Filter[]; readonly error: unknown }) {
+function Refused({
+  filters,
+  values,
+  error,
+}: {
+  readonly filters: readonly Filter[];
+  readonly values: Values;
+  readonly error: unknown;
+}) {
   const { path } = useLocation();
   const paths = isTillError(error, 'invalid_request') ? (error.errors ?? []).map((one) => one.path) : [];
-  const wrong = filters.filter(({ name }) => paths.includes(`query.${name}`)).map(({ label }) => label);
+  const refused = filters.filter(({ name }) => paths.includes(`query.${name}`));
+  const wrong = refused.map(({ label }) => label);
+  const missing = refused.filter(({ name }) => values[name] === undefined);
+  if (missing.length > 0)
+    return <Empty>{`Choose a value for ${missing.map(({ label }) => label).join(' and ')}.`}</Empty>;
   return (
     <div class="state" role="alert">
       <p>

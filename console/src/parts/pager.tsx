@@ -1,5 +1,6 @@
 import { useLocation } from 'preact-iso';
 import type { Page } from '../../../client/src/index.ts';
+import { addressBefore, rememberBefore } from '../api/page-before.ts';
 import { plural } from '../format/words.ts';
 
 export const rowsPerPage = 25;
@@ -16,10 +17,10 @@ export interface RowPage<Row> extends Page<Row> {
 
 /**
  * Links to the other pages of a list, in the page's own address. The next page is found by cursor, so that none of its
- * rows is skipped. A cursor leads only forward, so the page before is found by its number.
+ * rows is skipped. A cursor leads only forward, so the page before is found by its number, or else it is remembered.
  */
 export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly noun: string }) {
-  const { path, query } = useLocation();
+  const { path, query, url } = useLocation();
   const { cursor, page, ...filters } = query;
   const at = (place: Readonly<Record<string, string>>) => {
     const text = new URLSearchParams({ ...filters, ...place }).toString();
@@ -28,6 +29,7 @@ export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly no
   const number = of.page ?? Number(page ?? 1);
   const next = nextPlace(of, number);
   const isLater = (cursor ?? page) !== undefined;
+  const before = isLater ? placeBefore(url, of.page, at) : undefined;
   return (
     <nav class="paging" aria-label="Pages">
       {of.total !== undefined && (
@@ -37,18 +39,28 @@ export function Pager({ of, noun }: { readonly of: RowPage<unknown>; readonly no
         </span>
       )}
       {isLater && (number > 2 || of.page === undefined) && <a href={at({})}>First page</a>}
-      {isLater && of.page !== undefined && number > 1 && (
-        <a rel="prev" href={at(number === 2 ? {} : { page: String(number - 1) })}>
+      {before !== undefined && (
+        <a rel="prev" href={before}>
           Previous page
         </a>
       )}
       {next !== undefined && (
-        <a rel="next" href={at(next)}>
+        <a rel="next" href={at(next)} onClick={() => rememberBefore(at(next), url)}>
           Next page
         </a>
       )}
     </nav>
   );
+}
+
+/** The address of the page before. Undefined if it is not known, as after a link of another person. */
+function placeBefore(
+  url: string,
+  number: number | undefined,
+  at: (place: Readonly<Record<string, string>>) => string,
+): string | undefined {
+  if (number === undefined) return addressBefore(url);
+  return number > 1 ? at(number === 2 ? {} : { page: String(number - 1) }) : undefined;
 }
 
 function nextPlace({ nextCursor, total = 0, totalCapped }: RowPage<unknown>, page: number) {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** One number: what it is called, how it is defined, and a link to the rows that it counts. */
+/** One number: what it is called, how it is defined, and a link to exactly the rows that it counts. */
 export function Tile({
   label,
   value,
@@ -11,10 +11,11 @@ export function Tile({
 }: {
   readonly label: string;
   readonly value: ComponentChildren;
-  readonly definition: string;
+  readonly definition: ComponentChildren;
   /** How it compares with the period before. */
   readonly before?: string | undefined;
-  readonly href?: string;
+  /** Left out if no list has exactly these rows. */
+  readonly href?: string | undefined;
   readonly isAlarming?: boolean;
 }) {
   return (

@@ -3,6 +3,7 @@ import { type KeyValues, keyNamePattern, type StoredKey, scopes } from '../../mo
 import { systemClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
 import { parseInstant } from '../../platform/instant.ts';
+import { runAudited } from '../audited-command.ts';
 import { defineCommand } from '../command.ts';
 import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';
@@ -26,8 +27,10 @@ export const createKey = defineCommand({
   },
   run: (call) => {
     const values = keyValuesOf(call.values, systemClock.now());
-    return withServices(call, async ({ keys }) => {
-      const { row, key } = (await keys.create(values, undefined)).result;
+    return withServices(call, async ({ keys, audit }) => {
+      const created = { action: 'createApiKey', objectType: 'api_key', objectId: null, outcome: 201 };
+      const { result } = await runAudited(audit, created, () => keys.create(values, undefined));
+      const { row, key } = result;
       call.output.note(
         `${keyLine(row)}\nStore the API key now. Till does not store it, and cannot show it again.`,
       );
@@ -58,15 +61,14 @@ export const revokeKey = defineCommand({
   summary: 'revoke an API key; running services refuse it within 5 seconds',
   positionals: [{ name: 'ID', about: 'the id that "till keys list" shows' }],
   run: (call) =>
-    withServices(call, async ({ keys }) => {
+    withServices(call, async ({ keys, audit }) => {
       const [id = ''] = call.positionals;
       if (!isUuid(id))
         throw new Failure('not_found', 'No API key has this id. Run "till keys list" to see the ids.');
-      await keys.revoke(id.toLowerCase());
-      call.output.result(
-        { id: id.toLowerCase() },
-        'Revoked. Running services refuse the API key within 5 seconds.',
-      );
+      const objectId = id.toLowerCase();
+      const revoked = { action: 'revokeApiKey', objectType: 'api_key', objectId, outcome: 204 };
+      await runAudited(audit, revoked, () => keys.revoke(objectId));
+      call.output.result({ id: objectId }, 'Revoked. Running services refuse the API key within 5 seconds.');
     }),
 });
 

@@ -6,6 +6,8 @@ import type { SessionService } from './session-service.ts';
 
 /** Visible tabs always wait for events. These requests do not extend the idle time. */
 const followedPath = '/api/v1/events';
+/** Sent by pages that load again by themselves, without a person at the keyboard. They do not extend it either. */
+const backgroundHeader = 'x-till-background';
 
 /** Where people open Till, which decides the origin and the cookies. */
 export interface PublicAddress {
@@ -32,7 +34,7 @@ export class ConsoleAccess {
   async admit(request: FastifyRequest): Promise<Caller> {
     this.require(request);
     const token = this.tokenOf(request);
-    const isUse = request.route.url !== followedPath;
+    const isUse = request.route.url !== followedPath && request.headers[backgroundHeader] !== '1';
     const caller = token === undefined ? undefined : await this.#sessions.find(token, { isUse });
     if (caller === undefined) throw signedOut();
     return caller;

@@ -153,14 +153,18 @@ export class DeliveryStore {
     );
   }
 
-  /** Makes all deliveries that wait at an endpoint due. With `startsAfresh`, their three days also begin again. */
+  /**
+   * Makes all deliveries that wait at an endpoint due, and its resends. With `startsAfresh`, their three days also begin
+   * again.
+   */
   makeDue(tx: Transaction, endpointId: string, { startsAfresh }: { readonly startsAfresh: boolean }): void {
-    tx.send(
-      `update till.event_retries set next_attempt_at = least(next_attempt_at, now()),
-         give_up_at = case when not $2 then give_up_at end
-       where endpoint_id = $1`,
-      [endpointId, startsAfresh],
-    );
+    for (const table of ['event_retries', 'event_resends'])
+      tx.send(
+        `update till.${table} set next_attempt_at = least(next_attempt_at, now()),
+           give_up_at = case when not $2 then give_up_at end
+         where endpoint_id = $1`,
+        [endpointId, startsAfresh],
+      );
   }
 
   /** Removes the waiting events after this position, because the endpoint goes back to it. */

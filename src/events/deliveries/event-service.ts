@@ -14,7 +14,7 @@ import type { ResendStore } from './resend-store.ts';
 
 /** Failed deliveries that one transaction queues. It holds the lock of the endpoint for under a tenth of a second. */
 const resentPerTransaction = 500;
-/** Failed deliveries that one request queues: it takes about two seconds. */
+/** Failed deliveries that one request takes: about two seconds. */
 const resentPerRequest = 10_000;
 
 interface EventServiceParts {
@@ -101,8 +101,9 @@ export class EventService {
    */
   async resendFailed(endpointId: string): Promise<number> {
     const { database, endpoints, resends, onChanged } = this.#parts;
-    let count = 0;
-    for (let isFull = true; isFull && count < resentPerRequest; ) {
+    let [count, taken] = [0, 0];
+    // Failures whose events are no longer kept are taken too, and must not make a request endless.
+    for (let isFull = true; isFull && taken < resentPerRequest; ) {
       const { marked, queued } = await database.transaction(async (tx) => {
         await this.#lockEnabled(tx, endpointId);
         const now = new Date();
@@ -113,6 +114,7 @@ export class EventService {
         return result;
       });
       count += queued;
+      taken += marked;
       isFull = marked === resentPerTransaction;
     }
     if (count > 0) await onChanged();

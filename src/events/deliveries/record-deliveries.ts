@@ -109,7 +109,7 @@ export function recordDeliveries(
       failed: failed.length,
       isTurnedOff: state.isDead,
       dueInMs: isDueNow ? 0 : Math.min(...retriedInOrder.map(({ delayMs }) => delayMs)),
-      resendDueInMs: Math.min(...retriedResends.map(({ delayMs }) => delayMs)),
+      resendDueInMs: state.isBack ? 0 : Math.min(...retriedResends.map(({ delayMs }) => delayMs)),
     };
   });
 }

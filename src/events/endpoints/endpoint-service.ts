@@ -212,7 +212,10 @@ export class EndpointService {
     const endpoint = foundEndpoint(await store.lock(tx, endpointId));
     const changed = changeEndpoint(endpoint, change);
     if (changed === undefined) return endpoint;
-    if (changed.startsAfresh) deliveries.makeDue(tx, endpointId, changed);
+    if (changed.startsAfresh) {
+      deliveries.makeDue(tx, endpointId, changed);
+      store.noteResends(tx, [endpointId]);
+    }
     return foundEndpoint(await store.update(tx, endpointId, changed));
   }
 

@@ -15,6 +15,7 @@ import type { EventFeed, FeedPage } from './event-feed.ts';
 import { eventId, type FeedPoint } from './event-id.ts';
 import { EventSchema, eventExample } from './event-schema.ts';
 import { EventStreams, type StreamLimits, streamLimits } from './event-streams.ts';
+import type { FeedEvent } from './feed-event.ts';
 
 /** Part of the API contract. A page of a thousand events is about a megabyte. */
 const limitMax = 1_000;
@@ -50,6 +51,11 @@ const Query = Type.Object(
       Type.String({ description: 'Return only the events of this object.', [comparedWithIds]: true }),
     ),
     customerId: CustomerIdFilter,
+    include: Type.Optional(
+      Type.Enum(['customer'], {
+        description: 'Adds `customer` to each event: who it is about, as it is now. A stream ignores it.',
+      }),
+    ),
     sort: Type.Enum(['createdAt', '-createdAt'], {
       default: 'createdAt',
       description:
@@ -99,6 +105,7 @@ const description =
 
 interface EventRouteParts {
   readonly feed: EventFeed;
+  readonly customers: IncludedCustomers;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /** Lower limits for tests. */
@@ -129,22 +136,23 @@ export function registerEventRoutes(app: FastifyInstance, parts: EventRouteParts
     response: { 200: eventsResponse() },
     failures: ['event_expired'],
     run: async (request, reply) => {
-      const { limit, waitSeconds, types, objectId, customerId } = request.query;
+      const { limit, waitSeconds, types, objectId, customerId, include } = request.query;
       const selection = { types: readTypes(types), objectId, customerId };
       const isStream = wantsStream(request);
       const after = await locate(feed, request.query.after, isStream ? request.headers['last-event-id'] : '');
+      const send = async (page: SentPage) =>
+        sendPage(reply, include === undefined ? page : await withCustomers(page, parts.customers));
       if (isStream) return streams.open(request, reply, after, selection) ? reply : shed(request, reply);
       if (request.query.sort === '-createdAt') {
         const before = request.query.after === undefined ? undefined : after.position;
-        return sendPage(reply, await feed.pageBack(before, selection, limit));
+        return send(await feed.pageBack(before, selection, limit));
       }
       const page = await feed.page(after.position, selection, limit);
-      if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return sendPage(reply, page);
+      if (page.events.length > 0 || waitSeconds === 0 || waiting.isEnding) return send(page);
       const reader = waiting.admit(request, reply);
       if (reader === undefined) return shed(request, reply);
       request.server.openRequests.leave(reply);
-      return sendPage(
-        reply,
+      return send(
         await waitForPage(feed, page, { selection, limit, waitSeconds, reader: reader.controller }),
       );
     },
@@ -217,8 +225,29 @@ async function waitForPage(feed: EventFeed, page: FeedPage, wait: Wait): Promise
   }
 }
 
+/** What a page shows of its customers, by their ids. Deleted ones are left out. */
+interface IncludedCustomers {
+  summaries(ids: readonly string[]): Promise<ReadonlyMap<string, object>>;
+}
+
+/** Adds the customers to the events, in one statement. The JSON of an event ends with its brace. */
+async function withCustomers(page: SentPage, customers: IncludedCustomers): Promise<SentPage> {
+  const ids = page.events.flatMap(({ customerId }) => customerId ?? []);
+  const found = await customers.summaries(ids);
+  const events = page.events.map(({ json, customerId }) => {
+    const customer = JSON.stringify(found.get(customerId ?? '') ?? null);
+    return { customerId, json: `${json.slice(0, -1)},"customer":${customer}}` };
+  });
+  return { ...page, events };
+}
+
+/** The events of a response. */
+interface SentPage extends Pick<FeedPage, 'last'> {
+  readonly events: readonly Pick<FeedEvent, 'json' | 'customerId'>[];
+}
+
 /** Builds the body from the stored JSON of the events. Parsing and serializing it again would take most of the time. */
-function sendPage(reply: FastifyReply, { events, last }: Pick<FeedPage, 'events' | 'last'>): FastifyReply {
+function sendPage(reply: FastifyReply, { events, last }: SentPage): FastifyReply {
   const nextCursor = last === undefined ? null : eventId(last);
   let data = '';
   for (const { json } of events) data += data === '' ? json : `,${json}`;

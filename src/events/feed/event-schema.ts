@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, nullable } from '../../http/docs/api-schema.ts';
+import { DateTime, Id, IncludedCustomer, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { eventObjectTypes, eventTypes } from '../event.ts';
 
@@ -48,6 +48,7 @@ export const EventSchema = component('Event', {
   ),
   previous: object('The old values of the fields that changed. Empty on creation.'),
   cause: CauseSchema,
+  customer: IncludedCustomer,
 });
 
 export const eventExample: Static<typeof EventSchema> = {

@@ -22,6 +22,10 @@ export class FeedEvent implements EventPlace {
     this.#stored = stored;
   }
 
+  get customerId(): string | null {
+    return this.#stored.customerId;
+  }
+
   /** The event as a message of a stream. */
   get message(): string {
     // JSON may contain line breaks between its values. In a stream they would end the field.

@@ -17,14 +17,20 @@ const description =
   "that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a " +
   'semicolon, a tab or a line end. Semicolons in JSON are written `\\u003b`.';
 
-/** The response of a list, as a page or as a file. */
+/** The response of a list, as a page or as a file. `included`: the columns that `include=customer` adds. */
 export function withCsv<Page extends JsonResponse>(
   page: Page,
   columns: readonly CsvColumn[],
   example: unknown,
+  included: readonly CsvColumn[] = [],
 ) {
   const file = headerLine(columns) + csvLine(columns, example);
-  const csv = { schema: Type.String({ description }), examples: { example: { value: file } } };
+  const names = included.map(({ name }) => `\`${name}\``).join(' and ');
+  const added = names === '' ? '' : ` With \`include=customer\`, the columns ${names} come last.`;
+  const csv = {
+    schema: Type.String({ description: `${description}${added}` }),
+    examples: { example: { value: file } },
+  };
   return {
     ...page,
     headers: {

@@ -12,6 +12,12 @@ export interface ConsolePage {
 /** Every page of the console. */
 export const pages: readonly ConsolePage[] = [
   { name: 'overview', path: () => '/console', heading: 'Overview' },
+  {
+    name: 'changes of subscriptions',
+    path: () => '/console/moves?currency=eur',
+    heading: 'Changes of subscriptions',
+  },
+  { name: 'subscribers', path: () => '/console/subscribers?currency=eur', heading: 'Subscribers' },
   { name: 'attention', path: () => '/console/attention', heading: 'Needs attention' },
   { name: 'customers', path: () => '/console/customers', heading: 'Customers' },
   {

@@ -18,6 +18,7 @@ const keptTables = [
   'overview_progress',
   'overview_cells',
   'overview_subscribers',
+  'overview_moves',
   'event_seed',
   'subscription_add_ons',
 ];

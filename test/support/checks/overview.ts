@@ -8,7 +8,7 @@ import { computeHistory } from './overview-history.ts';
 /** Each request counts up to ten thousand events. */
 const requestsMax = 50;
 /** On a day, these metrics have changes. Rows do not show them, but events do. */
-const history = String.raw`'^(subscriptions|recurring|mrr|trials|recovery)\.'`;
+const historyMetrics = String.raw`'^(subscriptions|recurring|mrr|trials|recovery)\.'`;
 
 /** The numbers of the overview, kept up to date from the events, are those of a full computation from the rows. */
 export async function assertOverviewExact(client: Pick<Client, 'get'>, sql: Sql): Promise<void> {
@@ -30,9 +30,20 @@ export async function assertHistoryExact(client: Pick<Client, 'get'>, sql: Sql):
   const { timeZone } = await becomeCurrent(client);
   const rows = await sql<{ cell: string }>(
     `select concat_ws(' ', day, currency, metric, count, amount) as cell from till.overview_cells
-     where day < 'infinity' and metric ~ ${history} and metric !~ '^(subscriptions|recurring)' and (count <> 0 or amount <> 0)`,
+     where day < 'infinity' and metric ~ ${historyMetrics} and metric !~ '^(subscriptions|recurring)' and (count <> 0 or amount <> 0)`,
   );
-  assert.deepEqual(rows.map(({ cell }) => cell).sort(), await computeHistory(sql, timeZone));
+  const history = await computeHistory(sql, timeZone);
+  assert.deepEqual(rows.map(({ cell }) => cell).sort(), history);
+  assert.deepEqual(await addUpMoves(sql), history);
+}
+
+/** The changes that are listed one by one, added up by day, currency and metric. */
+async function addUpMoves(sql: Sql): Promise<readonly string[]> {
+  const rows = await sql<{ cell: string }>(
+    `select concat_ws(' ', day, currency, metric, count(*), sum(amount)) as cell from till.overview_moves
+     where metric <> 'seed' group by day, currency, metric`,
+  );
+  return rows.map(({ cell }) => cell).sort();
 }
 
 async function becomeCurrent(client: Pick<Client, 'get'>): Promise<{ readonly timeZone: string }> {
@@ -47,7 +58,7 @@ async function becomeCurrent(client: Pick<Client, 'get'>): Promise<{ readonly ti
 export async function readCells(sql: Sql): Promise<readonly string[]> {
   const rows = await sql<{ cell: string }>(
     `select concat_ws(' ', day, currency, metric, count, amount) as cell from till.overview_cells
-     where (day = 'infinity' or metric !~ ${history}) and (count <> 0 or amount <> 0)`,
+     where (day = 'infinity' or metric !~ ${historyMetrics}) and (count <> 0 or amount <> 0)`,
   );
   return rows.map(({ cell }) => cell).sort();
 }

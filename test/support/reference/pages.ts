@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { auditedActions } from './audited-actions.ts';
 import { commandLinePage } from './command-line-page.ts';
 import { clientErrorCodes, errorsPage } from './errors-page.ts';
 import { eventsPage } from './events-page.ts';
@@ -22,6 +23,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['docs/reference/metrics.md', await metricsPage()],
     ['docs/reference/errors.md', errorsPage()],
     ['client/src/error-codes.ts', clientErrorCodes()],
+    ['console/src/pages/audit-log/audited-actions.ts', auditedActions()],
     ['docs/reference/events.md', eventsPage()],
     ['docs/reference/scopes.md', scopesPage()],
     ['docs/reference/command-line.md', commandLinePage()],

@@ -1,13 +1,14 @@
 import type { Attention } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { words } from '../../format/words.ts';
+import { fieldLabel, words } from '../../format/words.ts';
 import { listOf, pageOf } from '../../links.ts';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Money, none, ShortId, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
-import { isEmpty, urgentTypes } from './attention.ts';
+import { needsResponse } from '../payments/dispute-filter.ts';
+import { isEmpty, subjectOf, urgentTypes } from './attention.ts';
 
 type Customer = Attention['disputes']['data'][number]['customer'];
 
@@ -59,7 +60,7 @@ function Disputes({ of }: { readonly of: Attention['disputes'] }) {
   return (
     <Section
       title="Disputes to respond to"
-      aside={<All of={of} href={listOf('payment', { source: 'all', disputed: 'true' })} />}
+      aside={<All of={of} href={listOf('payment', { disputeStatus: needsResponse })} />}
     >
       {of.data.length === 0 ? (
         <Empty>No dispute needs a response.</Empty>
@@ -177,6 +178,18 @@ function WebhookEvents({ of }: { readonly of: NonNullable<Attention['webhookEven
   );
 }
 
+/** What an interrupted request is about, or else the id that its object would have. */
+function Subject({ of }: { readonly of: NonNullable<Attention['claims']>['data'][number] }) {
+  const subject = subjectOf(of);
+  if (subject === undefined) return <ShortId value={of.objectId} />;
+  const { type, id } = subject;
+  return (
+    <a href={pageOf(type, id)}>
+      {fieldLabel(type)} <ShortId value={id} />
+    </a>
+  );
+}
+
 function Claims({ of }: { readonly of: NonNullable<Attention['claims']> }) {
   return (
     <Section title="Interrupted requests">
@@ -189,7 +202,7 @@ function Claims({ of }: { readonly of: NonNullable<Attention['claims']> }) {
           keyOf={({ objectId }) => objectId}
           columns={[
             { header: 'Operation', cell: ({ operation }) => <code>{operation}</code> },
-            { header: 'Object', cell: ({ objectId }) => <ShortId value={objectId} /> },
+            { header: 'About', cell: (claim) => <Subject of={claim} /> },
             { header: 'API key', cell: ({ keyName }) => (keyName === '' ? none : keyName), isMinor: true },
             { header: 'Since', cell: ({ createdAt }) => <Time value={createdAt} /> },
           ]}

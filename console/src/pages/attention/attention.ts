@@ -1,5 +1,6 @@
 import type { Attention } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
+import type { pageOf } from '../../links.ts';
 
 /** Changes of these objects can change what needs attention. */
 export const urgentTypes: readonly string[] = ['payment', 'subscription', 'invoice'];
@@ -19,4 +20,37 @@ export function summaryOf(attention: Attention): readonly string[] {
 
 export function isEmpty(attention: Attention): boolean {
   return summaryOf(attention).length === 0;
+}
+
+type Claim = NonNullable<Attention['claims']>['data'][number];
+interface Subject {
+  readonly type: Parameters<typeof pageOf>[0];
+  readonly id: string;
+}
+
+/** What the requests of each operation are about, if it exists for sure: what is changed, or who gets something new. */
+const subjects: Readonly<Record<string, Subject['type']>> = {
+  'customers.update': 'customer',
+  'plans.update': 'plan',
+  'payments.create': 'customer',
+  'payments.update': 'payment',
+  'payments.capture': 'payment',
+  'refunds.create': 'payment',
+  'checkouts.create': 'customer',
+  'subscriptions.create': 'customer',
+  'subscriptions.update': 'subscription',
+  'subscriptions.pay': 'subscription',
+  'payment_methods.create': 'customer',
+  'event_endpoints.update': 'eventEndpoint',
+  'event_endpoints.rotate': 'eventEndpoint',
+  'event_endpoints.replay': 'eventEndpoint',
+};
+
+/** What an interrupted request is about. Undefined if the object may not exist. */
+export function subjectOf({
+  operation,
+  parentId,
+}: Pick<Claim, 'operation' | 'parentId'>): Subject | undefined {
+  const type = subjects[operation];
+  return type === undefined || parentId === null ? undefined : { type, id: parentId };
 }

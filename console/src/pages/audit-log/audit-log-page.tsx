@@ -1,32 +1,18 @@
 import type { AuditEntry, AuditLogQuery } from '../../../../client/src/index.ts';
-import { otherActions } from '../../../../src/model/audit-entry.ts';
+import { commandLine, otherActions } from '../../../../src/model/audit-entry.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import type { Column } from '../../parts/data-table.tsx';
 import { createdFilters, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { Status } from '../../parts/status.tsx';
-import { none, Time } from '../../parts/values.tsx';
+import { none, ShortId, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
+import { auditedActions } from './audited-actions.ts';
 
-/** The actions that people look for. The address can have any other. */
-const actions = [
-  'createApiKey',
-  'revokeApiKey',
-  'refundPayment',
-  'deleteCustomer',
-  'createEventEndpoint',
-  'updateEventEndpoint',
-  'deleteEventEndpoint',
-  'rotateEventEndpointSecret',
-  'replayEvents',
-  'replayWebhookEvent',
-  'replayFailedWebhookEvents',
-  'startResync',
-  'listPayments',
-  'listCustomers',
-  ...otherActions,
-];
+const actions = [...auditedActions, ...otherActions].toSorted((one, two) =>
+  textOfAction(one).localeCompare(textOfAction(two)),
+);
 
 const filters: readonly Filter[] = [
   { kind: 'text', name: 'actor', label: 'Who' },
@@ -37,7 +23,11 @@ const filters: readonly Filter[] = [
 
 const columns: readonly Column<AuditEntry>[] = [
   { header: 'When', cell: ({ createdAt }) => <Time value={createdAt} /> },
-  { header: 'Who', cell: ({ actor: { person, keyName } }) => person ?? keyName ?? none },
+  {
+    header: 'Who',
+    cell: ({ actor: { person, keyName }, address }) =>
+      person ?? keyName ?? (address === commandLine ? 'The till command' : none),
+  },
   { header: 'What', cell: ({ action }) => textOfAction(action) },
   { header: 'Object', cell: (entry) => <ObjectLink entry={entry} /> },
   {
@@ -50,6 +40,11 @@ const columns: readonly Column<AuditEntry>[] = [
     ),
   },
   { header: 'Address', cell: ({ address }) => address ?? none, isMinor: true },
+  {
+    header: 'Request',
+    cell: ({ requestId }) => (requestId === null ? none : <ShortId value={requestId} />),
+    isMinor: true,
+  },
 ];
 
 export function AuditLogPage() {

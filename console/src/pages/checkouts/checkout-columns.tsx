@@ -1,9 +1,10 @@
 import type { Checkout } from '../../../../client/src/index.ts';
 import { fieldLabel, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Status } from '../../parts/status.tsx';
-import { Money, none, ShortId, Time } from '../../parts/values.tsx';
+import { Money, none, Time } from '../../parts/values.tsx';
 
 export const checkoutColumns: readonly Column<Checkout>[] = [
   { header: 'Mode', cell: ({ id, mode }) => <a href={pageOf('checkout', id)}>{words(mode)}</a> },
@@ -16,15 +17,7 @@ export const checkoutColumns: readonly Column<Checkout>[] = [
 /** With the customer, for the list of all checkouts. */
 export const checkoutListColumns: readonly Column<Checkout>[] = [
   ...checkoutColumns.slice(0, 1),
-  {
-    header: 'Customer',
-    isMinor: true,
-    cell: ({ customerId }) => (
-      <a href={pageOf('customer', customerId)}>
-        <ShortId value={customerId} />
-      </a>
-    ),
-  },
+  customerColumn<Checkout>(),
   ...checkoutColumns.slice(1),
 ];
 

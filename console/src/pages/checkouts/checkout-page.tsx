@@ -6,6 +6,7 @@ import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { copyText } from '../../parts/copy-text.ts';
+import { CustomerById } from '../../parts/customer-link.tsx';
 import { Fields, Metadata } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -79,13 +80,13 @@ function Link({ url }: { readonly url: string }) {
 function Details({ checkout }: { readonly checkout: Checkout }) {
   const plans = usePlans().value;
   const { planId, quantity, addOns, trialPeriodDays, paymentMethodId } = checkout;
-  const link = (type: 'customer' | 'plan' | 'subscription' | 'payment', id: string | null, text = id) =>
+  const link = (type: 'plan' | 'subscription' | 'payment', id: string | null, text = id) =>
     id === null ? undefined : <a href={pageOf(type, id)}>{text}</a>;
   return (
     <Section title="Details">
       <Fields
         of={[
-          ['Customer', link('customer', checkout.customerId)],
+          ['Customer', <CustomerById id={checkout.customerId} />],
           ['Plan', link('plan', planId, planOf(plans, planId)?.name ?? planId)],
           ['Quantity', quantity === null ? undefined : String(quantity)],
           ['Add-ons', addOns.length === 0 ? undefined : <AddOns of={addOns} plans={plans} />],

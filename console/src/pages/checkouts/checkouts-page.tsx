@@ -1,6 +1,6 @@
 import type { CheckoutQuery } from '../../../../client/src/index.ts';
 import { checkoutStatuses } from '../../../../src/model/checkout.ts';
-import { createdFilters, customerFilter, type Filter } from '../../parts/filters.tsx';
+import { createdFilters, customerFilter, type Filter, includeCustomer } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
 import { till } from '../../session.ts';
 import { CreateFor } from '../customers/create-for.tsx';
@@ -24,6 +24,7 @@ export function CheckoutsPage() {
       columns={checkoutListColumns}
       keyOf={({ id }) => id}
       filters={filters}
+      fixed={includeCustomer}
       reloadOn={({ objectType }) => objectType === 'checkout'}
     />
   );

@@ -5,14 +5,15 @@ import type { EventEndpoint, TillEvent } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { eventTitle } from '../../format/event-title.ts';
-import { pageOf, pageOfObject } from '../../links.ts';
+import { pageOfObject } from '../../links.ts';
 import { Cause } from '../../parts/cause.tsx';
 import { CodeBlock } from '../../parts/code-block.tsx';
+import { CustomerById } from '../../parts/customer-link.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
-import { Id, none, Time } from '../../parts/values.tsx';
+import { Id, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { endpointColumn, outcomeColumns } from './delivery-columns.tsx';
 import { ResendEvent } from './resend-event.tsx';
@@ -108,10 +109,7 @@ function EventContent({
         <Fields
           of={[
             ['What happened', <a href={pageOfObject(event)}>{eventTitle(event)}</a>],
-            [
-              'Customer',
-              customerId === null ? none : <a href={pageOf('customer', customerId)}>{customerId}</a>,
-            ],
+            ['Customer', <CustomerById id={customerId} />],
             ['Time', <Time value={event.createdAt} />],
             ['Cause', <Cause of={event.cause} />],
             ['Id', <Id value={event.id} />],

@@ -3,10 +3,11 @@ import { eventTypes } from '../../../../src/events/event.ts';
 import { eventTitle } from '../../format/event-title.ts';
 import { pageOf, pageOfObject } from '../../links.ts';
 import { causeText } from '../../parts/cause.tsx';
+import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { customerFilter, type Filter } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
-import { none, Time } from '../../parts/values.tsx';
+import { Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 
 const filters: readonly Filter[] = [
@@ -24,18 +25,7 @@ const filters: readonly Filter[] = [
 const columns: readonly Column<TillEvent>[] = [
   { header: 'Type', cell: ({ id, type }) => <a href={pageOf('event', id)}>{type}</a> },
   { header: 'What happened', cell: (event) => <a href={pageOfObject(event)}>{eventTitle(event)}</a> },
-  {
-    header: 'Customer',
-    cell: ({ customerId }) =>
-      customerId === null ? (
-        none
-      ) : (
-        <a href={pageOf('customer', customerId)}>
-          <code>{customerId}</code>
-        </a>
-      ),
-    isMinor: true,
-  },
+  customerColumn<TillEvent>(),
   { header: 'Time', cell: ({ createdAt }) => <Time value={createdAt} /> },
   { header: 'Cause', cell: ({ cause }) => causeText(cause), isMinor: true },
 ];
@@ -63,7 +53,7 @@ interface EventAddress extends Pick<EventQuery, 'objectId' | 'customerId' | 'lim
 
 function queryOf({ types, cursor, objectId, customerId, limit }: EventAddress): EventQuery {
   return {
-    ...{ objectId, customerId, limit, after: cursor, sort: '-createdAt' },
+    ...{ objectId, customerId, limit, after: cursor, sort: '-createdAt', include: 'customer' },
     types: types === undefined ? undefined : [types],
   };
 }

@@ -3,19 +3,16 @@ import type { Invoice } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf, pageOf } from '../../links.ts';
 import { CustomerLink } from '../../parts/customer-link.tsx';
-import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
-import { Empty, Show } from '../../parts/states.tsx';
+import { RelatedList } from '../../parts/related-list.tsx';
+import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
 import { AtProcessor, Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import { InvoiceLines } from './invoice-lines.tsx';
-
-/** The most that the API returns at once. */
-const paymentsMax = 100;
 
 export function InvoicePage() {
   const { id = '' } = useRoute().params;
@@ -96,7 +93,6 @@ function Period({ start, end }: { readonly start: string | null; readonly end: s
   );
 }
 
-/** The API lists payments by subscription. An invoice's are among the newest of these. */
 function Payments({
   invoiceId,
   subscriptionId,
@@ -104,30 +100,15 @@ function Payments({
   readonly invoiceId: string;
   readonly subscriptionId: string;
 }) {
-  const payments = useResource(
-    (options) => till().payments.list({ subscriptionId, limit: paymentsMax }, options).page(),
-    [subscriptionId],
-    ({ objectType, data }) => objectType === 'payment' && data.subscriptionId === subscriptionId,
-  );
-  const all = <a href={listOf('payment', { subscriptionId })}>All payments of the subscription</a>;
   return (
-    <Section title="Payments" aside={all}>
-      <Show resource={payments}>
-        {({ data, nextCursor }) => {
-          const own = data.filter((payment) => payment.invoiceId === invoiceId);
-          if (own.length > 0)
-            return (
-              <DataTable caption="Payments" rows={own} keyOf={({ id }) => id} columns={paymentColumns} />
-            );
-          return (
-            <Empty>
-              {nextCursor === null
-                ? 'No payments.'
-                : `None of the newest ${paymentsMax} payments of the subscription is for this invoice.`}
-            </Empty>
-          );
-        }}
-      </Show>
-    </Section>
+    <RelatedList
+      title="Payments"
+      empty="No payments."
+      list={(limit, options) => till().payments.list({ invoiceId, limit }, options)}
+      all={listOf('payment', { invoiceId })}
+      columns={paymentColumns}
+      keyOf={({ id }) => id}
+      reloadOn={({ objectType, data }) => objectType === 'payment' && data.subscriptionId === subscriptionId}
+    />
   );
 }

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import type { Overview } from '../../../../client/src/index.ts';
 import { comparison, percent } from '../../format/comparison.ts';
 import { money } from '../../format/money.ts';
@@ -6,6 +7,7 @@ import { Chart } from '../../parts/chart.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { Tile } from '../../parts/tile.tsx';
+import type { DayRange } from './range.ts';
 
 export type CurrencyNumbers = Overview['currencies'][number];
 type Bridge = NonNullable<CurrencyNumbers['mrr']>;
@@ -15,6 +17,27 @@ type Step = Bridge['series'][number];
 interface GrowthProps {
   readonly of: CurrencyNumbers;
   readonly overview: Overview;
+}
+
+interface LinksProps {
+  readonly currency: string;
+  readonly overview: Overview;
+}
+
+/** The list of the changes that a number adds up. Undefined if it does not have all of them. */
+function movesIn(move: string, days: DayRange, { currency, overview }: LinksProps): string | undefined {
+  const { movesSince, subscriptionsSince } = overview;
+  const isWhole = movesSince <= days.from || movesSince === subscriptionsSince;
+  return isWhole ? listOf('move', { move, currency, from: days.from, to: days.to }) : undefined;
+}
+
+/** The list of the subscribers, who are known for now only. */
+function subscribersOf({ currency, overview: { asOf, endsAt } }: LinksProps): string | undefined {
+  return asOf < endsAt ? listOf('subscriber', { currency }) : undefined;
+}
+
+function Linked({ to, children }: { readonly to: string | undefined; readonly children: ComponentChildren }) {
+  return to === undefined ? <>{children}</> : <a href={to}>{children}</a>;
 }
 
 /** The parts of a bridge in their order, and what is before each. */
@@ -48,12 +71,18 @@ export function Growth({ of, overview }: GrowthProps) {
         }))}
         columns={parts.slice(0, -1).map(
           ({ name, label }): Column<Step & { label: string; value: number; text: string }> => ({
-            ...{ header: label, isNumber: true, cell: (step) => text(step[name]) },
+            header: label,
+            isNumber: true,
+            cell: (step) => (
+              <Linked to={name === 'start' ? undefined : movesIn(name, step, { currency, overview })}>
+                {text(step[name])}
+              </Linked>
+            ),
           }),
         )}
       />
-      <BridgeParts of={mrr} text={text} />
-      <Rates of={of} />
+      <BridgeParts of={mrr} currency={currency} overview={overview} />
+      <Rates of={of} overview={overview} />
     </>
   );
 }
@@ -63,14 +92,19 @@ function labelOf({ from, to }: Step): string {
 }
 
 /** From the start to the end, part by part. */
-function BridgeParts({ of, text }: { readonly of: Bridge; readonly text: (amount: number) => string }) {
+function BridgeParts({ of, ...links }: LinksProps & { readonly of: Bridge }) {
+  const linkOf = (name: Part) => {
+    // What was at the start is not listed: only now is.
+    if (name === 'start') return undefined;
+    return name === 'end' ? subscribersOf(links) : movesIn(name, links.overview, links);
+  };
   return (
     <dl class="bridge" aria-label="How monthly recurring revenue moved">
       {parts.map(({ name, label, sign }) => (
         <div key={name}>
           <dt>{label}</dt>
           <dd>
-            {sign} {text(of[name])}
+            {sign} <Linked to={linkOf(name)}>{money(of[name], links.currency)}</Linked>
           </dd>
         </div>
       ))}
@@ -78,15 +112,18 @@ function BridgeParts({ of, text }: { readonly of: Bridge; readonly text: (amount
   );
 }
 
-function Rates({ of: { currency, mrr, subscribers, trials, recovery, previous } }: Pick<GrowthProps, 'of'>) {
+function Rates({ of, overview }: GrowthProps) {
+  const { currency, mrr, subscribers, trials, recovery, previous } = of;
   const text = (amount: number) => money(amount, currency);
   const number = (count: number) => new Intl.NumberFormat().format(count);
   const compared = (value: number, old: number | undefined, show: (value: number) => string) =>
     old === undefined ? undefined : comparison(value, old, show);
   const before = (share: number | null | undefined) =>
     share === undefined ? undefined : `${percent(share)} before.`;
-  const subscriptions = (filters: Readonly<Record<string, string>> = {}) =>
-    listOf('subscription', { currency, ...filters });
+  const links = { currency, overview };
+  const some = (move: string, count: number | undefined, what: string) => (
+    <Linked to={movesIn(move, overview, links)}>{`${number(count ?? 0)} ${what}`}</Linked>
+  );
   return (
     <dl class="tiles">
       <Tile
@@ -94,35 +131,49 @@ function Rates({ of: { currency, mrr, subscribers, trials, recovery, previous } 
         value={text(mrr?.end ?? 0)}
         definition="What active and past-due subscriptions charged in a month at the end of these days, before discounts and taxes."
         before={compared(mrr?.end ?? 0, previous?.mrr?.end, text)}
-        href={subscriptions()}
+        href={subscribersOf(links)}
       />
       <Tile
         label="Subscribers"
         value={number(subscribers?.end ?? 0)}
-        definition={`Customers who pay for subscriptions: ${number(subscribers?.gained ?? 0)} gained and ${number(subscribers?.lost ?? 0)} lost of ${number(subscribers?.start ?? 0)}.`}
+        definition={`Customers who pay for subscriptions: ${number(subscribers?.gained ?? 0)} gained and ${number(subscribers?.lost ?? 0)} lost of ${number(subscribers?.start ?? 0)}. Those gained are new or reactivated.`}
         before={compared(subscribers?.end ?? 0, previous?.subscribers?.end, number)}
-        href={subscriptions({ status: 'active' })}
+        href={subscribersOf(links)}
       />
       <Tile
         label="Churn rate"
         value={percent(subscribers?.churnRate ?? null)}
-        definition="Subscribers lost, of those at the start."
+        definition={
+          <>
+            {some('churned', subscribers?.lost, 'lost')}, of {number(subscribers?.start ?? 0)} subscribers at
+            the start.
+          </>
+        }
         before={before(previous?.subscribers?.churnRate)}
-        href={subscriptions({ status: 'canceled' })}
       />
       <Tile
         label="Trial conversion"
         value={percent(trials?.conversionRate ?? null)}
-        definition={`${number(trials?.converted ?? 0)} converted and ${number(trials?.expired ?? 0)} expired; ${number(trials?.started ?? 0)} started.`}
+        definition={
+          <>
+            {some('trial_converted', trials?.converted, 'converted')} and{' '}
+            {some('trial_expired', trials?.expired, 'expired')};{' '}
+            {some('trial_started', trials?.started, 'started')}.
+          </>
+        }
         before={before(previous?.trials?.conversionRate)}
-        href={subscriptions({ status: 'trialing' })}
       />
       <Tile
         label="Recovered renewals"
         value={percent(recovery?.recoveryRate ?? null)}
-        definition={`${number(recovery?.failed ?? 0)} failed at first, ${number(recovery?.recovered ?? 0)} recovered and ${number(recovery?.lost ?? 0)} lost.`}
+        definition={
+          <>
+            {some('renewal_failed', recovery?.failed, 'failed at first')},{' '}
+            {some('renewal_recovered', recovery?.recovered, 'recovered')} and{' '}
+            {some('renewal_lost', recovery?.lost, 'lost')}.
+          </>
+        }
         before={before(previous?.recovery?.recoveryRate)}
-        href={subscriptions({ status: 'past_due' })}
       />
     </dl>
   );

@@ -27,3 +27,9 @@ test('amounts are typed in decimals, and need a currency', () => {
   assert.deepEqual(wrong.query, { source: 'all', currency: 'eur' });
   assert.match(wrong.hint ?? '', /58\.00/);
 });
+
+test('the reason of a failure can be typed in words', () => {
+  assert.deepEqual(toPaymentQuery({ failureCode: ' insufficient funds' }).query, {
+    ...{ source: 'all', failureCode: 'insufficient_funds' },
+  });
+});

@@ -6,8 +6,13 @@ import type { ListQuery } from '../../parts/list-page.tsx';
  * amounts in decimals, which mean something only together with a currency.
  */
 export function toPaymentQuery(values: Readonly<Record<string, string>>): ListQuery {
-  const { source, amountMin, amountMax, ...others } = values;
-  const query = { ...others, ...(source === 'one_time' ? {} : { source: source ?? 'all' }) };
+  const { source, amountMin, amountMax, failureCode, ...others } = values;
+  const query = {
+    ...others,
+    ...(source === 'one_time' ? {} : { source: source ?? 'all' }),
+    // People read codes as words, and type them so.
+    ...(failureCode === undefined ? {} : { failureCode: failureCode.trim().replaceAll(/\s+/g, '_') }),
+  };
   const typed = Object.entries({ amountMin, amountMax }).filter((entry) => entry[1] !== undefined);
   if (typed.length === 0) return { query };
   const { currency } = others;

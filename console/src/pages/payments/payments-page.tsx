@@ -9,6 +9,7 @@ import {
   customerFilter,
   type Filter,
   includeCustomer,
+  invoiceFilter,
   subscriptionFilter,
 } from '../../parts/filters.tsx';
 import { ListPage } from '../../parts/list-page.tsx';
@@ -16,6 +17,7 @@ import { PaymentStatus } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { cardText } from './card-text.ts';
+import { disputeFilter } from './dispute-filter.ts';
 import { toPaymentQuery } from './payment-query.ts';
 
 const sources: Readonly<Record<string, string>> = {
@@ -51,9 +53,12 @@ const filters: readonly Filter[] = [
   { kind: 'text', name: 'amountMax', label: 'Amount to' },
   ...createdFilters,
   { kind: 'flag', name: 'failed', label: 'Failed' },
+  { kind: 'text', name: 'failureCode', label: 'Reason of the failure', isLowerCase: true },
   { kind: 'flag', name: 'disputed', label: 'Disputed' },
+  disputeFilter,
   customerFilter,
   subscriptionFilter,
+  invoiceFilter,
 ];
 
 export const paymentColumns: readonly Column<Payment>[] = [
