@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseCommand, UsageError } from './command-line.ts';
 
-const defaults = { port: 3001, host: undefined, dataDir: './.till', webhook: undefined, allowedHosts: [] };
+const defaults = { port: 3001, host: undefined, dataDir: undefined, webhook: undefined, allowedHosts: [] };
 
 test('options override variables, and both override the defaults', () => {
   assert.deepEqual(parseCommand([], {}), defaults);

@@ -15,14 +15,13 @@ export class UsageError extends Error {
 }
 
 const portDefault = 3001;
-const dataDirDefault = './.till';
 
 export const usage = `Usage: till-sandbox [--port PORT] [--host HOST] [--memory | --data-dir FOLDER]
 
   --port PORT        the port to listen on; 0 takes any free port (SANDBOX_PORT; default ${portDefault})
   --host HOST        the address to listen on (default 127.0.0.1)
-  --memory           keep the state in memory only, and write no files
-  --data-dir FOLDER  the folder for the state (DATA_DIR; default ${dataDirDefault})
+  --data-dir FOLDER  the folder for the state (DATA_DIR; without one, the state is only in memory)
+  --memory           keep the state in memory, even if DATA_DIR is set
   --help             show this text
 
 WEBHOOK_URL and WEBHOOK_SECRET set an endpoint that receives every event of the default world. SANDBOX_ALLOWED_HOSTS
@@ -43,7 +42,7 @@ export function parseCommand(args: readonly string[], environment: Environment):
   return {
     port: options.port === undefined ? portOf(SANDBOX_PORT, 'SANDBOX_PORT') : portOf(options.port, '--port'),
     host: options.host,
-    dataDir: options.memory ? undefined : (options['data-dir'] ?? DATA_DIR ?? dataDirDefault),
+    dataDir: options.memory ? undefined : (options['data-dir'] ?? DATA_DIR),
     webhook: url === undefined || secret === undefined ? undefined : { url, secret },
     allowedHosts: hostsOf(environment['SANDBOX_ALLOWED_HOSTS']),
   };

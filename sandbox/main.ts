@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 import { type Command, parseCommand, UsageError, usage } from './command-line.ts';
 import { startCommand, welcomeTo } from './start-command.ts';
 

@@ -6,7 +6,7 @@ import { operations } from './resources/operations.ts';
 import type { Retention } from './state/retention.ts';
 import { Api } from './wire/api.ts';
 import { createWireServer } from './wire/server.ts';
-import type { WorldLog } from './worlds/world.ts';
+import type { WorldLog } from './worlds/world-log.ts';
 import { Worlds } from './worlds/worlds.ts';
 
 export interface Sandbox {
@@ -21,8 +21,8 @@ export type SandboxLog = WorldLog;
 
 export interface SandboxOptions {
   readonly host?: string;
-  /** 0 takes any free port. */
-  readonly port: number;
+  /** Any free port, unless given. */
+  readonly port?: number;
   /** The base address of links to its pages. By default, its own address. */
   readonly linkUrl?: string | undefined;
   /** The folder for the state. Without it, the state is only in memory. */
@@ -42,7 +42,7 @@ export interface SandboxOptions {
  * A processor that needs no account and no network. It keeps state, serves the real wire API, and sends signed
  * webhooks. Tests can move its clock and inject faults.
  */
-export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const host = options.host ?? '127.0.0.1';
   const log: SandboxLog = options.log ?? (() => {});
   const logError = (fields: object, message: string) => log('error', fields, message);
@@ -60,7 +60,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const control = createControl(worlds, operations, [host, ...(options.allowedHosts ?? [])]);
   const server = createWireServer(api, control, logError, options.linkUrl);
   try {
-    server.listen(options.port, host);
+    server.listen(options.port ?? 0, host);
     await once(server, 'listening');
   } catch (error) {
     await worlds.close();

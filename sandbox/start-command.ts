@@ -18,7 +18,7 @@ export function startCommand({ port, host, dataDir, webhook, allowedHosts }: Com
 }
 
 export function welcomeTo({ url }: Sandbox): string {
-  return `The sandbox listens at ${url}. Use any sk_test_… API key. See sandbox/README.md for test cards and controls.`;
+  return `The sandbox listens at ${url}. Use any sk_test_… API key. Open the address in a browser for the test cards.`;
 }
 
 function describeErrors(_key: string, value: unknown): unknown {

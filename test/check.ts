@@ -30,6 +30,7 @@ const unitTests = [
   'console/src/**/*.test.ts',
   'sandbox/**/*.test.ts',
   'bench/{lab,load}/*.test.ts',
+  'packages/*.test.ts',
   'test/*.test.ts',
 ];
 const folders = { faults: 'faults', load: 'load' };
@@ -62,6 +63,8 @@ const longestFirst = [
   'test/examples/shop.test.ts',
   'test/faults/lost-tail.test.ts',
   'test/docs/examples.test.ts',
+  'test/packages/release.test.ts',
+  'test/packages/server.test.ts',
   'test/process/start-stop.test.ts',
   'test/faults/crash-walk.test.ts',
   'test/acceptance/restore.test.ts',

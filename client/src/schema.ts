@@ -2137,6 +2137,8 @@ export interface components {
                     readonly [key: string]: unknown;
                 };
             };
+            /** @description The version of Till that runs. */
+            readonly version: string;
         };
         /** Invoice */
         readonly Invoice: {

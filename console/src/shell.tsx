@@ -88,6 +88,7 @@ function SignedInAs() {
       <button type="button" onClick={() => leave('everywhere')}>
         End all sessions
       </button>
+      <p class="quiet">Till {document.documentElement.dataset['version']}</p>
     </div>
   );
 }

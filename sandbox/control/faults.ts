@@ -62,9 +62,11 @@ export class Faults {
   }
 
   async wait(latencyMs: number, gone: Promise<void>): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, latencyMs);
-    await Promise.race([promise, gone, this.#released]);
+    let timer: NodeJS.Timeout | undefined;
+    const over = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, latencyMs);
+    });
+    await Promise.race([over, gone, this.#released]);
     clearTimeout(timer);
   }
 
@@ -75,8 +77,8 @@ export class Faults {
   }
 
   #renewRelease(): void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#released = promise;
-    this.#release = resolve;
+    this.#released = new Promise((resolve) => {
+      this.#release = resolve;
+    });
   }
 }

@@ -104,7 +104,7 @@ export function capturePaymentIntent(
   store: Store,
   intent: PaymentIntent,
   amount: number,
-  metadata = intent.metadata,
+  metadata: PaymentIntent['metadata'] = intent.metadata,
 ): PaymentIntent {
   const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)

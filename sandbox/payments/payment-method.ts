@@ -187,8 +187,18 @@ export function chargeDetails(
   };
 }
 
+type Card = NonNullable<PaymentMethod['card']>;
+type ShownOfCard = 'brand' | 'checks' | 'country' | 'exp_month' | 'exp_year' | 'funding' | 'last4';
+
+interface UsedCard extends Pick<Card, ShownOfCard> {
+  readonly fingerprint: string | null;
+  readonly network: string;
+  readonly three_d_secure: null;
+  readonly wallet: null;
+}
+
 /** What an attempt shows of its card. */
-export function usedCard(card: NonNullable<PaymentMethod['card']>) {
+export function usedCard(card: Card): UsedCard {
   const { brand, checks, country, exp_month, exp_year, fingerprint = null, funding, last4 } = card;
   const shown = { brand, checks, country, exp_month, exp_year, fingerprint, funding, last4, network: brand };
   return { ...shown, three_d_secure: null, wallet: null };

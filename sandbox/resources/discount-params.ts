@@ -9,7 +9,7 @@ import {
 } from '../billing/redemption.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
-import type { Price } from '../wire/objects.ts';
+import type { Coupon, Price, PromotionCode } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
@@ -92,7 +92,10 @@ export function oldDiscounts(call: Call, params: OldDiscount): Given | null | un
 }
 
 /** The discount of a customer in the parameters. Null removes it. */
-export function customerDiscount(call: Call, params: OldDiscount) {
+export function customerDiscount(
+  call: Call,
+  params: OldDiscount,
+): { readonly coupon: Coupon; readonly code: PromotionCode | null } | null | undefined {
   const { store } = call;
   const given = oldDiscounts(call, params);
   if (given == null) return given;

@@ -7,11 +7,16 @@ export type AnyCollection = Collection<Wire.WireObject>;
 export class Collections {
   readonly #byName = new Map<string, AnyCollection>();
 
-  readonly customers = this.#add<Wire.Customer | Wire.DeletedCustomer>('customers', 'customer', 'cus_', {
-    idLength: 14,
-    by: ['metadata', 'email', 'test_clock'],
-  });
-  readonly products = this.#add<Wire.Product>('products', 'product', 'prod_', {
+  readonly customers: Collection<Wire.Customer | Wire.DeletedCustomer> = this.#add(
+    'customers',
+    'customer',
+    'cus_',
+    {
+      idLength: 14,
+      by: ['metadata', 'email', 'test_clock'],
+    },
+  );
+  readonly products: Collection<Wire.Product> = this.#add('products', 'product', 'prod_', {
     idLength: 14,
     by: ['metadata'],
   });
@@ -19,7 +24,7 @@ export class Collections {
     by: ['metadata', 'lookup_key', 'product'],
   });
   readonly priceTiers = this.#add<Wire.PriceTiers>('price_tiers', 'price tiers', 'price_');
-  readonly meters = this.#add<Wire.Meter>('meters', 'billing meter', 'mtr_');
+  readonly meters: Collection<Wire.Meter> = this.#add('meters', 'billing meter', 'mtr_');
   readonly paymentMethods = this.#add<Wire.PaymentMethod>('payment_methods', 'PaymentMethod', 'pm_', {
     by: ['customer'],
   });
@@ -43,7 +48,7 @@ export class Collections {
   readonly setupAttempts = this.#add<Wire.SetupAttempt>('setup_attempts', 'setup_attempt', 'setatt_', {
     by: ['setup_intent'],
   });
-  readonly taxRates = this.#add<Wire.TaxRate>('tax_rates', 'tax rate', 'txr_');
+  readonly taxRates: Collection<Wire.TaxRate> = this.#add('tax_rates', 'tax rate', 'txr_');
   readonly taxIds = this.#add<Wire.TaxId>('tax_ids', 'tax id', 'txi_', { by: ['customer'] });
   readonly charges = this.#add<Wire.Charge>('charges', 'charge', 'ch_', {
     by: ['metadata', 'customer', 'payment_intent'],
@@ -83,7 +88,7 @@ export class Collections {
     'sub_sched_',
     { by: ['customer'] },
   );
-  readonly coupons = this.#add<Wire.Coupon>('coupons', 'coupon', '', { idLength: 8 });
+  readonly coupons: Collection<Wire.Coupon> = this.#add('coupons', 'coupon', '', { idLength: 8 });
   readonly deletedCoupons = this.#add<Wire.DeletedCoupon>('deleted_coupons', 'deleted coupon', '');
   readonly promotionCodes = this.#add<Wire.PromotionCode>('promotion_codes', 'promotion code', 'promo_', {
     by: ['customer'],
@@ -116,7 +121,7 @@ export class Collections {
       },
     },
   );
-  readonly testClocks = this.#add<Wire.TestClock>('test_clocks', 'test clock', 'clock_');
+  readonly testClocks: Collection<Wire.TestClock> = this.#add('test_clocks', 'test clock', 'clock_');
   readonly webhookEndpoints = this.#add<Wire.WebhookEndpoint>('webhook_endpoints', 'webhook endpoint', 'we_');
 
   /** The object with this id in the collection with this name. */

@@ -79,15 +79,18 @@ export class Deliverer {
   async attempted(eventId: string, timeoutMs: number): Promise<void> {
     const left = new Set(this.#store.deliveries.endpointIdsOf(eventId));
     if (left.size === 0 || this.mode === 'paused') return;
-    const { promise, resolve } = Promise.withResolvers<void>();
     const ended = AbortSignal.any([this.#aborter.signal, AbortSignal.timeout(timeoutMs)]);
-    ended.addEventListener('abort', () => resolve());
-    const note = (attempted: string, endpointId: string) => {
-      if (attempted === eventId && left.delete(endpointId) && left.size === 0) resolve();
-    };
-    this.#attemptListeners.add(note);
-    await promise;
-    this.#attemptListeners.delete(note);
+    await new Promise<void>((resolve) => {
+      const note = (attempted: string, endpointId: string) => {
+        if (attempted === eventId && left.delete(endpointId) && left.size === 0) finish();
+      };
+      const finish = () => {
+        this.#attemptListeners.delete(note);
+        resolve();
+      };
+      ended.addEventListener('abort', finish);
+      this.#attemptListeners.add(note);
+    });
   }
 
   /** The number of pending deliveries for each endpoint. */

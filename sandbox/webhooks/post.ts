@@ -22,7 +22,6 @@ export class Poster {
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { promise, resolve } = Promise.withResolvers<boolean>();
     const target = new URL(url);
     const isTls = target.protocol === 'https:';
     const bytes = Buffer.from(body);
@@ -33,17 +32,18 @@ export class Poster {
       timeout: timeoutMs,
       signal,
     });
-    request.on('response', (response) => {
-      const status = response.statusCode ?? 0;
-      response.on('error', () => resolve(false));
-      response.on('end', () => resolve(status >= 200 && status < 300));
-      response.resume();
+    return new Promise((resolve) => {
+      request.on('response', (response) => {
+        const status = response.statusCode ?? 0;
+        response.on('error', () => resolve(false));
+        response.on('end', () => resolve(status >= 200 && status < 300));
+        response.resume();
+      });
+      request.on('timeout', () => request.destroy());
+      request.on('error', () => resolve(false));
+      request.on('close', () => resolve(false));
+      request.end(bytes);
     });
-    request.on('timeout', () => request.destroy());
-    request.on('error', () => resolve(false));
-    request.on('close', () => resolve(false));
-    request.end(bytes);
-    return promise;
   }
 
   close(): void {

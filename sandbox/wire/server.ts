@@ -88,8 +88,9 @@ async function serve(
     );
   }
 
-  const { promise: gone, resolve } = Promise.withResolvers<void>();
-  response.once('close', resolve);
+  const gone = new Promise<void>((resolve) => {
+    response.once('close', resolve);
+  });
   const result = await api.respond({
     method,
     path,

@@ -5,8 +5,7 @@ import type { Retention } from '../state/retention.ts';
 import type { SandboxClock } from '../state/sandbox-clock.ts';
 import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
-
-export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;
+import type { WorldLog } from './world-log.ts';
 
 interface WorldOptions {
   readonly accountId: string;

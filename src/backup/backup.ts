@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { mkdir, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import {
@@ -16,11 +15,10 @@ import { syncDir, writePrivateFile } from '../platform/embedded-postgres/private
 import { findRunningPostgres, startEmbeddedPostgres } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/logger.ts';
 import { readSchemaVersion } from '../platform/migrate.ts';
+import { version } from '../platform/version.ts';
 import { BackupError } from './backup-error.ts';
 import { requireSpace, sizeOf } from './disk-space.ts';
 import { clusterFolder, formatVersion, type Manifest, manifestName, sandboxFolder } from './manifest.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 
 export interface BackupOptions {
   readonly dataDir: string;
@@ -59,7 +57,7 @@ export async function backUp(options: BackupOptions): Promise<Manifest> {
       format: formatVersion,
       id: randomUUID(),
       createdAt: new Date().toISOString(),
-      tillVersion: String(version),
+      tillVersion: version,
       postgresMajorVersion: (await readFile(join(dataPath, 'PG_VERSION'), 'utf8')).trim(),
       schemaVersion: schemaVersion ?? '',
       hasSandbox: copy.folders.includes(sandboxFolder),

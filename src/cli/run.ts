@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Failure } from '../errors.ts';
+import { version } from '../platform/version.ts';
 import { ConfigError, inspectConfig, loadConfig, secretVariables } from '../till/config.ts';
 import type { Command } from './command.ts';
 import { commands } from './commands.ts';
@@ -40,14 +40,7 @@ export async function runCommandLine(args: readonly string[], around: Surroundin
 
 function textOf(request: Exclude<Request, { kind: 'run' }>): string {
   if (request.kind === 'help') return helpOf(request.command);
-  return request.kind === 'list' ? helpOfCommands(commands, request.group) : `till ${readVersion()}\n`;
-}
-
-function readVersion(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    readonly version: string;
-  };
-  return version;
+  return request.kind === 'list' ? helpOfCommands(commands, request.group) : `till ${version}\n`;
 }
 
 async function runCommand(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type ReadyFile, readyFile, sendReadyFile } from '../http/ready-file.ts';
+import { version } from '../platform/version.ts';
 import { pageHeaders } from './page-headers.ts';
 
 const types = {
@@ -51,5 +52,9 @@ function readDist(name: string): Buffer {
 
 function pageWith({ hasKeySignIn, hasSingleSignOn }: SignInWays): Buffer {
   const ways = [...(hasKeySignIn ? ['key'] : []), ...(hasSingleSignOn ? ['single-sign-on'] : [])].join(' ');
-  return Buffer.from(readDist('index.html').toString().replace('data-sign-in=""', `data-sign-in="${ways}"`));
+  const page = readDist('index.html')
+    .toString()
+    .replace('data-sign-in=""', `data-sign-in="${ways}"`)
+    .replace('data-version=""', `data-version="${version}"`);
+  return Buffer.from(page);
 }

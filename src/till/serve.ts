@@ -3,6 +3,7 @@ import { createLogger, type Logger } from '../platform/logger.ts';
 import { formatLog } from '../platform/pretty-log.ts';
 import { secondSignalDelayMs } from '../platform/shutdown.ts';
 import { StandardOutput, sharedWriteBytesMax } from '../platform/standard-output.ts';
+import { version } from '../platform/version.ts';
 import { ProcessStartError } from '../processes/member.ts';
 import { ParentLink } from '../processes/parent-link.ts';
 import type { Till } from './compose.ts';
@@ -23,6 +24,7 @@ export async function serve(environment: Record<string, string | undefined>): Pr
   const terminal = { isTTY: process.stdout.isTTY, environment };
   const wholeLogger = createLogger(config.logLevel, formatLog(output, config, terminal));
   const logger = parent === undefined ? wholeLogger : wholeLogger.child({ process: parent.seat.number });
+  logger.info({ version, node: process.version, role: config.role }, 'starting');
   process.on('uncaughtException', (error) => {
     // Not `fatal`: that level waits until everything is written, which may be forever.
     logger.error({ err: error }, 'uncaught error');

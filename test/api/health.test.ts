@@ -4,6 +4,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { MemoryCache } from '../../src/platform/memory-cache.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import { RedisCache } from '../../src/platform/redis-cache.ts';
+import { version } from '../../src/platform/version.ts';
 import { startFrame } from '../support/frame.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
@@ -34,6 +35,7 @@ test('200: every dependency is up', async (t) => {
     info: { database: up, cache: up },
     error: {},
     details: { database: up, cache: up },
+    version,
   });
 });
 
@@ -50,6 +52,7 @@ test('503: a stopping service says so, with its dependencies up', async (t) => {
     info: { database: up },
     error: { service },
     details: { database: up, service },
+    version,
   });
 });
 
@@ -73,6 +76,7 @@ test('503: a database that cannot be reached stands under error, without saying 
     info: { cache: up },
     error: { database: down },
     details: { database: down, cache: up },
+    version,
   });
   assert.equal((await fetch(`${url}/health/live`)).status, 200, 'the process itself lives');
 });
@@ -96,6 +100,7 @@ test('503 and 200 again: Redis is killed, frozen and back', { skip: skipWithoutR
     info: {},
     error: { cache: down },
     details: { cache: down },
+    version,
   });
   first.process?.kill('SIGCONT');
   await first.stop();

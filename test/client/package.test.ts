@@ -1,16 +1,15 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
+import { type InstalledPackage, installPackage } from '../packages/support/installed-package.ts';
 import { testKey } from '../support/client.ts';
 import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
-import { runNpm } from '../support/install-packages.ts';
-import { olderNode, skipWithoutOlderNodes } from '../support/older-nodes.ts';
+import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
@@ -21,58 +20,31 @@ const folders = {
   client: join(projectFolder, 'client'),
   consumer: join(projectFolder, 'test/client/consumer'),
 };
-const oldest = { major: 20, path: olderNode(20) };
-/** The one that runs the tests. */
-const newest = { major: 24, path: process.execPath };
-const nodes = effort({
-  short: [oldest, newest],
-  long: [oldest, { major: 22, path: olderNode(22) }, newest],
-});
 /** In the short form, test/docs/examples.test.ts alone compiles the client with another compiler and the types of Node. */
 const compilesTwice = effort({ short: false, long: true });
-const skip = skipWithoutClientPackages() || skipWithoutOlderNodes(nodes.map(({ path }) => path));
+const skip = skipWithoutClientPackages() || skipWithoutOlderNodes();
 
-const project = await mkdtemp(join(tmpdir(), 'till-client-'));
-after(() => rm(project, { recursive: true, force: true }));
+let installed: InstalledPackage;
+before(async () => {
+  if (skip === false) installed = await installPackage('client');
+});
+after(async () => {
+  if (skip === false) await rm(installed.project, { recursive: true, force: true });
+});
 
 test('the package has what an application needs, and nothing else', { skip }, async () => {
-  const { stdout } = await npm(folders.client, ['pack', '--json', '--pack-destination', project]);
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('['))) as readonly {
-    readonly filename: string;
-    readonly files: readonly { readonly path: string }[];
-  }[];
-  assert.ok(packed !== undefined);
-  const files = packed.files.map(({ path }) => path);
+  const { project, files } = installed;
   const others = files.filter((path) => !/^dist\/[a-z-]+(\/[a-z-]+)*\.(js|d\.ts)$/.test(path));
-  assert.deepEqual(others.toSorted(), ['LICENSE', 'README.md', 'package.json']);
+  assert.deepEqual(others, ['LICENSE', 'README.md', 'package.json']);
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  await npm(project, ['install', '--offline', '--no-audit', '--no-fund', `./${packed.filename}`]);
   const { dependencies, sideEffects } = JSON.parse(
     await readFile(join(project, 'node_modules/@till/client/package.json'), 'utf8'),
   );
   assert.deepEqual([dependencies, sideEffects], [undefined, false]);
 });
 
-test('without its tools nothing is packed, and the message says what to install', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'till-client-bare-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
-  const isSource = (path: string) => !/\/(node_modules|dist)$/.test(path);
-  await cp(folders.client, folder, { recursive: true, filter: isSource });
-  const careful = join(folder, 'user-npmrc');
-  await writeFile(careful, 'ignore-scripts=true\n');
-  for (const args of [['pack'], ['pack', `--userconfig=${careful}`]])
-    await assert.rejects(npm(folder, args), (error: { readonly stderr: string }) => {
-      assert.match(error.stderr, /tools are not installed\. Run "npm ci --ignore-scripts"/);
-      return true;
-    });
-  assert.deepEqual(
-    (await readdir(folder)).filter((name) => name.endsWith('.tgz')),
-    [],
-  );
-});
-
 test('an application that uses it compiles, and mistakes in it do not', { skip }, async () => {
+  const { project } = installed;
   await cp(folders.consumer, project, { recursive: true });
   for (const [index, example] of (await readExamples()).entries())
     await writeFile(join(project, `readme-${index}.ts`), example);
@@ -92,6 +64,7 @@ test('an application that uses it compiles, and mistakes in it do not', { skip }
 test(`it runs under Node ${nodes.map(({ major }) => major).join(', ')} against the service`, {
   skip,
 }, async (t) => {
+  const { project } = installed;
   const { url } = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
   const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
   const event = JSON.stringify({ id: 'evt_1', type: 'plan.created', data: { name: 'Zoë' } });
@@ -150,11 +123,8 @@ async function readExamples(): Promise<readonly string[]> {
   );
 }
 
-function npm(folder: string, args: readonly string[]): Promise<{ readonly stdout: string }> {
-  return runNpm(folder, args, timeoutMs);
-}
-
 async function compile(compiler: string, options: readonly string[]): Promise<void> {
+  const { project } = installed;
   const args = [compiler, '--project', project, ...options];
   const { stdout } = await run(process.execPath, args, { cwd: project, timeout: timeoutMs }).catch(
     (error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? String(error) }),

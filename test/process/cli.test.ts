@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { Interrupted } from '../../src/cli/interrupted.ts';
 import { runCommandLine } from '../../src/cli/run.ts';
-import { olderNode, skipWithoutOlderNodes } from '../support/older-nodes.ts';
+import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { type CommandOutcome, runTill } from '../support/run-till.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
@@ -36,10 +36,10 @@ test('the bin ends a bad command line with exit code 2 and the usage on standard
 });
 
 test('with an older Node, the bin starts itself again with the installed one, and ends as that does', {
-  skip: skipWithoutOlderNodes([olderNode(20)]),
+  skip: skipWithoutOlderNodes(),
 }, async () => {
   const bin = (...args: readonly string[]) =>
-    promisify(execFile)(olderNode(20), ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
+    promisify(execFile)(nodes[0].path, ['src/cli/bin.mjs', ...args], { cwd: projectFolder });
   assert.match((await bin('--version')).stdout, /^till \d/);
   await assert.rejects(bin('resynk'), { code: 2 });
 });

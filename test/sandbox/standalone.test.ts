@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -11,10 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { clientOf } from './support.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const { bin } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-  bin: Record<string, string>;
-};
-const binFile = String(bin['till-sandbox']);
+const program = 'sandbox/main.ts';
 
 async function emptyFolder(t: TestContext): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'till-standalone-'));
@@ -38,9 +35,9 @@ async function portOf(child: ChildProcess): Promise<number> {
   return Number(port);
 }
 
-test('the bin starts without files, prints its address, and stops on SIGTERM', async (t) => {
+test('the command starts without files, prints its address, and stops on SIGTERM', async (t) => {
   const folder = await emptyFolder(t);
-  const child = run(t, folder, [join(root, binFile), '--port', '0']);
+  const child = run(t, folder, [join(root, program), '--port', '0']);
   const stripe = clientOf(await portOf(child));
   assert.match((await stripe.customers.create({})).id, /^cus_/);
   child.kill('SIGTERM');
@@ -48,35 +45,18 @@ test('the bin starts without files, prints its address, and stops on SIGTERM', a
   assert.deepEqual(await readdir(folder), []);
 });
 
-test('the bin also runs from node_modules, without a warning', async (t) => {
-  const folder = await emptyFolder(t);
-  const installed = join(folder, 'node_modules', 'till');
-  await mkdir(installed, { recursive: true });
-  await cp(join(root, 'package.json'), join(installed, 'package.json'));
-  await cp(join(root, 'sandbox'), join(installed, 'sandbox'), { recursive: true });
-  await cp(join(root, 'src/platform/launch.mjs'), join(installed, 'src/platform/launch.mjs'));
-  const child = run(t, folder, [join(installed, binFile), '--port', '0']);
-  assert.ok(child.stderr !== null);
-  const errors = text(child.stderr);
-  const stripe = clientOf(await portOf(child));
-  assert.match((await stripe.customers.create({})).id, /^cus_/);
-  child.kill('SIGTERM');
-  assert.equal(await errors, '');
-  assert.deepEqual(await readdir(folder), ['node_modules']);
-});
-
 test('--data-dir keeps the state', async (t) => {
   const folder = await emptyFolder(t);
-  const first = run(t, folder, [join(root, binFile), '--port', '0', '--data-dir', 'state']);
+  const first = run(t, folder, [join(root, program), '--port', '0', '--data-dir', 'state']);
   const { id } = await clientOf(await portOf(first)).customers.create({});
   first.kill('SIGTERM');
   await once(first, 'exit');
-  const second = run(t, folder, [join(root, binFile), '--port', '0', '--data-dir', 'state']);
+  const second = run(t, folder, [join(root, program), '--port', '0', '--data-dir', 'state']);
   assert.equal((await clientOf(await portOf(second)).customers.retrieve(id)).id, id);
 });
 
 test('a wrong option ends with the usage', async (t) => {
-  const child = run(t, await emptyFolder(t), [join(root, binFile), '--prot', '0']);
+  const child = run(t, await emptyFolder(t), [join(root, program), '--prot', '0']);
   assert.ok(child.stderr !== null);
   const [errors, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
   assert.equal(code, 2);

@@ -1,7 +1,6 @@
-import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { runNpm } from '../../packages/run-npm.ts';
 import { projectFolder } from './till-in-child.ts';
 
 /**
@@ -32,15 +31,4 @@ export async function installPackages(): Promise<void> {
 function isInstalled(folder: string): boolean {
   const writtenAtMs = (path: string) => statSync(join(folder, path), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   return writtenAtMs('node_modules/.package-lock.json') >= writtenAtMs('package-lock.json');
-}
-
-/** Runs npm in a folder, as a person does there. */
-export function runNpm(
-  folder: string,
-  args: readonly string[],
-  timeoutMs: number,
-): Promise<{ readonly stdout: string }> {
-  // Settings of the run of npm that started the tests would win over those of the folder.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)));
-  return promisify(execFile)('npm', [...args], { cwd: folder, env, timeout: timeoutMs });
 }

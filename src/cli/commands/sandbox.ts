@@ -49,10 +49,9 @@ async function startSandbox(
 ) {
   const commandLine = await import('../../../sandbox/command-line.ts');
   const { startCommand, welcomeTo } = await import('../../../sandbox/start-command.ts');
-  const isInMemory = memory || (named['data-dir'] === undefined && environment['DATA_DIR'] === undefined);
   const args = [
     ...Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
-    ...(isInMemory ? ['--memory'] : []),
+    ...(memory ? ['--memory'] : []),
   ];
   try {
     const command = commandLine.parseCommand(args, environment);

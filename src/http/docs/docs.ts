@@ -1,15 +1,13 @@
-import { readFileSync } from 'node:fs';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import type { FailureCode } from '../../errors.ts';
 import type { Scope } from '../../model/api-key.ts';
+import { version } from '../../platform/version.ts';
 import { comparedWithIds, optionalBody } from '../input/validator.ts';
 import { addPositionHeaders } from '../positions.ts';
 import { moveToComponents } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
 import { addProblemResponses } from './problem-responses.ts';
-
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
 
 /** The groups of operations, in the order in which the reference shows them. */
 const tags = [

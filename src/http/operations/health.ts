@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TSchema, Type } from 'typebox';
 import { shareConcurrent } from '../../platform/share-concurrent.ts';
+import { version } from '../../platform/version.ts';
 import { component } from '../docs/components.ts';
 
 export interface Dependency {
@@ -24,6 +25,7 @@ const HealthSchema = component('Health', {
   info: DependencyMap,
   error: DependencyMap,
   details: DependencyMap,
+  version: Type.String({ description: 'The version of Till that runs.' }),
 });
 
 type Health = Static<typeof HealthSchema>;
@@ -35,12 +37,14 @@ const healthyExample: Health = {
   info: { database: up, cache: up },
   error: {},
   details: { database: up, cache: up },
+  version: '0.1.0',
 };
 const unhealthyExample: Health = {
   status: 'error',
   info: { database: up },
   error: { cache: down },
   details: { database: up, cache: down },
+  version: '0.1.0',
 };
 
 export function registerHealth(
@@ -158,13 +162,14 @@ async function readHealth(dependencies: readonly Dependency[]): Promise<Health> 
     info: Object.fromEntries(info),
     error: Object.fromEntries(error),
     details: Object.fromEntries(entries),
+    version,
   };
 }
 
 /** For load balancers, a stopping service is the same as an unavailable one. */
-function withStopping({ info, error, details }: Health): Health {
+function withStopping({ error, details, ...health }: Health): Health {
   const service = { status: 'down', message: 'stopping' };
-  return { status: 'error', info, error: { ...error, service }, details: { ...details, service } };
+  return { ...health, status: 'error', error: { ...error, service }, details: { ...details, service } };
 }
 
 function jsonResponse<Body extends { readonly status: string }>(

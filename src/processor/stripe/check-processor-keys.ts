@@ -7,7 +7,7 @@ interface ProcessorKeySettings {
 /** The real API, which moves real money. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
-interface ProcessorKeyWarning {
+export interface ProcessorKeyWarning {
   readonly message: string;
   /** What the operator should do about it. */
   readonly action: string;

@@ -50,7 +50,16 @@ export async function writeApplication(files: readonly ExampleFile[], place: Exa
   const modules = join(place.folder, 'node_modules');
   for (const name of ['@stripe', '@playwright', 'react', 'react-dom'])
     await symlink(join(packages, name), join(modules, name));
-  await symlink(projectFolder, join(modules, 'till'));
+  // The steps need no build, so those of this checkout are installed.
+  const steps = join(modules, '@till/sandbox');
+  await mkdir(steps);
+  for (const name of ['playwright.mjs', 'playwright.d.mts'])
+    await symlink(join(projectFolder, 'sandbox/testing', name), join(steps, name));
+  const exports = { './playwright': { types: './playwright.d.mts', default: './playwright.mjs' } };
+  await writeFile(
+    join(steps, 'package.json'),
+    JSON.stringify({ name: '@till/sandbox', type: 'module', exports }),
+  );
   await writeFile(join(place.folder, 'tsconfig.json'), JSON.stringify(typescriptOptions));
   const tsc = join(projectFolder, 'node_modules/.bin/tsc');
   await promisify(execFile)(tsc, [], { cwd: place.folder }).catch((error: { readonly stdout?: string }) => {

