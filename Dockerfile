@@ -14,6 +14,8 @@ COPY site ./site
 RUN --mount=type=cache,target=/npm-cache npm ci --prefix site --cache /npm-cache
 COPY README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md SECURITY.md openapi.json ./
 COPY client/README.md ./client/
+COPY packages/sandbox/README.md ./packages/sandbox/
+COPY packages/server/README.md ./packages/server/
 COPY sandbox/README.md ./sandbox/
 COPY examples/shop/README.md ./examples/shop/
 COPY bench/README.md ./bench/

@@ -34,6 +34,7 @@ const recipes: Readonly<Record<PackageName, Recipe>> = {
     copied: [
       'console/dist/*',
       'migrations/*.sql',
+      'site/dist/**/*.*',
       'sandbox/browser/{page,frame}/*.{js,css}',
       'sandbox/pages/*.css',
       'src/http/docs/page/*.{js,css,svg}',

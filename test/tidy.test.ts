@@ -9,10 +9,13 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const fileLinesMax = 400;
 const functionLinesMax = 70;
 
-const files = globSync('{src,sandbox,bench,test,console,client,site,examples,packages}/**/*.{ts,tsx,mts,mjs}', {
-  cwd: root,
-  exclude: ['**/node_modules/**', 'console/dist/**', 'site/dist/**', 'client/src/schema.ts'],
-}).map((path) => ({
+const files = globSync(
+  '{src,sandbox,bench,test,console,client,site,examples,packages}/**/*.{ts,tsx,mts,mjs}',
+  {
+    cwd: root,
+    exclude: ['**/node_modules/**', 'console/dist/**', 'site/dist/**', 'client/src/schema.ts'],
+  },
+).map((path) => ({
   path: path.split(sep).join('/'),
   text: readFileSync(join(root, path), 'utf8'),
 }));

@@ -5448,6 +5448,7 @@ export interface operations {
             /** @description One page of meters. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5479,6 +5480,7 @@ export interface operations {
             /** @description The new meter. */
             readonly 201: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5502,6 +5504,7 @@ export interface operations {
             /** @description The meter. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5534,6 +5537,7 @@ export interface operations {
             /** @description The updated meter. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5557,6 +5561,7 @@ export interface operations {
             /** @description The archived meter. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5589,6 +5594,7 @@ export interface operations {
             /** @description The sums of the days. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5626,6 +5632,7 @@ export interface operations {
             /** @description What became of the events, after the commit. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5659,6 +5666,7 @@ export interface operations {
             /** @description Whether it is allowed. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -5694,6 +5702,7 @@ export interface operations {
             /** @description One page of events. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -6622,6 +6631,7 @@ export interface operations {
             /** @description One page of changes. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {
@@ -6653,6 +6663,7 @@ export interface operations {
             /** @description One page of subscribers. */
             readonly 200: {
                 headers: {
+                    readonly "x-till-position": components["headers"]["Position"];
                     readonly [name: string]: unknown;
                 };
                 content: {

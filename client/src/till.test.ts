@@ -29,7 +29,8 @@ test('there is a method for every operation of the OpenAPI document, and no othe
     fetch: async (input, init) => {
       const { pathname } = new URL(String(input));
       sent.push(`${init?.method} ${pathname}`);
-      return Response.json({ data: [], nextCursor: null }, { headers: { etag: '"1"' } });
+      const body = { data: [], nextCursor: null, rejected: [] };
+      return Response.json(body, { headers: { etag: '"1"' } });
     },
   });
   for (const call of methodsOf(till)) {
@@ -37,6 +38,9 @@ test('there is a method for every operation of the OpenAPI document, and no othe
     await useUp(await call());
     assert.equal(sent.length, before + 1, 'one request for each call');
   }
+  const recorded = till.usage.record({ ...customer, meter: 'api_calls' });
+  await till.usage.flush();
+  await recorded;
   const known = operations.filter((operation) => !notForApplications.includes(operation));
   const found = new Set(sent.map((request) => operationOf(request, known)));
   assert.deepEqual([...found].toSorted(), known.toSorted());
@@ -44,6 +48,10 @@ test('there is a method for every operation of the OpenAPI document, and no othe
 
 /** All methods of the client and of its resources. */
 function methodsOf(till: Till): readonly (() => unknown)[] {
+  const customerFirst = new Map<object, readonly string[]>([
+    [till, ['entitlements', 'isEntitled']],
+    [till.usage, ['consume']],
+  ]);
   const parts: object[] = [till, ...Object.values(till), till.customers.paymentMethods('id')];
   return parts.flatMap((part) => {
     const prototype: object = Object.getPrototypeOf(part);
@@ -52,19 +60,15 @@ function methodsOf(till: Till): readonly (() => unknown)[] {
       .map((name) => () => {
         const method: unknown = Reflect.get(prototype, name);
         assert.ok(typeof method === 'function', name);
-        return Reflect.apply(
-          method,
-          part,
-          part === till && takesCustomer.includes(name) ? [customer] : anything,
-        );
+        const takesCustomer = customerFirst.get(part)?.includes(name) ?? false;
+        return Reflect.apply(method, part, takesCustomer ? [customer] : anything);
       });
   });
 }
 
-/** They lead to other methods, never end, or are for calls without a method of their own. */
-const withoutRequest = ['paymentMethods', 'follow', 'request'];
+/** They lead to other methods, never end, send later, or are for calls without a method of their own. */
+const withoutRequest = ['paymentMethods', 'follow', 'record', 'flush', 'close', 'request'];
 
-const takesCustomer = ['entitlements', 'isEntitled'];
 const customer = { externalId: 'user-1' };
 
 async function useUp(result: unknown): Promise<void> {

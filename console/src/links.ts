@@ -1,6 +1,12 @@
 import type { EventObjectType, TillEvent } from '../../client/src/index.ts';
 
-type PageName = EventObjectType | 'event' | 'webhookEvent' | 'eventEndpoint' | 'move' | 'subscriber';
+type PageName =
+  | Exclude<EventObjectType, 'meter'>
+  | 'event'
+  | 'webhookEvent'
+  | 'eventEndpoint'
+  | 'move'
+  | 'subscriber';
 
 /** The lists, and the beginning of the addresses of their objects. */
 const pages: Readonly<Record<PageName, string>> = {
@@ -31,7 +37,8 @@ export function listOf(type: PageName, query: Readonly<Record<string, string>> =
   return `${home}/${pages[type]}${text === '' ? '' : `?${text}`}`;
 }
 
-/** The page of the object of an event. A refund is shown on the page of its payment. */
-export function pageOfObject({ objectType, objectId, data }: TillEvent): string {
+/** The page of the object of an event. A refund is shown on the page of its payment, and usage on that of its customer. */
+export function pageOfObject({ objectType, objectId, customerId, data }: TillEvent): string {
+  if (objectType === 'meter') return pageOf('customer', customerId ?? '');
   return objectType === 'refund' ? pageOf('payment', data.paymentId) : pageOf(objectType, objectId);
 }

@@ -40,8 +40,8 @@ import { closeSilentConnections } from './load/silent-connections.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
 import { registerRequestLog } from './operations/request-log.ts';
-import { type PositionSource, registerPositions } from './positions.ts';
 import { registerRequestTrace } from './operations/request-trace.ts';
+import { type PositionSource, registerPositions } from './positions.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 import { compileSerializer } from './serializer.ts';
 
@@ -106,12 +106,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   closeSilentConnections(app);
   const routes = new RouteIndex(app);
-  app.setErrorHandler((error: Error & { code: string }, request, reply) =>
-    respondToFailure(error, request, reply, parts.logger),
-  );
-  app.setNotFoundHandler((request) => {
-    throw routes.refusal(request);
-  });
+  registerFailures(app, routes, parts.logger);
   app.setValidatorCompiler(({ schema, httpPart }) => compileValidator(schema, httpPart));
   app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
   const open = new OpenRequests();
@@ -170,6 +165,15 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   if (parts.servesApi) await app.register(parts.registerRoutes);
   await app.ready();
   return app;
+}
+
+function registerFailures(app: FastifyInstance, routes: RouteIndex, logger: Logger): void {
+  app.setErrorHandler((error: Error & { code: string }, request, reply) =>
+    respondToFailure(error, request, reply, logger),
+  );
+  app.setNotFoundHandler((request) => {
+    throw routes.refusal(request);
+  });
 }
 
 function createServer(parts: AppParts): FastifyInstance {

@@ -205,7 +205,7 @@ function createDatabaseMetrics(registers: Registry[]) {
   };
 }
 
-interface DatabaseUsage {
+export interface DatabaseUsage {
   readonly busy: number;
   readonly idle: number;
   readonly waiting: number;

@@ -8,7 +8,7 @@ import { foundMeter, type Meter } from '../model/meter.ts';
 import { auditOperation } from '../platform/cause.ts';
 import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/id.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { MeterStore, NewMeter } from './meter-store.ts';
 
 /** Entitlements show every active meter, and every read of usage reads all of them. */
@@ -39,7 +39,8 @@ export class MeterService {
     this.creation = new LocalOperation({
       name: 'meters.create',
       parentIdOf: () => null,
-      check: async () => {},
+      // Before anything is written. Two requests that meet are decided in the transaction.
+      check: ({ key }) => this.#refuse(this.#parts.database, key),
       write: (tx, id, request) => this.#insert(tx, id, request),
       read,
     });
@@ -90,18 +91,26 @@ export class MeterService {
 
   async #insert(tx: Transaction, id: string, meter: NewMeter): Promise<Meter> {
     const { store, clock } = this.#parts;
-    const count = await store.lockAndCount(tx);
+    await store.lockCreation(tx);
+    const count = await store.count(tx);
     const inserted = count < metersMax ? await store.insert(tx, id, meter, clock.now()) : undefined;
     if (inserted !== undefined) return inserted;
     // Another process may have finished the same request.
     const existing = await store.find(tx, id);
     if (existing !== undefined) return existing;
-    if (count >= metersMax && (await store.findByKey(tx, meter.key)) === undefined)
-      throw new Failure('too_many_meters', `There are ${metersMax} meters, which is the maximum.`);
-    throw new Failure(
-      'meter_key_taken',
-      'Another meter has this key. Use that meter, or choose another key.',
-    );
+    await this.#refuse(tx, meter.key);
+    throw new Error('a meter was not inserted for no reason');
+  }
+
+  async #refuse(db: Queryable, key: string): Promise<void> {
+    const { store } = this.#parts;
+    if ((await store.findByKey(db, key)) !== undefined)
+      throw new Failure(
+        'meter_key_taken',
+        'Another meter has this key. Use that meter, or choose another key.',
+      );
+    if ((await store.count(db)) < metersMax) return;
+    throw new Failure('too_many_meters', `There are ${metersMax} meters, which is the maximum.`);
   }
 
   async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {

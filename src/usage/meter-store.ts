@@ -10,10 +10,13 @@ export type NewMeter = Pick<Meter, 'key' | 'name' | 'resets'>;
 
 /** All SQL for the meters. */
 export class MeterStore {
-  /** Waits for other creations, so that the number of meters is exact. Returns it. */
-  async lockAndCount(tx: Queryable): Promise<number> {
+  /** Waits for other creations, so that the number of meters is exact. */
+  async lockCreation(tx: Queryable): Promise<void> {
     await tx.query(`select pg_advisory_xact_lock(${creationLock})`);
-    const [row] = await tx.query<{ count: number }>('select count(*) as count from till.meters');
+  }
+
+  async count(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>('select count(*) as count from till.meters');
     return row?.count ?? 0;
   }
 

@@ -94,7 +94,7 @@ export class UsageReading {
   async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
     const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
     const start = from ?? dayOf(Date.parse(end) - daysDefault * dayMs);
-    if (start >= end) throw invalidFrom(`must be before ${end}`);
+    if (start > end) throw invalidFrom(`must not be after ${end}`);
     if (Date.parse(end) - Date.parse(start) > daysMax * dayMs)
       throw invalidFrom(`must be at most ${daysMax} days before ${end}`);
     return { from: start, to: end };

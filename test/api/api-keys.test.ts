@@ -139,7 +139,7 @@ test('200: an API key can read its own name, scopes and expiry, and the mode of 
   assert.deepEqual(own, {
     id: null,
     name: 'tests',
-    scopes: ['read', 'write', 'refund', 'operate', 'admin'],
+    scopes: ['read', 'write', 'usage', 'refund', 'operate', 'admin'],
     expiresAt: null,
     person: null,
     processor,

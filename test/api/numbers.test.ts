@@ -45,17 +45,18 @@ test('400: every integer parameter of every operation takes decimal digits and n
     const names = integersOf(queryOf(operation));
     if (names.length === 0) continue;
     const path = await pathOf(operation);
+    const required = await requiredOf(operation);
     for (const name of names) {
       const queries = [...wrongTexts.map((text) => `${name}=${text}`), `${name}=1&${name}=1`, name];
       for (const query of queries) {
-        const response = await send(operation.method, `${path}?${query}`);
+        const response = await send(operation.method, `${path}?${query}${required}`);
         await assertNames(response, `query.${name}`, `${operation.name}?${query}`);
         tried += 1;
       }
       // A range of amounts needs a currency.
       const currency = name.startsWith('amount') ? '&currency=eur' : '';
       assert.equal(
-        (await send(operation.method, `${path}?${name}=1${currency}`)).status,
+        (await send(operation.method, `${path}?${name}=1${currency}${required}`)).status,
         200,
         operation.name,
       );
@@ -70,7 +71,9 @@ test('400: every integer field of every body takes whole numbers within its limi
     for (const name of integersOf(fieldsOf(operation))) {
       const path = await pathOf(operation);
       const body = await bodyOf(operation);
-      for (const number of wrongNumbers) {
+      // Usage is also counted in bytes.
+      const largest = operation.path.startsWith('/api/v1/usage') ? '1000000000000' : undefined;
+      for (const number of wrongNumbers.filter((one) => one !== largest)) {
         // By hand: most of these numbers would not survive JSON.stringify.
         const text = JSON.stringify({ ...body, [name]: '<number>' }).replace('"<number>"', number);
         const response = await send(operation.method, path, text);
@@ -107,6 +110,13 @@ async function assertNames(response: Response, path: string, what: string): Prom
   const { errors, detail } = await readProblem(response, 400, 'invalid_request');
   assert.deepEqual([...new Set(errors?.map((error) => error.path))], [path], what);
   assert.ok(detail.includes(path), `${what}: ${detail}`);
+}
+
+/** The filters without which a list is refused. */
+async function requiredOf({ path }: Documented): Promise<string> {
+  if (path.startsWith('/api/v1/usage')) return `&customerId=${(await createCustomer(till)).id}`;
+  if (path === '/api/v1/overview/moves') return '&move=new&currency=eur';
+  return path === '/api/v1/overview/subscribers' ? '&currency=eur' : '';
 }
 
 async function pathOf({ path }: Documented): Promise<string> {

@@ -345,7 +345,7 @@ describe('GET /usage', () => {
   test('400 and 404: unknown objects, and days that make no sense', async () => {
     const { customer, meter } = await setUp(10);
     const path = `/usage?customerId=${customer.id}&meter=${meter.key}`;
-    for (const query of ['&from=2026-02-30', '&from=2026-02-01&to=2026-02-01', '&from=2020-01-01'])
+    for (const query of ['&from=2026-02-30', '&from=2026-02-02&to=2026-02-01', '&from=2020-01-01'])
       assert.equal((await till.tryGet(`${path}${query}`)).status, 400, query);
     assert.equal((await till.tryGet(`/usage?customerId=${unknownId}&meter=${meter.key}`)).status, 404);
     assert.equal((await till.tryGet(`/usage?customerId=${customer.id}&meter=none`)).status, 404);

@@ -23,6 +23,7 @@ import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { consumeUsage, createMeter, recordUsage, usageOf } from '../support/usage.ts';
 import { signWebhook } from '../support/webhook-events.ts';
 import { startWholeTill, type WholeTill } from '../support/whole-till.ts';
 import { stopClock } from './stopped-clock.ts';
@@ -60,6 +61,11 @@ const table: Readonly<Record<string, Costs>> = {
   'the entitlements of a customer': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a page of a list': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a page of the feed': { statements: 2, roundTrips: 2, rows: 0, walRecords: 0 },
+  'a batch of 20 usage events': { statements: 4, roundTrips: 4, rows: 21, walRecords: 83 },
+  'the same batch again': { statements: 5, roundTrips: 5, rows: 0, walRecords: 0 },
+  'a consumption': { statements: 6, roundTrips: 4, rows: 2, walRecords: 7 },
+  'a refused consumption': { statements: 2, roundTrips: 2, rows: 0, walRecords: 0 },
+  'the entitlements of a customer with usage': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a delivered event': { statements: 6, roundTrips: 5, rows: 2, walRecords: 6 },
 };
 
@@ -152,6 +158,28 @@ test('reads cost what the table says', async () => {
   await measure('the entitlements of a customer', () => till.get(`/customers/${customer.id}/entitlements`));
   await measure('a page of a list', () => till.get('/payments?limit=20'));
   await measure('a page of the feed', () => till.get('/events?limit=100'));
+  compare();
+});
+
+test('usage costs what the table says', async () => {
+  const customer = await createCustomer(till);
+  const meter = await createMeter(till);
+  const plan = await createPlan(till, { features: { [meter.key]: true } });
+  await createSubscription(till, { customerId: customer.id, planId: plan.id, trialPeriodDays: 7 });
+  const batches = Array.from({ length: runs }, () =>
+    Array.from({ length: batchSize }, () => usageOf(customer, meter)),
+  );
+  const record = (run: number) => recordUsage(till, ...(batches[run] ?? []));
+  // The first event of a window creates its counter.
+  await recordUsage(till, usageOf(customer, meter));
+  await measure('a batch of 20 usage events', record);
+  await measure('the same batch again', record);
+  await measure('a consumption', () => consumeUsage(till, usageOf(customer, meter)));
+  const other = await createCustomer(till);
+  await measure('a refused consumption', () => consumeUsage(till, usageOf(other, meter)));
+  await measure('the entitlements of a customer with usage', () =>
+    till.get(`/customers/${customer.id}/entitlements`),
+  );
   compare();
 });
 

@@ -1,9 +1,10 @@
 import { createCheckout } from '../support/checkouts.ts';
 import { appendEvents, type EventPage, newEvent } from '../support/event-feed.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { createMeter } from '../support/usage.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
 import { createOneOfEach } from './one-of-each.ts';
-import type { Resource } from './operation-parts.ts';
+import { knownText, type Resource } from './operation-parts.ts';
 
 /** How many ids of each kind are kept: enough to have objects in every state, few enough to use some of them twice. */
 const keptMax = 12;
@@ -26,6 +27,7 @@ export class IdPool {
     events: [],
     'event-endpoints': [unknownId],
     checkouts: [unknownId],
+    meters: [unknownId],
   };
 
   constructor(till: TillInProcess) {
@@ -62,6 +64,10 @@ export class IdPool {
       payment: { amount: 500, currency: 'eur', description: 'Book' },
     };
     this.#add('checkouts', (await createCheckout(till, sale)).checkout.id);
+    // There is a maximum.
+    await till.sql('delete from till.meters');
+    this.#ids.meters.splice(1);
+    this.#add('meters', (await createMeter(till, { key: knownText })).id);
     this.#add('invoices', invoice?.id ?? unknownId);
     this.#add('webhook-events', idOf(ignored));
     this.#add('api-keys', apiKey.id);

@@ -18,6 +18,7 @@ export const resources = [
   'events',
   'event-endpoints',
   'checkouts',
+  'meters',
 ] as const;
 export type Resource = (typeof resources)[number];
 
@@ -87,6 +88,19 @@ export function rightPairs(
     .map((record) => Object.entries(record).map(([name, value]) => [name, JSON.stringify(value)] as const));
 }
 
+function rightUsage(): fc.Arbitrary<unknown> {
+  return fc.record(
+    {
+      id: fc.constantFrom('a', 'b', 'c'),
+      customerId: placeholder('customers'),
+      meter: fc.constant(knownText),
+      quantity: fc.integer({ min: -5, max: 5 }),
+      at: fc.constant(new Date().toISOString()),
+    },
+    { requiredKeys: ['id', 'customerId', 'meter', 'at'] },
+  );
+}
+
 function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
   switch (name) {
     case 'paymentMethodId':
@@ -111,6 +125,12 @@ function rightField(name: string, schema: Schema): fc.Arbitrary<unknown> {
         ),
         { maxLength: addOnsMax },
       );
+    case 'meter':
+      return fc.constant(knownText);
+    case 'at':
+      return fc.constant(new Date().toISOString());
+    case 'events':
+      return fc.array(rightUsage(), { minLength: 1, maxLength: 5 });
     case 'after':
       return placeholder('events');
     case 'q':

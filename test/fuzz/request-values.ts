@@ -120,6 +120,8 @@ function ofOneKind(
   pairs: readonly Pair[],
 ): readonly Pair[] {
   if (method === 'POST' && path === '/api/v1/checkouts') return ofOneSale(pairs);
+  if (path === '/api/v1/usage/consume')
+    return [...without(without(pairs, 'externalId'), 'customerId'), ['customerId', '"<customers:1>"']];
   const isChange = method === 'PATCH' && path === '/api/v1/subscriptions/{id}';
   if (!isChange && path !== '/api/v1/subscriptions/{id}/preview') return pairs;
   const [, kept] = kindsOfChange.find(([decides]) => pairs.some(([name]) => name === decides)) ?? [];

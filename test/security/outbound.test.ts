@@ -55,6 +55,8 @@ test('only the adapter makes requests of its own, besides the sender of events, 
     'src/sandbox-control/sandbox-control.ts',
     // Pays like a customer at the sandbox that `till seed` has started itself.
     'src/seed/shopper.ts',
+    // Closes the port of a process that is replaced.
+    'src/till/compose-member.ts',
   ]);
   assert.match(
     readFileSync('src/http/failures/problem.ts', 'utf8'),

@@ -9,14 +9,14 @@ export type EventObjectType = Schema['objectType'];
 export type EventCause = Schema['cause'];
 
 /** What a customer has used of a meter when the limit is reached. */
-interface ReachedLimit {
+type ReachedLimit = {
   /** The key of the meter. */
   readonly meter: string;
   readonly used: number;
   readonly limit: number;
   readonly periodStart: string;
   readonly periodEnd: string;
-}
+};
 
 /** The object that an event shows, by the kind of object. */
 interface EventObjects {

@@ -34,7 +34,11 @@ const happened: Readonly<Record<EventType, string>> = {
   'checkout.updated': 'changed',
   'checkout.completed': 'completed',
   'checkout.expired': 'expired',
+  'usage.limit_reached': 'reached its limit',
 };
+
+/** The field with the name that people know an object by. */
+const nameFields: Readonly<Record<string, string>> = { invoice: 'number', plan: 'name', meter: 'meter' };
 
 /** An event as a sentence: Payment of €20.00 succeeded. */
 export function eventTitle({
@@ -43,14 +47,13 @@ export function eventTitle({
   data,
 }: Pick<TillEvent, 'type' | 'objectType'> & { readonly data: Data }): string {
   const name = objectType.charAt(0).toUpperCase() + objectType.slice(1);
-  const called = data[objectType === 'invoice' ? 'number' : 'name'];
+  const called = data[nameFields[objectType] ?? ''];
   const amount = data[objectType === 'invoice' ? 'amountDue' : 'amount'];
   const { currency } = data;
-  const isNamed = (objectType === 'invoice' || objectType === 'plan') && typeof called === 'string';
   const isPriced = objectType !== 'plan' && typeof amount === 'number' && typeof currency === 'string';
   return [
     name,
-    ...(isNamed ? [called] : []),
+    ...(typeof called === 'string' ? [called] : []),
     ...(isPriced ? [`of ${money(amount, currency)}`] : []),
     ...(type === 'payment.refunded' && isPartly(data) ? ['partly'] : []),
     happened[type],

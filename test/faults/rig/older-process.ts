@@ -21,6 +21,7 @@ const keptTables = [
   'overview_moves',
   'event_seed',
   'subscription_add_ons',
+  'usage_periods',
 ];
 
 interface Table {

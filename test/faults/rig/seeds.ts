@@ -107,7 +107,7 @@ export const seeds: Readonly<Record<string, string>> = {
       select customer_id, meter_id, window_start, window_start + interval '1 month', quantity from till.usage_events;
     insert into till.usage_periods (subscription_id, starts_at, ends_at)
       values ('018f0000-0000-7000-8000-000000000005', now() - interval '1 month', now());`,
-  '0022': `
+  '0021': `
     insert into till.overview_moves (metric, currency, day, id, customer_id, subscription_id, amount)
       values ('seed', 'eur', '2020-01-01', '018f0000-0000-7000-8000-000000000011', '018f0000-0000-7000-8000-000000000001',
         '018f0000-0000-7000-8000-000000000005', 1);`,

@@ -6,6 +6,7 @@ export const scopeTexts: Readonly<Record<Scope, string>> = {
   read: 'See customers, plans, payments, subscriptions, invoices and events.',
   write: 'Create, change, charge and cancel, and read.',
   refund: 'Refund payments, and read.',
+  usage: 'Record and consume usage, without reading.',
   operate: 'Webhook events, event endpoints and other work of operators, and read.',
   admin: 'API keys, and everything else.',
 };

@@ -2,14 +2,17 @@
 
 /** The operations that the audit log can contain. */
 export const auditedActions = [
+  'archiveMeter',
   'archivePlan',
   'cancelPayment',
   'cancelSubscription',
   'capturePayment',
+  'consumeUsage',
   'createApiKey',
   'createCheckout',
   'createCustomer',
   'createEventEndpoint',
+  'createMeter',
   'createPayment',
   'createPaymentMethod',
   'createPlan',
@@ -30,6 +33,7 @@ export const auditedActions = [
   'listRefunds',
   'listSubscriptions',
   'paySubscription',
+  'recordUsage',
   'refundPayment',
   'replayEvents',
   'replayFailedWebhookEvents',
@@ -42,6 +46,7 @@ export const auditedActions = [
   'startResync',
   'updateCustomer',
   'updateEventEndpoint',
+  'updateMeter',
   'updatePayment',
   'updatePlan',
   'updateSubscription',

@@ -28,10 +28,10 @@ export const outcomeColumns: readonly Column<EventDelivery>[] = [
   { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} />, isMinor: true },
 ];
 
-/** A refund has no page of its own. */
+/** A refund and a meter have no page of their own. */
 function ObjectLink({ of: { objectType, objectId } }: { readonly of: EventDelivery }) {
   if (objectType === null || objectId === null) return none;
-  if (objectType === 'refund') return <>refund</>;
+  if (objectType === 'refund' || objectType === 'meter') return <>{objectType}</>;
   return <a href={pageOf(objectType, objectId)}>{objectType}</a>;
 }
 
