@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
-import { auditOperation, confirmCaller, isAudited } from '../platform/cause.ts';
+import { auditOperation, auditReplay, confirmCaller, isAudited } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { inSpan } from '../platform/tracing.ts';
@@ -84,6 +84,7 @@ export class IdempotencyService {
     const { taken, lost } = await inSpan('claim', () => this.#take(operation, request, key));
     if (taken.state === 'completed') {
       if (taken.claim.failure !== null) throw declined(taken.claim.failure, true);
+      auditReplay(taken.claim.resourceId);
       return { result: await operation.replay(taken.claim.resourceId, taken.claim), replayed: true };
     }
     await crashPoints.pass('claim.after');

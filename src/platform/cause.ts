@@ -95,6 +95,12 @@ export function auditOperation(
   audit.write(tx, typeof existingId === 'string');
 }
 
+/** Call it if a creation repeats an earlier one. The audit log then names the object that exists. */
+export function auditReplay(existingId: string): void {
+  const audit = works.getStore()?.audit;
+  if (audit !== undefined) audit.objectId ??= existingId;
+}
+
 /** Like `auditOperation`, but only if the request is about this object. Other requests make the same change on their way. */
 export function auditChange(tx: Transaction, objectId: string): void {
   if (works.getStore()?.audit?.objectId === objectId) auditOperation(tx);

@@ -137,7 +137,8 @@ test('API keys: what they do to keys, refunds, exports, replays and deletions is
   ]);
 });
 
-test('people: every write is logged, in its transaction where there is one, and reads are not', async () => {
+/** A function that calls the API as Ada, who has signed in through the provider. */
+async function signInAsAda() {
   const begun = await fetch(`${till.url}/console/sign-in`, { redirect: 'manual' });
   const returned = await provider.signIn(begun.headers.get('location') ?? '', 'ada');
   const entered = await fetch(returned.replace(publicUrl, till.url), {
@@ -145,11 +146,15 @@ test('people: every write is logged, in its transaction where there is one, and 
     headers: { cookie: cookieOf(begun, 'till-sign-in') },
   });
   const cookie = cookieOf(entered);
-  const call = (method: string, path: string, body?: object) =>
+  return (method: string, path: string, body?: object) =>
     callConsole(till.url, `/api/v1${path}`, cookie, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+}
+
+test('people: every write is logged, in its transaction where there is one, and reads are not', async () => {
+  const call = await signInAsAda();
   const customer = await readJson<{ id: string }>(
     await call('POST', '/customers', { email: 'x@example.com' }),
     201,
@@ -193,6 +198,15 @@ test('people: every write is logged, in its transaction where there is one, and 
   assert.deepEqual(new Set(own.map(({ actor }) => actor.keyName)), new Set(['console']));
   assert.equal(own[1]?.objectId, customer.id);
   assert.doesNotMatch(JSON.stringify(await entries()), /x@example\.com/);
+});
+
+test('a repeated creation is logged with the object that it repeats', async () => {
+  const call = await signInAsAda();
+  const newCustomer = { email: 'y@example.com', idempotencyKey: 'repeated' };
+  const attempts = [1, 2, 3, 4].map(() => call('POST', '/customers', newCustomer));
+  const created = await Promise.all(attempts.map(async (sent) => readJson<{ id: string }>(await sent, 201)));
+  const [{ id } = assert.fail()] = created;
+  assert.deepEqual(await actionsOn(id), Array(4).fill(['createCustomer', 201]));
 });
 
 test('sign-ins are logged: opened, ended and refused', async () => {
