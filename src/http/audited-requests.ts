@@ -39,8 +39,8 @@ interface PendingEntry extends AuditedRequest {
 }
 
 /**
- * Writes the entries of requests that have reached their handler. A change writes its entry in its own transaction
- * (`auditOperation`); the others are written before the response is sent.
+ * Writes the entries of requests. A change writes its entry in its own transaction (`auditOperation`); the others are
+ * written before the response is sent, also those of requests that were refused before their handler.
  */
 export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Logger): void {
   app.decorateRequest('audit', undefined);
@@ -49,9 +49,9 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
     done();
   });
   app.addHook('onSend', (request, reply, payload, done) => {
-    const { audit } = request;
-    if (audit === undefined || audit.isWritten) return done(null, payload);
     const { statusCode } = reply;
+    const audit = request.audit ?? (isLoggedRefusal(statusCode) ? begin(request, log) : undefined);
+    if (audit === undefined || audit.isWritten) return done(null, payload);
     return void audit.writeAlone(statusCode).then(
       () => done(null, payload),
       (error: Error) => {
@@ -65,11 +65,17 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
   });
 }
 
+/** The rate limit also bounds how many entries refusals leave, so a request above it leaves none. */
+function isLoggedRefusal(status: number): boolean {
+  return status >= 400 && status < 500 && status !== 429;
+}
+
 /** Undefined if the audit log does not contain the request. */
 function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefined {
-  const { audit: operation } = request.route.config;
   const { caller, params, ip: address, id: requestId } = request;
-  if (operation === undefined || caller === undefined) return undefined;
+  if (caller === undefined) return undefined;
+  const { audit: operation } = request.route.config;
+  if (operation === undefined) return undefined;
   const { of, outcomes, ...described } = operation;
   if (of === 'people' ? caller.person === null : of === 'exports' && !wantsCsv(request)) return undefined;
   const actor = { keyName: caller.name, person: caller.person?.email ?? null };

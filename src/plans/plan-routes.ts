@@ -169,6 +169,7 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
     scope: 'read',
     operationId: 'listPlans',
     mayReadReplica: true,
+    audited: 'exports',
     summary: 'List plans, newest first',
     query: ListQuery,
     response: { 200: withCsv(response('All plans.', Type.Array(PlanSchema), [example]), columns, example) },

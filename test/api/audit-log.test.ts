@@ -102,6 +102,8 @@ test('API keys: what they do to keys, refunds, exports, replays and deletions is
   );
   await till.get('/payments');
   assert.equal((await entries('&action=listPayments')).length, 1, 'a page is no export');
+  await (await till.call('GET', '/plans', undefined, { accept: 'text/csv' })).text();
+  assert.equal((await entries('&action=listPlans')).length, 1);
   const event = eventOf('invoice.paid.newer', { id: 'in_audited' });
   await till.take(event);
   await till.post(`/webhook-events/${idOf(event)}/replay`);
@@ -192,12 +194,44 @@ test('people: every write is logged, in its transaction where there is one, and 
       ['createCheckout', 'checkout', 201],
       ['expireCheckout', 'checkout', 200],
       ['updateCustomer', 'customer', 200],
+      ['cancelPayment', 'payment', 400],
       ['deleteCustomer', 'customer', 204],
     ],
   );
   assert.deepEqual(new Set(own.map(({ actor }) => actor.keyName)), new Set(['console']));
   assert.equal(own[1]?.objectId, customer.id);
   assert.doesNotMatch(JSON.stringify(await entries()), /x@example\.com/);
+});
+
+test('a refusal is logged, whatever the reason, unless the rate limit is exceeded', async () => {
+  const { key } = await till.post<{ key: string }>('/api-keys', { name: 'reader', scopes: ['read'] });
+  const { id } = await createPayment(till);
+  const sent = async (client: Pick<typeof till, 'call'>, path: string, body: object) =>
+    (await client.call('POST', path, body)).status;
+  assert.equal(await sent(createClient(till, key), `/payments/${id}/refund`, {}), 403);
+  assert.equal(await sent(till, `/payments/${id}/refund`, { amount: 'all' }), 400);
+  assert.deepEqual(await actionsOn(id), [
+    ['refundPayment', 403],
+    ['refundPayment', 400],
+  ]);
+  assert.equal(await sent(till, '/api-keys', { name: 'x' }), 400);
+  const call = await signInAsAda();
+  assert.equal((await call('POST', '/customers', { email: 1 })).status, 400);
+  const newest = await entries();
+  assert.deepEqual(
+    newest.slice(0, 3).map(({ action, outcome }) => [action, outcome]),
+    [
+      ['createCustomer', 400],
+      ['session.created', 303],
+      ['createApiKey', 400],
+    ],
+  );
+  const limited = await startTill({ in: 'process', on: till, requestsPerMinute: 1 });
+  const statuses = [];
+  for (let sent = 0; sent < 2; sent += 1)
+    statuses.push((await createClient(limited, key).tryPost(`/payments/${id}/refund`, {})).status);
+  assert.deepEqual(statuses, [403, 429]);
+  assert.equal((await actionsOn(id)).length, 3);
 });
 
 test('a repeated creation is logged with the object that it repeats', async () => {

@@ -137,18 +137,19 @@ test('people without a group or a verified address are refused with a page, and 
   assert.match(await pageText(await enter('unverified'), 403), /not verified/);
   assert.match(await pageText(await enter('nameless'), 403), /no e-mail address/);
   assert.match(await pageText(await enter('unknown'), 403), /did not confirm/);
+  // With single sign-on, an API key opens no session unless the setting allows it.
+  assert.equal((await signIn(till.url, testKey, { origin: publicUrl })).status, 403);
   const { data } = await till.get<{ data: readonly Entry[] }>('/audit-log?action=session.refused');
   assert.deepEqual(
     data.map(({ actor, outcome }) => [actor.person, outcome]),
     [
       [null, 403],
       [null, 403],
+      [null, 403],
       ['new@example.com', 403],
       ['eve@example.com', 403],
     ],
   );
-  // With single sign-on, an API key opens no session unless the setting allows it.
-  assert.equal((await signIn(till.url, testKey, { origin: publicUrl })).status, 403);
 });
 
 test('a callback works once, only in the browser that began, and only with its own state', async (t) => {

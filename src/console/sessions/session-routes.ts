@@ -12,7 +12,7 @@ const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { ad
 export interface SessionRouteParts {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
-  readonly guard: Pick<ApiGuard, 'identify' | 'count'>;
+  readonly guard: Pick<ApiGuard, 'identify' | 'count' | 'countRefusal'>;
   readonly audit: { writeAlone(entry: NewAuditEntry): Promise<void> };
   /** Whether an API key opens a session. */
   readonly hasKeySignIn: boolean;
@@ -29,7 +29,11 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
     '/console/session',
     { ...options, schema: { hide: true, body: SignInBody } },
     async (request, reply) => {
-      if (!hasKeySignIn) throw new Failure('forbidden', 'Sign in with single sign-on.');
+      if (!hasKeySignIn) {
+        await guard.countRefusal(request);
+        await audit.writeAlone(refusedSignIn(senderOf(request), 403));
+        throw new Failure('forbidden', 'Sign in with single sign-on.');
+      }
       const { apiKey } = request.body;
       const caller = await guard.identify(apiKey, request).catch(async (error: unknown) => {
         const isRefused = error instanceof Failure && error.code === 'unauthorized';
