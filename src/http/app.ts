@@ -1,6 +1,7 @@
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   fastify,
   LogController,
@@ -53,6 +54,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The framework creates `routeOptions` at each access, and every request needs it several times. */
     route: FastifyRequest['routeOptions'];
+    /** For what is known only when the response is sent. */
+    response: FastifyReply['raw'];
   }
 }
 
@@ -122,9 +125,11 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     timeoutMs: parts.requestDeadlineMs ?? requestTimeoutMs,
   });
   app.decorateRequest('route');
+  app.decorateRequest('response');
   // Hooks that every request passes use callbacks: a promise for each would cost more than the hooks themselves.
   app.addHook('onRequest', (request, reply, done) => {
     request.route = request.routeOptions;
+    request.response = reply.raw;
     reply.header('x-request-id', request.id);
     setSecurityHeaders(reply);
     done();

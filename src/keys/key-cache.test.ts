@@ -28,7 +28,7 @@ function setUp(...rows: readonly ValidKey[]) {
     reads: 0,
     isDown: false,
     uses: [] as [string, string][],
-    firstUses: [] as string[],
+    firstUses: [] as [string, number | undefined][],
     beforeAnswer: async () => {},
   };
   const time = { ms: 0 };
@@ -46,7 +46,7 @@ function setUp(...rows: readonly ValidKey[]) {
     },
     recordUses: async (uses, firstUses) => {
       table.uses.push(...[...uses].map(([id, at]): [string, string] => [id, at.toISOString()]));
-      table.firstUses.push(...firstUses.keys());
+      for (const [id, { use }] of firstUses) if (uses.has(id)) table.firstUses.push([id, use.outcome()]);
     },
     clock: { now: () => new Date(startMs + time.ms) },
     elapsedMs: () => time.ms,
@@ -54,20 +54,20 @@ function setUp(...rows: readonly ValidKey[]) {
   return { table, time, cache };
 }
 
-const sender = { address: '192.0.2.7', requestId: 'request' };
+const use = { address: '192.0.2.7', requestId: 'request', outcome: () => 200 };
 
 test('neither a known API key nor a wrong secret needs a query', async () => {
   const { key, row } = createKey();
   const { table, cache } = setUp(row);
-  assert.equal((await cache.find(key, sender))?.name, 'shop');
+  assert.equal((await cache.find(key, use))?.name, 'shop');
   for (let request = 0; request < 100; request += 1)
-    assert.partialDeepStrictEqual(cache.find(key, sender), {
+    assert.partialDeepStrictEqual(cache.find(key, use), {
       name: 'shop',
       application: 'shop',
       scopes: ['write'],
     });
-  assert.equal(cache.find(writeKey(row.id, randomBytes(secretBytes)), sender), undefined);
-  assert.equal(cache.find('a key from the environment', sender), undefined);
+  assert.equal(cache.find(writeKey(row.id, randomBytes(secretBytes)), use), undefined);
+  assert.equal(cache.find('a key from the environment', use), undefined);
   assert.equal(table.reads, 1);
 });
 
@@ -78,8 +78,8 @@ test('requests with unknown API keys share their queries, and a new key works at
   table.rows = [row];
   time.ms += 1_000;
   const found = await Promise.all([
-    cache.find(key, sender),
-    ...Array.from({ length: 99 }, () => cache.find(createKey().key, sender)),
+    cache.find(key, use),
+    ...Array.from({ length: 99 }, () => cache.find(createKey().key, use)),
   ]);
   assert.deepEqual(
     found.map((caller) => caller?.name),
@@ -94,14 +94,14 @@ test('without the database, an API key is trusted for four seconds, and then req
   await cache.refresh();
   table.isDown = true;
   time.ms += 3_999;
-  assert.equal((await cache.find(key, sender))?.name, 'shop');
+  assert.equal((await cache.find(key, use))?.name, 'shop');
   await assert.rejects(cache.refresh(), { code: 'database_unavailable' });
   time.ms += 1;
-  await assert.rejects(async () => cache.find(key, sender), { code: 'database_unavailable' });
+  await assert.rejects(async () => cache.find(key, use), { code: 'database_unavailable' });
   table.isDown = false;
   table.rows = [];
   time.ms += 1_000;
-  assert.equal(await cache.find(key, sender), undefined);
+  assert.equal(await cache.find(key, use), undefined);
 });
 
 test('the result of a slow query is not trusted', async () => {
@@ -110,14 +110,14 @@ test('the result of a slow query is not trusted', async () => {
   table.beforeAnswer = async () => {
     time.ms += 4_000;
   };
-  await assert.rejects(async () => cache.find(key, sender), { code: 'database_unavailable' });
+  await assert.rejects(async () => cache.find(key, use), { code: 'database_unavailable' });
 });
 
 test('a revoked API key is refused at once, even if a query that began before still returns it', async () => {
   const { key, row } = createKey();
   const { table, time, cache } = setUp(row);
   await cache.refresh();
-  const caller = await cache.find(key, sender);
+  const caller = await cache.find(key, use);
   assert.equal(caller?.isValid(), true);
   const answered = Promise.withResolvers<void>();
   const asked = Promise.withResolvers<void>();
@@ -135,7 +135,7 @@ test('a revoked API key is refused at once, even if a query that began before st
   answered.resolve();
   await refreshed;
   time.ms += 1_000;
-  assert.equal(await cache.find(key, sender), undefined);
+  assert.equal(await cache.find(key, use), undefined);
 });
 
 test('an API key expires at its time, without another query', async () => {
@@ -143,11 +143,11 @@ test('an API key expires at its time, without another query', async () => {
   const { table, time, cache } = setUp(row);
   await cache.refresh();
   time.ms = 999;
-  const caller = await cache.find(key, sender);
+  const caller = await cache.find(key, use);
   assert.equal(caller?.isValid(), true);
   time.ms = 1_000;
   assert.equal(caller.isValid(), false);
-  assert.equal(await cache.find(key, sender), undefined);
+  assert.equal(await cache.find(key, use), undefined);
   assert.equal(table.reads, 1);
 });
 
@@ -156,7 +156,7 @@ test('uses are written to the minute, once for each', async () => {
   const { table, time, cache } = setUp(row);
   for (const ms of [0, 1_000, 2_000, 30_000, 31_000]) {
     time.ms = ms;
-    await cache.find(key, sender);
+    await cache.find(key, use);
     await cache.writeUses();
   }
   assert.deepEqual(table.uses, [
@@ -165,15 +165,21 @@ test('uses are written to the minute, once for each', async () => {
   ]);
 });
 
-test('only the first use of an API key is reported with its sender', async () => {
+test('only the first use of an API key is reported with its request, once it has its response', async () => {
   const { row, key } = createKey();
   const { table, cache } = setUp({ ...row, isUnused: true });
-  await cache.find(key, sender);
-  await cache.find(key, { ...sender, requestId: 'second' });
+  let outcome: number | undefined;
+  await cache.find(key, { ...use, outcome: () => outcome });
+  await cache.find(key, { ...use, requestId: 'second' });
   await cache.writeUses();
-  assert.deepEqual(table.firstUses, [row.id]);
+  assert.deepEqual([table.uses, table.firstUses], [[], []]);
+  outcome = 403;
+  await cache.writeUses();
+  await cache.writeUses();
+  assert.deepEqual(table.firstUses, [[row.id, 403]]);
+  assert.equal(table.uses.length, 1);
   const used = setUp({ ...row, isUnused: false });
-  await used.cache.find(key, sender);
+  await used.cache.find(key, use);
   await used.cache.writeUses();
   assert.deepEqual(used.table.firstUses, []);
 });

@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import { type Caller, idInKey } from '../model/api-key.ts';
-import type { Sender } from '../model/audit-entry.ts';
+import type { KeyUse } from '../model/audit-entry.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
@@ -22,7 +22,7 @@ const minuteMs = 60_000;
 
 export interface FirstUse {
   readonly keyName: string;
-  readonly sender: Sender;
+  readonly use: KeyUse;
 }
 
 interface CacheParts {
@@ -66,13 +66,13 @@ export class KeyCache {
   }
 
   /** The owner of an API key. A promise only if the database must be asked. Undefined if the key is not valid. */
-  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined> {
+  find(presented: string, use: KeyUse): Caller | undefined | Promise<Caller | undefined> {
     const id = idInKey(presented);
     if (id === undefined) return undefined;
     const known = this.#trusted(id);
-    if (known !== undefined) return this.#check(known, presented, sender);
+    if (known !== undefined) return this.#check(known, presented, use);
     return this.#lookUp(id).then((found) =>
-      found === undefined ? undefined : this.#check(found, presented, sender),
+      found === undefined ? undefined : this.#check(found, presented, use),
     );
   }
 
@@ -94,11 +94,18 @@ export class KeyCache {
     this.#keys = new Map([...this.#keys].filter(([known]) => known !== id));
   }
 
-  /** Writes when keys were used, to the minute: at most once a minute for each key. */
+  /**
+   * Writes when keys were used, to the minute: at most once a minute for each key. The first use of a key waits for its
+   * response.
+   */
   async writeUses(): Promise<void> {
-    if (this.#unwritten.size === 0) return;
-    const uses = this.#unwritten;
-    this.#unwritten = new Map();
+    const isDue = (id: string) => {
+      const first = this.#firstUses.get(id);
+      return first === undefined || first.use.outcome() !== undefined;
+    };
+    const uses = new Map([...this.#unwritten].filter(([id]) => isDue(id)));
+    if (uses.size === 0) return;
+    for (const id of uses.keys()) this.#unwritten.delete(id);
     try {
       await this.#parts.recordUses(uses, this.#firstUses);
       for (const id of uses.keys()) this.#firstUses.delete(id);
@@ -154,12 +161,12 @@ export class KeyCache {
     return expiresAt !== null && expiresAt <= this.#parts.clock.now();
   }
 
-  #check(key: ValidKey, presented: string, sender: Sender): Caller | undefined {
+  #check(key: ValidKey, presented: string, use: KeyUse): Caller | undefined {
     const { id, name: keyName, digest, isUnused } = key;
     // As hexadecimal text, which Node produces three times as fast as bytes.
     const given = Buffer.from(hash('sha256', presented, 'hex'), 'hex');
     if (!timingSafeEqual(given, digest) || this.#hasExpired(key)) return undefined;
-    if (isUnused && !this.#uses.has(id)) this.#firstUses.set(id, { keyName, sender });
+    if (isUnused && !this.#uses.has(id)) this.#firstUses.set(id, { keyName, use });
     return this.#use(key);
   }
 

@@ -4,7 +4,7 @@ import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { type Caller, type KeyValues, type StoredKey, scopes } from '../model/api-key.ts';
-import type { NewAuditEntry, Sender } from '../model/audit-entry.ts';
+import type { KeyUse, NewAuditEntry } from '../model/audit-entry.ts';
 import { auditOperation } from '../platform/cause.ts';
 import { type FirstUse, KeyCache } from './key-cache.ts';
 import { type CreatedKey, KeyCreation, type KeyParts, keyNotFound } from './key-creation.ts';
@@ -53,8 +53,8 @@ export class KeyService {
   }
 
   /** The owner of a request's API key. A promise only if the database must be asked. */
-  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined> {
-    return this.#cache.find(presented, sender);
+  find(presented: string, use: KeyUse): Caller | undefined | Promise<Caller | undefined> {
+    return this.#cache.find(presented, use);
   }
 
   /** The owner of the API key with this id. Undefined if it is not valid. */
@@ -82,7 +82,8 @@ export class KeyService {
   }
 }
 
-function firstUseEntry(objectId: string, { keyName, sender }: FirstUse): NewAuditEntry {
-  const actor = { keyName, person: null };
-  return { ...sender, actor, action: 'key.first_used', objectType: 'api_key', objectId, outcome: 200 };
+function firstUseEntry(objectId: string, { keyName, use }: FirstUse): NewAuditEntry {
+  const { address, requestId, outcome } = use;
+  const what = { action: 'key.first_used', objectType: 'api_key', objectId, outcome: outcome() ?? 200 };
+  return { address, requestId, actor: { keyName, person: null }, ...what };
 }

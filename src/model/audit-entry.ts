@@ -12,6 +12,12 @@ export interface Sender {
   readonly requestId: string;
 }
 
+/** A request with an API key. */
+export interface KeyUse extends Sender {
+  /** The status of the response. Undefined before it is sent. */
+  readonly outcome: () => number | undefined;
+}
+
 /** The address of what the `till` command does. */
 export const commandLine = 'cli';
 

@@ -94,7 +94,7 @@ test('API keys: what they do to keys, refunds, exports, replays and deletions is
   });
   await till.services.keys.refresh();
   const [first] = await entries(`&action=key.first_used&objectId=${created.id}`);
-  assert.deepEqual([first?.actor.keyName, first?.address], ['shop', '127.0.0.1']);
+  assert.deepEqual([first?.actor.keyName, first?.address, first?.outcome], ['shop', '127.0.0.1', 201]);
   await (await till.call('GET', '/payments', undefined, { accept: 'text/csv' })).text();
   assert.deepEqual(
     (await entries('&action=listPayments')).map(({ outcome }) => outcome),
@@ -204,11 +204,17 @@ test('people: every write is logged, in its transaction where there is one, and 
 });
 
 test('a refusal is logged, whatever the reason, unless the rate limit is exceeded', async () => {
-  const { key } = await till.post<{ key: string }>('/api-keys', { name: 'reader', scopes: ['read'] });
+  const reader = await till.post<{ id: string; key: string }>('/api-keys', {
+    name: 'reader',
+    scopes: ['read'],
+  });
+  const { key } = reader;
   const { id } = await createPayment(till);
   const sent = async (client: Pick<typeof till, 'call'>, path: string, body: object) =>
     (await client.call('POST', path, body)).status;
   assert.equal(await sent(createClient(till, key), `/payments/${id}/refund`, {}), 403);
+  await till.services.keys.refresh();
+  assert.deepEqual((await actionsOn(reader.id)).at(-1), ['key.first_used', 403]);
   assert.equal(await sent(till, `/payments/${id}/refund`, { amount: 'all' }), 400);
   assert.deepEqual(await actionsOn(id), [
     ['refundPayment', 403],

@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { type Caller, grants, type Scope } from '../../model/api-key.ts';
-import type { Sender } from '../../model/audit-entry.ts';
+import type { KeyUse } from '../../model/audit-entry.ts';
 import { addressGroup } from './address-group.ts';
 import type { ApiKeyRing } from './api-key.ts';
 import { isConsoleCall } from './console-calls.ts';
@@ -16,7 +16,7 @@ const acceptedMax = 10_000;
 /** The API keys that were created through the API or the command line. */
 interface StoredKeys {
   /** A promise only if the API key is not known yet and must be looked up. */
-  find(presented: string, sender: Sender): Caller | undefined | Promise<Caller | undefined>;
+  find(presented: string, use: KeyUse): Caller | undefined | Promise<Caller | undefined>;
 }
 
 /** The sessions of the console. */
@@ -94,15 +94,16 @@ export class ApiGuard {
    * before still work, so other applications behind it continue. Only the first request of a key from an address reads
    * the counter.
    */
-  async identify(presented: unknown, { ip, id: requestId }: FastifyRequest): Promise<Caller> {
+  async identify(presented: unknown, { ip, id: requestId, response }: FastifyRequest): Promise<Caller> {
     const address = addressGroup(ip);
     const pair = hash('sha256', `${this.#salt} ${address} ${presented}`, 'base64url');
     const isKnown = this.#accepted.has(pair);
     if (!isKnown) await this.refuseGuesses({ ip });
+    const outcome = () => (response.headersSent || response.closed ? response.statusCode : undefined);
     const caller =
       typeof presented === 'string'
         ? (this.#keys.find(presented) ??
-          (await this.#storedKeys?.find(presented, { address: ip, requestId })))
+          (await this.#storedKeys?.find(presented, { address: ip, requestId, outcome })))
         : undefined;
     if (caller === undefined) {
       await this.countRefusal({ ip });
