@@ -195,6 +195,26 @@ test('a callback works once, only in the browser that began, and only with its o
   assert.equal((await signIn(till.url, testKey, { origin: publicUrl })).status, 204);
 });
 
+test('a token that the provider no longer accepts is a refused sign-in, and not a provider that is down', async (t) => {
+  const { till, provider, enter } = await startBoth(t);
+  provider.revokeTokens();
+  assert.match(await pageText(await enter('ada'), 403), /did not confirm/);
+  const { data } = await till.get<{ data: readonly Entry[] }>('/audit-log?action=session.refused');
+  assert.deepEqual(
+    data.map(({ outcome }) => outcome),
+    [403],
+  );
+});
+
+test('claims that cannot be stored are shortened or refused', async (t) => {
+  const { till, enter } = await startBoth(t, { showsClaims: true });
+  const odd = cookieOf(await enter('odd'));
+  const shown = await readJson<{ person: { name: string } }>(await callConsole(till.url, current, odd), 200);
+  assert.equal(shown.person.name, `Odd${'x'.repeat(253)}`);
+  assert.match(await pageText(await enter('unstorable'), 403), /no e-mail address/);
+  assert.match(await pageText(await enter('sub\u0000ject'), 403), /did not confirm/);
+});
+
 test('a provider that is down or does not respond gives a page in time, and open sessions continue', async (t) => {
   const { till, provider, begin, complete, enter } = await startBoth(t);
   const session = cookieOf(await enter('ada'));

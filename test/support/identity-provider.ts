@@ -12,6 +12,9 @@ const people: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   grace: { email: 'grace@example.com', email_verified: true, groups: ['support', 'others'] },
   eve: { email: 'eve@example.com', email_verified: true, name: 'Eve', groups: ['others'] },
   unverified: { email: 'new@example.com', email_verified: false, groups: ['admins'] },
+  odd: { email: 'odd@example.com', name: ` O\u0000dd\n${'x'.repeat(300)}`, groups: ['support'] },
+  unstorable: { email: 'odd\u0000@example.com', groups: ['support'] },
+  'sub\u0000ject': { email: 'odd@example.com', groups: ['support'] },
   nameless: { name: 'No Mail', groups: ['admins'] },
 };
 
@@ -24,6 +27,8 @@ export interface TestIdentityProvider {
   readonly tokens: readonly string[];
   /** Accepts connections, and sends no response any more. */
   hang(): void;
+  /** Revokes tokens as soon as it has issued them, like a provider to which a code is sent twice. */
+  revokeTokens(): void;
   /**
    * What the provider does with a person who is sent to this address and signs in: the address to which it sends them
    * back.
@@ -43,11 +48,12 @@ export async function startIdentityProvider(
 ): Promise<TestIdentityProvider> {
   const requests: string[] = [];
   const tokens: string[] = [];
-  let isHanging = false;
+  let [isHanging, isRevoking] = [false, false];
   let handle = (_request: IncomingMessage, response: ServerResponse): void => void response.end();
   const server = createServer((request, response) => {
     requests.push(`${request.method} ${request.url}`);
     if (isHanging) return;
+    if (isRevoking && request.url?.startsWith('/me')) delete request.headers.authorization;
     if (request.url?.startsWith('/token')) keepBody(response, tokens);
     handle(request, response);
   });
@@ -70,6 +76,9 @@ export async function startIdentityProvider(
     tokens,
     hang: () => {
       isHanging = true;
+    },
+    revokeTokens: () => {
+      isRevoking = true;
     },
     settings: {
       issuer: new URL(url),
@@ -207,7 +216,7 @@ async function walk(url: string, authorizationUrl: string, name: string): Promis
   let address = await visit(authorizationUrl);
   if (address.includes('/interaction/')) {
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    address = await visit(address, { method: 'POST', headers, body: `name=${name}` });
+    address = await visit(address, { method: 'POST', headers, body: `name=${encodeURIComponent(name)}` });
     address = await visit(address);
   }
   return address;

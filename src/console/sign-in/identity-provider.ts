@@ -6,6 +6,8 @@ import { type Admission, isComplete, personOfClaims } from './person-of-claims.t
 const timeoutSeconds = 5;
 /** Providers change their addresses and keys rarely, and announce both in their metadata. */
 const metadataMs = 600_000;
+/** The length is that of the standard. The database stores no U+0000. */
+const subjectPattern = /^\P{Cc}{1,255}$/u;
 
 export interface OidcSettings {
   readonly issuer: URL;
@@ -77,6 +79,7 @@ export class IdentityProvider {
       });
       const own = tokens.claims();
       if (own === undefined) throw new SignInError('refused', 'no ID token');
+      if (!subjectPattern.test(own.sub)) throw new SignInError('refused', 'malformed subject');
       const { groupsClaim } = this.#settings;
       const hasMore =
         !isComplete(own, groupsClaim) && config.serverMetadata().userinfo_endpoint !== undefined;
@@ -128,7 +131,8 @@ function toSignInError(error: unknown): SignInError {
   if (error instanceof SignInError) return error;
   const isRefusal =
     error instanceof openid.AuthorizationResponseError ||
-    (error instanceof openid.ResponseBodyError && error.status < 500) ||
+    ((error instanceof openid.ResponseBodyError || error instanceof openid.WWWAuthenticateChallengeError) &&
+      error.status < 500) ||
     (error instanceof openid.ClientError && refusals.test(error.code ?? ''));
   return new SignInError(isRefusal ? 'refused' : 'unavailable', reasonOf(error));
 }

@@ -13,7 +13,7 @@ export type Admission =
 
 /** Longer texts are neither shown nor stored. */
 const nameLengthMax = 256;
-const emailPattern = /^[^\s@]{1,64}@[^\s@]{1,189}$/;
+const emailPattern = /^[^\s\p{Cc}@]{1,64}@[^\s\p{Cc}@]{1,189}$/u;
 
 /** Who has signed in, and what their groups allow. The subject identifies a person; the e-mail address is for display. */
 export function personOfClaims(
@@ -28,11 +28,19 @@ export function personOfClaims(
   if (String(claims['email_verified']) === 'false') return { refused: 'unverified_email', email };
   const held = groupsOf(claims, settings.groupsClaim).flatMap((group) => settings.roles.get(group) ?? []);
   if (held.length === 0) return { refused: 'no_role', email };
-  const name = typeof claims['name'] === 'string' ? claims['name'].trim().slice(0, nameLengthMax) : '';
+  const name = typeof claims['name'] === 'string' ? shownText(claims['name']) : '';
   return {
     person: { issuer, subject, email, name: name === '' ? null : name },
     scopes: scopes.filter((scope) => held.includes(scope)),
   };
+}
+
+/** Without control characters, which the database may not store. */
+function shownText(text: string): string {
+  return text
+    .replace(/\p{Cc}/gu, '')
+    .trim()
+    .slice(0, nameLengthMax);
 }
 
 /** Whether the ID token alone decides. Many providers show the other claims only in the response to a further request. */
