@@ -74,7 +74,7 @@ interface EventReader {
 interface FollowerParts {
   readonly database: Database;
   readonly store: OverviewStore;
-  readonly moves: Pick<MoveStore, 'add'>;
+  readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
   readonly events: EventReader;
   readonly plans: {
     find(db: Queryable, ids: readonly string[]): Promise<readonly (PricedPlan & { readonly id: string })[]>;
@@ -161,7 +161,7 @@ export class OverviewFollower {
    * they are counted later. Returns how many numbers differed, or undefined if another process changes them.
    */
   async #countRows(signal?: AbortSignal): Promise<number | undefined> {
-    const { database, store, events, timeZone } = this.#parts;
+    const { database, store, moves, events, timeZone } = this.#parts;
     // Before the snapshot, so that it contains every change up to here.
     const { position: horizon } = await events.horizon(database);
     try {
@@ -183,6 +183,10 @@ export class OverviewFollower {
         const corrected = difference.all();
         await store.moveToSnapshot(tx, position, timeZone.name);
         await store.add(tx, corrected);
+        if (progress.timeZone !== timeZone.name) {
+          await store.moveBackToToday(tx, timeZone.name);
+          await moves.moveBackToToday(tx, timeZone.name);
+        }
         return corrected.length;
       });
     } catch (error) {

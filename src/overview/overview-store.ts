@@ -70,6 +70,26 @@ export class OverviewStore {
     );
   }
 
+  /**
+   * Moves the changes of days that have not begun in this time zone to its current day: they have happened, and days to
+   * come count for no range.
+   */
+  async moveBackToToday(tx: Queryable, timeZone: string): Promise<void> {
+    const today = '(now() at time zone $1)::date';
+    await tx.query(
+      `with ahead as (
+         delete from till.overview_cells
+         where day > ${today} and day < '${now}' and metric ~ '${subscriptionMetrics.source}'
+         returning currency, metric, count, amount)
+       insert into till.overview_cells as cells (day, currency, metric, count, amount)
+       select ${today}, currency, metric, sum(count), sum(amount) from ahead group by currency, metric
+       on conflict (day, currency, metric) do update
+       set count = cells.count + excluded.count, amount = cells.amount + excluded.amount`,
+      [timeZone],
+    );
+    await tx.query(`update till.overview_progress set since = least(since, ${today})`, [timeZone]);
+  }
+
   /** Records that all changes since an earlier day are counted. */
   async moveSince(db: Queryable, day: string): Promise<void> {
     await db.query('update till.overview_progress set since = least(since, $1::date)', [day]);

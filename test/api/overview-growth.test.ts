@@ -218,6 +218,32 @@ test('another time zone counts all rows again, and moves no history', async () =
   assert.deepEqual(days, rows);
 });
 
+test('changes on a day that has not begun in another time zone count on its current day', async () => {
+  const startIn = (zone: string) => startTill({ in: 'process', on: backend, overviewTimeZone: zone });
+  const east = await startIn('Pacific/Kiritimati');
+  await assertOverviewExact(east, sql);
+  const plan = await createPlan(east, { currency: 'nok', amount: 1_000 });
+  const { id } = await subscribe({ planId: plan.id });
+  await subscribe({ planId: plan.id });
+  await till.settle();
+  await east.get('/overview');
+  // It is always an earlier day here.
+  const west = await startIn('Pacific/Pago_Pago');
+  await assertOverviewExact(west, sql);
+  const readWest = async () => {
+    const { currencies } = await west.get<Overview>('/overview?currency=nok');
+    const { series: _, ...mrr } = currencies[0]?.mrr ?? assert.fail();
+    return [mrr, currencies[0]?.subscribers?.end];
+  };
+  const none = { start: 0, expansion: 0, contraction: 0, reactivated: 0 };
+  assert.deepEqual(await readWest(), [{ ...none, new: 2_000, churned: 0, end: 2_000 }, 2]);
+  await till.call('DELETE', `/subscriptions/${id}`);
+  await till.settle();
+  assert.deepEqual(await readWest(), [{ ...none, new: 2_000, churned: 1_000, end: 1_000 }, 1]);
+  const { data } = await west.get<OverviewMoveList>('/overview/moves?move=new&currency=nok');
+  assert.equal(data.length, 2);
+});
+
 test('before the first count, a customer was a subscriber who paid for one that has ended', async () => {
   const plan = await createPlan(till, { currency: 'czk', amount: 1_000 });
   const customer = await createCustomer(till);
