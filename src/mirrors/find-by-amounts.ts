@@ -1,10 +1,11 @@
+import { currenciesWith } from '../model/format-amount.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { Table } from '../platform/table.ts';
 
 /** One amount in the smallest units: the same number means different amounts in different currencies. */
 export interface CurrencyAmount {
   readonly amount: number;
-  /** In lower case. Null for all currencies that no other entry names. */
+  /** In lower case. Null for all currencies with two decimals. */
   readonly currencies: readonly string[] | null;
 }
 
@@ -23,12 +24,12 @@ export function findByAmounts<Row extends object>(
 ): Promise<readonly Row[]> {
   const values: unknown[] = [limit];
   const add = (value: unknown) => `$${values.push(value)}`;
-  const named = amounts.flatMap(({ currencies }) => currencies ?? []);
+  const withOtherDecimals = [...currenciesWith(0), ...currenciesWith(3)];
   const found = amounts.map(({ amount, currencies }) => {
     const value = `${add(amount)}::bigint`;
     const ofCurrency = currencies === null ? '<> all' : '= any';
     return `(select id from till.${name} where ${column} >= ${value} and ${column} <= ${value}
-      and currency ${ofCurrency} (${add(currencies ?? named)}::text[])
+      and currency ${ofCurrency} (${add(currencies ?? withOtherDecimals)}::text[])
       order by ${column} desc, created_at desc, id desc limit $1)`;
   });
   return db.query(

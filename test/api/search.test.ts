@@ -173,6 +173,9 @@ test('200: a payment by the last four digits of its card, and payments and invoi
   assert.deepEqual(await search('4241'), []);
   for (const text of ['1234.56', '1234,56', '1,234.56'])
     assert.deepEqual(short(await search(text)), [['payment', payment.id, 'amount', true]]);
+  // 12.34 is no amount in a currency without decimals.
+  const twelve = await createPaidPayment(till, { amount: 1_234 });
+  assert.deepEqual(short(await search('12.34')), [['payment', twelve.id, 'amount', true]]);
   const found = await search('1234,00');
   assert.deepEqual(
     new Set(found.map(({ objectType, matched }) => `${objectType} ${matched}`)),
