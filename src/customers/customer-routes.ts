@@ -16,6 +16,7 @@ import {
   response,
 } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { patternRule } from '../http/input/validator.ts';
 import { registerListRoute } from '../http/read-routes.ts';
 import type { CustomerDependents, CustomerService } from './customer-service.ts';
 import { customerView } from './customer-view.ts';
@@ -104,6 +105,7 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
       q: Type.Optional(
         Type.String({
           pattern: partPattern,
+          [patternRule]: `must have 3 to ${partLengthMax} characters, and no control characters`,
           description:
             'Return only customers with this part of the name or of the email, in any case: at least 3 characters. ' +
             'Surrounding spaces are ignored.',

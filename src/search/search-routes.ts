@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { patternRule } from '../http/input/validator.ts';
 import { grants } from '../model/api-key.ts';
 import { foundTypes, type Match, matchedFields, resultsMax } from './search.ts';
 import type { SearchService } from './search-service.ts';
@@ -14,6 +15,7 @@ const Query = Type.Object(
   {
     q: Type.String({
       pattern: `^\\s*(?:[^\\s\\u0000]|[^\\s\\u0000][^\\u0000]{0,${textLengthMax - 2}}[^\\s\\u0000])\\s*$`,
+      [patternRule]: `must have 1 to ${textLengthMax} characters, and no U+0000`,
       description:
         `What to search for: 1 to ${textLengthMax} characters. Surrounding spaces are ignored. An id of Till ` +
         '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, ' +

@@ -313,6 +313,8 @@ test('400: a malformed filter, one that is sent twice, and one that the list doe
       assert.equal(errors?.[0]?.path, `query.${query.slice(0, query.indexOf('='))}`, `${list}?${query}`);
     }
   }
+  const { detail } = await readProblem(await till.call('GET', '/customers?q=ab'), 400, 'invalid_request');
+  assert.equal(detail, 'query.q must have 3 to 255 characters, and no control characters');
 });
 
 test('400: a range of amounts without a currency', async () => {

@@ -187,6 +187,12 @@ test('net volume is what refunds and disputes leave of the payments', async () =
 test('an unknown interval and an unknown comparison are refused', async () => {
   for (const query of ['interval=year', 'interval=', 'compare=next', 'compare=true'])
     await readProblem(await till.call('GET', `/overview?${query}`), 400, 'invalid_request');
+  const { detail } = await readProblem(
+    await till.call('GET', '/overview?compare=next'),
+    400,
+    'invalid_request',
+  );
+  assert.equal(detail, 'query.compare must be equal to previous');
 });
 
 test('all of it is what a full computation gives', async () => {

@@ -294,6 +294,8 @@ test('400: no text, an empty one, one that is too long, a NUL, two of them, and 
   ];
   for (const query of queries)
     await readProblem(await till.call('GET', `/search${query}`), 400, 'invalid_request');
+  const { detail } = await readProblem(await till.call('GET', '/search?q='), 400, 'invalid_request');
+  assert.equal(detail, 'query.q must have 1 to 255 characters, and no U+0000');
 });
 
 test('401 without an API key', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Clock } from '../../src/platform/clock.ts';
 import { readJson, testKey } from '../support/client.ts';
 import { callConsole, consoleHeaders, cookieOf, openSession, signIn } from '../support/console-session.ts';
+import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 
 const current = '/api/v1/api-keys/current';
@@ -250,6 +251,12 @@ test('a session ends after its idle time and after its longest time, and neither
   }
   clock.addMs(0.2 * hourMs);
   assert.equal(await status(callConsole(till.url, current, busy)), 401);
+});
+
+test('a wrong key at the sign-in is refused with words about the sign-in', async (t) => {
+  const till = await startTill({ in: 'process', for: t, hasConsole: true });
+  const { detail } = await readProblem(await signIn(till.url, 'wrong'), 401, 'unauthorized');
+  assert.equal(detail, 'The API key is not valid. Enter one that is.');
 });
 
 test('wrong keys at the sign-in count towards the limit of their address', async (t) => {

@@ -36,9 +36,9 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
       }
       const { apiKey } = request.body;
       const caller = await guard.identify(apiKey, request).catch(async (error: unknown) => {
-        const isRefused = error instanceof Failure && error.code === 'unauthorized';
-        if (isRefused) await audit.writeAlone(refusedSignIn(senderOf(request), 401));
-        throw error;
+        if (!(error instanceof Failure && error.code === 'unauthorized')) throw error;
+        await audit.writeAlone(refusedSignIn(senderOf(request), 401));
+        throw new Failure('unauthorized', 'The API key is not valid. Enter one that is.');
       });
       // Each sign-in writes rows, so it counts like a request with the API key.
       await guard.count(caller);

@@ -60,6 +60,8 @@ function describe(mistake: { keyword: string; message?: string; params: Record<s
       return 'is not an allowed key';
     case 'enum':
       return `must be one of ${(mistake.params['allowedValues'] as readonly unknown[]).join(', ')}`;
+    case 'const':
+      return `must be equal to ${mistake.params['allowedValue']}`;
     default:
       return mistake.message ?? 'is not valid';
   }

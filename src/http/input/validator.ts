@@ -20,6 +20,9 @@ export const comparedWithIds = 'x-compared-with-ids';
 /** Marks an amount in the smallest unit of a currency. The value is the name of the field with the currency. */
 export const inCurrency = 'x-in-currency';
 
+/** Says in words what the pattern of a field requires, after the name of the field. */
+export const patternRule = 'x-pattern-rule';
+
 /** Only the canonical form: the library's own pattern also accepts `urn:uuid:…`. */
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -41,7 +44,7 @@ type Fields = Record<string, unknown>;
 export function compileValidator(schema: object, httpPart: string | undefined): Validate {
   // At the first request: a start would otherwise wait for the compiler, and most processes serve few of the routes.
   let check: ValidateFunction | undefined;
-  const { integers, ids, amounts } = namesOf(schema);
+  const { integers, ids, amounts, rules } = namesOf(schema);
   const hasNumbers = integers.length + amounts.length > 0;
   const validate: Validate = (data) => {
     const fields = isFields(data) ? data : {};
@@ -51,7 +54,8 @@ export function compileValidator(schema: object, httpPart: string | undefined): 
     const mistakes = hasNumbers
       ? [...negativeZeros(fields, integers), ...unevenAmounts(fields, amounts)]
       : [];
-    validate.errors = isValid && mistakes.length === 0 ? null : [...(check.errors ?? []), ...mistakes];
+    validate.errors =
+      isValid && mistakes.length === 0 ? null : [...inWords(check.errors ?? [], rules), ...mistakes];
     if (validate.errors !== null) return false;
     lowerCase(fields, ids);
     return true;
@@ -65,7 +69,7 @@ function createAjv(): Ajv {
     allErrors: true,
     useDefaults: true,
     allowUnionTypes: true,
-    keywords: ['example', optionalBody, comparedWithIds, inCurrency],
+    keywords: ['example', optionalBody, comparedWithIds, inCurrency, patternRule],
   });
   formats.default(created, ['email']);
   // The library's own also accepts times that PostgreSQL refuses, such as those of the year 0.
@@ -80,6 +84,7 @@ interface FieldSchema {
   readonly format?: unknown;
   readonly [comparedWithIds]?: unknown;
   readonly [inCurrency]?: string;
+  readonly [patternRule]?: string;
 }
 
 interface AmountField {
@@ -99,7 +104,19 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
       const currencyName = field[inCurrency];
       return currencyName === undefined ? [] : [{ name, currencyName }];
     }),
+    rules: new Map(fields.map(([name, field]) => [`/${name}`, field[patternRule]])),
   };
+}
+
+/** A pattern is for programs. */
+function inWords(
+  errors: readonly ErrorObject[],
+  rules: ReadonlyMap<string, string | undefined>,
+): readonly ErrorObject[] {
+  return errors.map((error) => {
+    const rule = error.keyword === 'pattern' ? rules.get(error.instancePath) : undefined;
+    return rule === undefined ? error : { ...error, message: rule };
+  });
 }
 
 function isFields(data: unknown): data is Fields {
