@@ -57,16 +57,14 @@ interface OpenCounter {
 /** By the keys of the windows. */
 type OpenCounters = ReadonlyMap<string, OpenCounter>;
 
-/** A window that nothing was used in has no counter yet. */
+/** A window that nothing was used in may have no counter yet. Counters are never deleted. */
 async function lockCounters(
   tx: Transaction,
   { store }: UsageParts,
   windows: readonly BatchWindow[],
 ): Promise<OpenCounters> {
-  const found = await store.lockCounters(tx, windows);
-  if (found.length === windows.length) return toCounters(found);
-  store.createCounters(tx, windows);
-  return toCounters(await store.lockCounters(tx, windows));
+  const exist = windows.every(({ usedBefore }) => usedBefore !== 0);
+  return toCounters(await (exist ? store.lockCounters(tx, windows) : store.createCounters(tx, windows)));
 }
 
 function toCounters(found: Awaited<ReturnType<UsageParts['store']['lockCounters']>>): OpenCounters {

@@ -86,7 +86,7 @@ export class UsageStore {
            and windows.starts_at = added.window_start
          order by added.customer_id, added.meter_id, added.window_start
          on conflict (customer_id, meter_id, starts_at)
-           do update set used = held.used + excluded.used, ends_at = excluded.ends_at
+           do update set used = held.used + excluded.used, ends_at = greatest(held.ends_at, excluded.ends_at)
          returning customer_id, meter_id, starts_at, used, is_reached
        ),
        total as (select count(*)::integer as count from inserted)
@@ -157,22 +157,29 @@ export class UsageStore {
     );
   }
 
-  /** Creates counters that do not exist yet. */
-  createCounters(tx: Transaction, windows: readonly CounterWindow[]): void {
-    tx.send(
-      `insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+  /**
+   * Locks counters, and creates those that do not exist yet. One pass in the same order does both: a counter that is
+   * created after others were locked would be out of order. The update changes nothing. It locks a counter that exists.
+   */
+  createCounters(tx: Transaction, windows: readonly CounterWindow[]): Promise<readonly Counter[]> {
+    return tx.query(
+      `insert into till.usage_counters as held (customer_id, meter_id, starts_at, ends_at, used)
        select v.*, 0 from unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[],
          $4::text[]::timestamptz[])
          as v (customer_id, meter_id, starts_at, ends_at)
-       order by 1, 2, 3 on conflict do nothing`,
+       order by 1, 2, 3
+       on conflict (customer_id, meter_id, starts_at) do update set used = held.used
+       returning customer_id as "customerId", meter_id as "meterId", starts_at as "startsAt", used,
+         is_reached as "isReached"`,
       [...counterArrays(windows), timeArray(windows.map(({ endsAt }) => endsAt))],
+      'create_usage_counters',
     );
   }
 
   /** The counters must be locked. */
   setCounters(tx: Transaction, counters: readonly (CounterWindow & { readonly used: number })[]): void {
     tx.send(
-      `update till.usage_counters as held set used = v.used, ends_at = v.ends_at
+      `update till.usage_counters as held set used = v.used, ends_at = greatest(held.ends_at, v.ends_at)
        from unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[],
          $4::text[]::timestamptz[], $5::bigint[])
          as v (customer_id, meter_id, starts_at, ends_at, used)

@@ -1,0 +1,112 @@
+/**
+ * Counters are locked in one order, whatever changes them. Each test stops one transaction halfway, at a counter that the
+ * test holds, and lets another one take the same counters meanwhile. In two orders they would deadlock.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createCustomer, createPlan } from '../support/objects.ts';
+import { subscribe } from '../support/subscribed.ts';
+import { startTill } from '../support/till.ts';
+import { consumeUsage, createMeter, readUsage, recordUsage, usageOf } from '../support/usage.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
+
+const byId = (a: { readonly id: string }, b: { readonly id: string }) => (a.id < b.id ? -1 : 1);
+
+test('periods that become longer extend counters while a batch changes them', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meters = [await createMeter(till), await createMeter(till)].toSorted(byId);
+  const [first, second] = meters;
+  assert.ok(first !== undefined && second !== undefined);
+  const plan = await createPlan(till, {
+    features: Object.fromEntries(meters.map(({ key }) => [key, 1_000])),
+  });
+  const customers = [await createCustomer(till), await createCustomer(till)].toSorted(byId);
+  // The rows of the tables are in the reverse order.
+  for (const { id: customerId } of customers.toReversed()) await subscribe(till, { plan, customerId });
+  const all = customers.flatMap((customer) => meters.map((meter) => ({ customer, meter })));
+  for (const { customer, meter } of all.toReversed()) await recordUsage(till, usageOf(customer, meter));
+
+  const held = await holdRows(
+    till,
+    `select from till.usage_counters where customer_id = '${customers[0]?.id}' and meter_id = '${second.id}' for update`,
+  );
+  const recorded = recordUsage(till, ...all.map(({ customer, meter }) => usageOf(customer, meter)));
+  await held.awaited(1);
+  const extended = till.sql(
+    `update till.subscriptions set current_period_end = current_period_end + interval '1 day'`,
+  );
+  await held.awaited(2);
+  await held.release();
+  assert.equal((await recorded).recorded, all.length);
+  await extended;
+  assert.deepEqual(till.deadlocks, []);
+  const ends = await till.sql(
+    `select from till.usage_counters join till.subscriptions using (customer_id) where ends_at = current_period_end`,
+  );
+  assert.equal(ends.length, all.length);
+});
+
+test('consumptions create counters while a batch changes them', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meters = [await createMeter(till), await createMeter(till), await createMeter(till)].toSorted(byId);
+  const [fresh, used, last] = meters;
+  assert.ok(fresh !== undefined && used !== undefined && last !== undefined);
+  const plan = await createPlan(till, {
+    features: Object.fromEntries(meters.map(({ key }) => [key, 1_000])),
+  });
+  const customer = await createCustomer(till);
+  await subscribe(till, { plan, customerId: customer.id });
+  await recordUsage(till, usageOf(customer, used), usageOf(customer, last));
+
+  const held = await holdRows(
+    till,
+    `select from till.usage_counters where meter_id = '${last.id}' for update`,
+  );
+  // Not by HTTP: called together, they share a transaction.
+  const consumed = Promise.all(
+    meters.map((meter) => till.services.consumption.consume('tests', usageOf(customer, meter))),
+  );
+  await held.awaited(1);
+  const recorded = recordUsage(till, usageOf(customer, fresh), usageOf(customer, used));
+  await held.awaited(2);
+  await held.release();
+  assert.deepEqual(
+    (await consumed).map(({ allowed }) => allowed),
+    [true, true, true],
+  );
+  assert.equal((await recorded).recorded, 2);
+  assert.deepEqual(till.deadlocks, []);
+  const counts = await Promise.all(
+    meters.map(async (meter) => (await readUsage(till, customer, meter))?.used),
+  );
+  assert.deepEqual(counts, [2, 3, 2]);
+});
+
+test('usage that is counted after its period became longer does not make its window shorter', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meters = [await createMeter(till), await createMeter(till)];
+  const plan = await createPlan(till, {
+    features: Object.fromEntries(meters.map(({ key }) => [key, 1_000])),
+  });
+  const customer = await createCustomer(till);
+  await subscribe(till, { plan, customerId: customer.id });
+  const events = meters.map((meter) => usageOf(customer, meter));
+  await recordUsage(till, ...events);
+  const [recorded, consumed] = meters.map((meter) => usageOf(customer, meter));
+  assert.ok(recorded !== undefined && consumed !== undefined);
+
+  const held = await holdRows(till, 'lock table till.usage_events in share mode');
+  const counted = Promise.all([recordUsage(till, recorded), consumeUsage(till, consumed)]);
+  await held.awaited(2);
+  await till.sql(`update till.subscriptions set current_period_end = current_period_end + interval '1 day'`);
+  await held.release();
+  await counted;
+  const rows = await till.sql<{ used: number; extended: boolean }>(
+    `select used, ends_at = current_period_end as extended
+     from till.usage_counters join till.subscriptions using (customer_id)`,
+  );
+  assert.deepEqual(rows, [
+    { used: 2, extended: true },
+    { used: 2, extended: true },
+  ]);
+});
