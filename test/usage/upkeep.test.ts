@@ -54,7 +54,7 @@ test('events outside of all days count once too, and are deleted in time', async
 test("a deleted customer's usage keeps its numbers and loses its ids", async (t) => {
   const till = await startTill({ in: 'process', for: t });
   const [customer, other, meter] = [
-    await createCustomer(till),
+    await createCustomer(till, { externalId: 'mary' }),
     await createCustomer(till),
     await createMeter(till),
   ];
@@ -71,8 +71,18 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
   assert.equal(rows.length, 152);
   assert.equal(rows.filter(({ id }) => id === 'kept').length, 1);
   assert.deepEqual((await till.services.usageCheck.run(false)).wrong, []);
-  const { rejected } = await recordUsage(till, event);
-  assert.deepEqual(rejected, [{ index: 0, id: event.id, code: 'customer_not_found' }]);
+  // Nothing recognises the ids any more, so repeated events must not reach the counters.
+  const { customerId: _, ...fact } = event;
+  const byExternalId = { ...fact, externalId: 'mary' };
+  for (const again of [event, byExternalId]) {
+    const { rejected } = await recordUsage(till, again);
+    assert.deepEqual(rejected, [{ index: 0, id: event.id, code: 'customer_not_found' }]);
+    assert.equal((await till.tryPost('/usage/consume', again)).status, 404);
+  }
+  const [counter] = await till.sql<{ used: number }>(
+    `select used from till.usage_counters where customer_id = '${customer.id}'`,
+  );
+  assert.equal(counter?.used, 153);
 });
 
 test('a counter that differs from its events is found, and corrected', async (t) => {
