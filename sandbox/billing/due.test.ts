@@ -52,3 +52,18 @@ test('a test clock that advances again while its last step is being written reac
     ['ready', 3_000],
   );
 });
+
+test('the clock runs on from the time that it was moved to, even if an event happened in that very second', async (t) => {
+  const store = new Store();
+  const due = new Due(
+    store,
+    () => '',
+    (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
+  );
+  t.after(() => due.close());
+  const weekLater = store.now() + 7 * 86_400;
+  store.clock.note(weekLater);
+  await due.advanceTo(weekLater);
+  const realNow = Math.floor(store.clock.realNowMs() / 1_000);
+  assert.ok(realNow + store.clock.offsetSeconds >= weekLater);
+});

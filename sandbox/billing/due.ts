@@ -51,7 +51,7 @@ export class Due {
       this.#running = null;
     });
     await this.#running;
-    if (seconds > this.#store.now()) {
+    if (clock.isBehind(seconds)) {
       clock.runOnFrom(seconds);
       this.#store.changeSettings({});
     }
