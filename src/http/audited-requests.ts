@@ -33,6 +33,8 @@ export interface AuditWriter {
 }
 
 interface PendingEntry extends AuditedRequest {
+  /** Under load, an export is refused before it has read anything. An entry of that would add to the load. */
+  readonly isExport: boolean;
   readonly isWritten: boolean;
   /** Writes the entry of a request that had no transaction, or that failed. */
   writeAlone(outcome: number): Promise<void>;
@@ -51,7 +53,8 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
   app.addHook('onSend', (request, reply, payload, done) => {
     const { statusCode } = reply;
     const audit = request.audit ?? (isLoggedRefusal(statusCode) ? begin(request, log) : undefined);
-    if (audit === undefined || audit.isWritten) return done(null, payload);
+    if (audit === undefined || audit.isWritten || (audit.isExport && statusCode === 503))
+      return done(null, payload);
     return void audit.writeAlone(statusCode).then(
       () => done(null, payload),
       (error: Error) => {
@@ -83,6 +86,7 @@ function begin(request: FastifyRequest, log: AuditWriter): PendingEntry | undefi
   const { id = null } = Object(params) as { readonly id?: string | null };
   let isWritten = false;
   const entry: PendingEntry = {
+    isExport: of === 'exports',
     objectId: loggableId(id),
     get isWritten() {
       return isWritten;
