@@ -8,7 +8,7 @@ import { restartDelayMs } from './restart-delay.ts';
 
 /** A process that served for this long is healthy: its next end is not in a row with the earlier ones. */
 const healthyAfterMs = 60_000;
-/** If no process serves after this many ends in a row, whoever started the parent must know. */
+/** If no process serves after this many ends in a row, the parent ends with an error. */
 const endsInARowMax = 5;
 /** As long as a large migration may take. */
 const startTimeoutMs = 600_000;

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { once, type ReadyFile, readyFile, sendReadyFile } from '../ready-file.ts';
 import { pagePolicy } from '../security-headers.ts';
 
-/** `npm run site` writes it. A checkout in which nobody has built the documentation does not have it. */
+/** `npm run site` writes it. A checkout has it only after that. */
 const builtSite = fileURLToPath(new URL('../../../site/dist', import.meta.url));
 
 const types: Readonly<Record<string, string>> = {
