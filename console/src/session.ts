@@ -34,6 +34,9 @@ export const hasSingleSignOn = ways.includes('single-sign-on');
 /** Without it, Till refuses a request: no page of another origin can send it. */
 const consoleHeader = { 'x-till-console': '1' };
 
+/** Ends when the user signs out. Reads that are under way then would be refused. */
+let reads = new AbortController();
+
 const client = new Till({
   // The operations of the API are also below this path, with the cookie of the session in place of an API key.
   url: `${location.origin}/console`,
@@ -43,15 +46,19 @@ const client = new Till({
   retries: 0,
   fetch: async (input, init) => {
     const session = current.value;
+    const isRead = (init?.method ?? 'GET') === 'GET';
+    const signals = [...(isRead ? [reads.signal] : []), ...(init?.signal ? [init.signal] : [])];
+    const signal = AbortSignal.any(signals);
     // Without `no-store`, a tab would wait for the same request of another tab.
     const request = {
       ...init,
+      signal,
       headers: withBackground(init?.headers),
       cache: 'no-store',
       credentials: 'same-origin',
     } as const;
     const response = await fetch(input, request).catch((error: unknown) => {
-      const isStopped = init?.signal?.aborted === true && !(init.signal.reason instanceof TillTimeoutError);
+      const isStopped = signal.aborted && !(signal.reason instanceof TillTimeoutError);
       if (!isStopped) isReachable.value = false;
       throw error;
     });
@@ -90,6 +97,8 @@ export async function resume(): Promise<void> {
 
 /** Ends this session, or all sessions of the person. Throws if Till does not respond. */
 export async function signOut(from: 'here' | 'everywhere'): Promise<void> {
+  reads.abort();
+  reads = new AbortController();
   await client.request({ method: 'DELETE', path: from === 'here' ? '/session' : '/sessions' });
   forget('');
   tabs.postMessage('signed out');
