@@ -392,6 +392,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   usage_periods: ['usage/usage-period-store.ts'],
   audit_log: ['audit/audit-store.ts'],
   console_sessions: ['console/sessions/session-store.ts'],
+  console_sign_ins: ['console/sessions/session-store.ts'],
   overview_cells: ['overview/overview-store.ts'],
   overview_subscribers: ['overview/overview-store.ts', 'overview/overview-count-store.ts'],
   overview_moves: ['overview/move-store.ts'],

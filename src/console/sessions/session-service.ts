@@ -35,7 +35,7 @@ interface SessionParts {
 /** What opens a session. */
 export type Opener =
   | { readonly caller: Caller; readonly proofOf: (token: string) => Buffer }
-  | { readonly person: Person; readonly scopes: readonly Scope[]; readonly signIn: string };
+  | { readonly person: Person; readonly scopes: readonly Scope[] };
 
 /** The sessions of the console. A browser has the token of one in a cookie; the database has a digest of the token. */
 export class SessionService {
@@ -47,11 +47,14 @@ export class SessionService {
     this.#parts = parts;
   }
 
-  /**
-   * Opens a new session, and ends the one that the browser had. Returns the token, or undefined if the sign-in has
-   * already opened one.
-   */
-  async open(opener: Opener, sender: Sender, replaced?: string): Promise<string | undefined> {
+  /** False if the sign-in with this state was used before. The state is random and its cookie expires at this time. */
+  useSignIn(state: string, expiresAt: Date): Promise<boolean> {
+    const { database, store, clock } = this.#parts;
+    return store.useSignIn(database, digestOf(state), { now: clock.now(), expiresAt });
+  }
+
+  /** Opens a new session, and ends the one that the browser had. Returns the token. */
+  async open(opener: Opener, sender: Sender, replaced?: string): Promise<string> {
     const { database, store, clock, audit } = this.#parts;
     const token = randomBytes(tokenBytes).toString('base64url');
     const now = clock.now();
@@ -60,7 +63,6 @@ export class SessionService {
     const session = {
       ...owner,
       digest: digestOf(token),
-      signInDigest: 'person' in opener ? digestOf(opener.signIn) : null,
       createdAt: now,
       expiresAt: new Date(now.getTime() + hours * hourMs),
     };
@@ -68,7 +70,7 @@ export class SessionService {
     const outcome = 'person' in opener ? 303 : 204;
     const earlier = replaced === undefined ? undefined : await this.#read(replaced);
     return database.transaction(async (tx) => {
-      if (!(await store.insert(tx, session))) return undefined;
+      await store.insert(tx, session);
       if (replaced !== undefined && (await store.end(tx, digestOf(replaced), now)) && earlier !== undefined)
         audit.write(tx, { ...sender, ...entryOf(earlier), action: 'session.ended', outcome });
       audit.write(tx, { ...sender, ...entryOf(owner), action: 'session.created', outcome });

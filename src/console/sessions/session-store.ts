@@ -12,8 +12,12 @@ export interface SessionOwner {
 
 export interface NewSession extends SessionOwner {
   readonly digest: string;
-  readonly signInDigest: string | null;
   readonly createdAt: Date;
+  readonly expiresAt: Date;
+}
+
+interface SignInTimes {
+  readonly now: Date;
   readonly expiresAt: Date;
 }
 
@@ -31,22 +35,31 @@ interface StoredSession extends Omit<Session, 'person'> {
 
 /** All SQL for the sessions of the console. */
 export class SessionStore {
-  /** False if the sign-in has already opened a session. Also deletes expired sessions, which no request can use. */
-  async insert(tx: Queryable, session: NewSession): Promise<boolean> {
+  /** False if the sign-in was used before. Also deletes expired sign-ins, whose cookies count no more. */
+  async useSignIn(db: Queryable, digest: string, { now, expiresAt }: SignInTimes): Promise<boolean> {
+    const rows = await db.query(
+      `with expired as (delete from till.console_sign_ins where expires_at < $2)
+       insert into till.console_sign_ins (digest, expires_at) values ($1, $3)
+       on conflict (digest) do nothing returning 1 as used`,
+      [digest, now, expiresAt],
+    );
+    return rows.length > 0;
+  }
+
+  /** Also deletes expired sessions, which no request can use. */
+  async insert(tx: Queryable, session: NewSession): Promise<void> {
     const { person } = session;
     await tx.query('delete from till.console_sessions where expires_at < $1', [session.createdAt]);
-    const rows = await tx.query(
+    await tx.query(
       `insert into till.console_sessions (digest, key_name, key_id, key_proof, issuer, subject, email, person_name, scopes,
-         sign_in_digest, created_at, last_used_at, expires_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11, $12)
-       on conflict (sign_in_digest) do nothing returning 1 as inserted`,
+         created_at, last_used_at, expires_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)`,
       [
         ...[session.digest, session.keyName, session.keyId, session.keyProof],
         ...[person?.issuer, person?.subject, person?.email, person?.name, session.scopes],
-        ...[session.signInDigest, session.createdAt, session.expiresAt],
+        ...[session.createdAt, session.expiresAt],
       ],
     );
-    return rows.length > 0;
   }
 
   /** Undefined if it has ended, or was last used before `usedSince`. */

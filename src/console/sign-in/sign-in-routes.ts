@@ -67,14 +67,14 @@ async function complete(
     return problem;
   };
   // Anyone can send such a request, so it leaves no entry.
-  if (value === undefined || signIn === undefined) return 'expired';
+  if (signIn === undefined) return 'expired';
   try {
     await guard.refuseGuesses(request);
+    if (!(await sessions.useSignIn(signIn.state, new Date(signIn.startedAtMs + signInMs))))
+      return await refuse('expired');
     const admission = await provider.complete(request.url.replace(/^[^?]*/, ''), signIn);
     if ('refused' in admission) return await refuse(admission.refused, admission.email);
-    const opener = { ...admission, signIn: value };
-    const token = await sessions.open(opener, senderOf(request), access.tokenOf(request));
-    if (token === undefined) return await refuse('expired', admission.person.email);
+    const token = await sessions.open(admission, senderOf(request), access.tokenOf(request));
     access.setToken(reply, token);
     reply.redirect(returnPath(signIn.to), 303);
     return undefined;

@@ -111,4 +111,6 @@ export const seeds: Readonly<Record<string, string>> = {
     insert into till.overview_moves (metric, currency, day, id, customer_id, subscription_id, amount)
       values ('seed', 'eur', '2020-01-01', '018f0000-0000-7000-8000-000000000011', '018f0000-0000-7000-8000-000000000001',
         '018f0000-0000-7000-8000-000000000005', 1);`,
+  '0029': `
+    insert into till.console_sign_ins (digest, expires_at) values ('seed', now() + interval '10 minutes');`,
 };
