@@ -21,4 +21,4 @@ export type { EventPage, EventQuery } from './resources/events.ts';
 export type { UsageInput } from './resources/usage.ts';
 export { Till } from './till.ts';
 export type * from './types.ts';
-export { UsageRejectedError } from './usage/usage-recorder.ts';
+export { UsageNotSentError, UsageRejectedError } from './usage/usage-recorder.ts';

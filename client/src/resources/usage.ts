@@ -78,7 +78,8 @@ export class Usage {
 
   /**
    * Counts what a customer has used. Collects events for up to a second, and sends up to 1,000 together. Resolves when
-   * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it.
+   * Till has counted the event. Rejects with a `UsageRejectedError` if Till rejects it, and with a `UsageNotSentError` if
+   * all attempts to send it failed.
    */
   record(usage: UsageInput): Promise<void> {
     return this.#recorder.add(eventOf(usage));
@@ -113,6 +114,9 @@ export class Usage {
 /** The id and the time belong to the event, so that all attempts to send it have the same. */
 function eventOf(usage: UsageInput): NewUsageEvent {
   const { customerId, externalId, meter, id = crypto.randomUUID(), at = new Date(), quantity = 1 } = usage;
-  const who = customerId === undefined ? { externalId } : { customerId };
+  const who = {
+    ...(customerId === undefined ? {} : { customerId }),
+    ...(externalId === undefined ? {} : { externalId }),
+  };
   return { ...who, meter, id, quantity, at: typeof at === 'string' ? at : at.toISOString() };
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { TillError } from '../errors.ts';
 import type { NewUsageEvent } from '../types.ts';
-import { UsageRecorder, UsageRejectedError } from './usage-recorder.ts';
+import { UsageNotSentError, UsageRecorder, UsageRejectedError } from './usage-recorder.ts';
 
 const at = '2026-11-17T12:00:00.000Z';
 const event = (id: string): NewUsageEvent => ({
@@ -73,13 +74,67 @@ test('a rejected event rejects alone, with its code', async () => {
   await flushed;
 });
 
+test('an event that follows the response to another is sent, however soon it follows', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const { recorder, batches, responses } = start();
+  const pass = async (steps: number) => {
+    for (let step = 0; step < steps; step += 1) await Promise.resolve();
+  };
+  // Each follows one step of the promises later than the one before.
+  for (let steps = 0; steps < 20; steps += 1) {
+    const first = recorder.add(event(`first ${steps}`));
+    t.mock.timers.tick(1_000);
+    let followed = first;
+    for (let step = 0; step < steps; step += 1) followed = followed.then(() => {});
+    const second = followed.then(() => recorder.add(event(`second ${steps}`)));
+    responses.at(-1)?.resolve();
+    await pass(100);
+    t.mock.timers.tick(1_000);
+    assert.deepEqual(batches.at(-1), [`second ${steps}`]);
+    responses.at(-1)?.resolve();
+    await second;
+    await pass(100);
+  }
+});
+
+test('a malformed event, or a batch that is too large, stops no other event', async () => {
+  const sent: number[] = [];
+  const recorder = new UsageRecorder(async (events) => {
+    sent.push(events.length);
+    const status = events.length > 600 ? 413 : 400;
+    const code = status === 413 ? 'payload_too_large' : 'validation_failed';
+    const call = { method: 'POST', path: '/api/v1/usage', idempotencyKey: undefined, attempts: 1 };
+    if (events.length > 600 || events.some(({ id }) => id === 'malformed'))
+      throw new TillError({ code, status } as never, {
+        ...call,
+        retryAfterSeconds: undefined,
+        isReplay: false,
+      });
+    return { recorded: events.length, duplicates: 0, rejected: [] };
+  });
+  const ids = Array.from({ length: 1_000 }, (_, index) => (index === 700 ? 'malformed' : String(index)));
+  const results = await Promise.allSettled(ids.map((id) => recorder.add(event(id))));
+  const rejected = results.flatMap((result) => (result.status === 'rejected' ? [result.reason] : []));
+  assert.deepEqual(
+    rejected.map((error) => [error instanceof UsageRejectedError, error.code, error.event.id]),
+    [[true, 'validation_failed', 'malformed']],
+  );
+  assert.ok(sent.length <= 25, `${sent.length} requests`);
+});
+
 test('a batch that could not be sent rejects its events, and the next one is sent', async () => {
   const { recorder, batches, responses } = start();
   const first = recorder.add(event('1'));
   const flushed = recorder.flush();
   const second = recorder.add(event('2'));
   responses[0]?.reject(new Error('down'));
-  await assert.rejects(first, /down/);
+  await assert.rejects(first, (error) => {
+    assert.ok(error instanceof UsageNotSentError);
+    // To send it again: the same id and time count once.
+    assert.deepEqual(error.event, event('1'));
+    assert.match(String(error.cause), /down/);
+    return true;
+  });
   assert.deepEqual(batches, [['1'], ['2']]);
   responses[1]?.resolve();
   await second;

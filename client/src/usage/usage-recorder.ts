@@ -1,3 +1,4 @@
+import { TillError } from '../errors.ts';
 import type { NewUsageEvent, RecordedUsage } from '../types.ts';
 
 /** Till accepts no more in one request. */
@@ -21,9 +22,23 @@ export class UsageRejectedError extends Error {
   readonly code: string;
   readonly event: NewUsageEvent;
 
-  constructor(code: string, event: NewUsageEvent) {
-    super(`usage of ${event.meter} was rejected (${code})`);
+  constructor(code: string, event: NewUsageEvent, options?: ErrorOptions) {
+    super(`usage of ${event.meter} was rejected (${code})`, options);
     this.code = code;
+    this.event = event;
+  }
+}
+
+/**
+ * All attempts to send an event failed, and Till may have counted it or not. Call `record` with `event` to send it again:
+ * it has the same id and time, so it counts once. `cause` says why.
+ */
+export class UsageNotSentError extends Error {
+  override readonly name = 'UsageNotSentError';
+  readonly event: NewUsageEvent;
+
+  constructor(event: NewUsageEvent, options: ErrorOptions) {
+    super(`usage of ${event.meter} could not be sent`, options);
     this.event = event;
   }
 }
@@ -43,7 +58,7 @@ export class UsageRecorder {
     this.#send = send;
   }
 
-  /** Resolves when the event is counted. Rejects if Till rejects it, or if its batch could not be sent. */
+  /** Resolves when the event is counted. Rejects if Till rejects it, or if it could not be sent. */
   add(event: NewUsageEvent): Promise<void> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(new Error('the client is closed'));
@@ -66,13 +81,11 @@ export class UsageRecorder {
     return this.flush();
   }
 
-  #start(): Promise<void> {
+  async #start(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
-    return this.#sending;
+    if (this.#waiting.length > 0) this.#sending ??= this.#sendAll();
+    await this.#sending;
   }
 
   async #sendAll(): Promise<void> {
@@ -81,6 +94,8 @@ export class UsageRecorder {
       this.#waiting = this.#waiting.slice(batchMax);
       await this.#sendBatch(batch);
     }
+    // In the same step in which nothing waits: an event that is added now starts the timer.
+    this.#sending = undefined;
   }
 
   /** The retries of the request send the same batch, so that nothing is counted twice. */
@@ -94,7 +109,22 @@ export class UsageRecorder {
         else reject(new UsageRejectedError(code, event));
       }
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      if (!isAboutContent(error)) {
+        for (const { event, reject } of batch) reject(new UsageNotSentError(event, { cause: error }));
+      } else if (batch.length === 1) {
+        for (const { event, reject } of batch)
+          reject(new UsageRejectedError(error.code, event, { cause: error }));
+      } else {
+        // Nothing was counted. The half without the malformed event will be.
+        const half = Math.ceil(batch.length / 2);
+        await this.#sendBatch(batch.slice(0, half));
+        await this.#sendBatch(batch.slice(half));
+      }
     }
   }
+}
+
+/** Whether Till refused a batch because an event is malformed, or because the batch is too large. */
+function isAboutContent(error: unknown): error is TillError {
+  return error instanceof TillError && (error.status === 400 || error.status === 413);
 }
