@@ -41,6 +41,11 @@ function summaryOf({ id, externalId, email, name }: Customer): CustomerSummary |
   return email === null ? null : { id, externalId, email, name };
 }
 
+/** What people call a customer. An e-mail can be missing if the customer was created at the processor. */
+export function customerName({ name, email, processorCustomerId }: Customer): string {
+  return name ?? (email === '' ? processorCustomerId : email);
+}
+
 /** The column for lists of all customers. */
 export function customerColumn<Row extends Owned>(): Column<Row> {
   return { header: 'Customer', cell: (row) => <CustomerLink of={row} /> };

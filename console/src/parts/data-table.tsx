@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { sortOf } from './sorting.ts';
+import { Empty } from './states.tsx';
 
 export interface Column<Row> {
   readonly header: string;
@@ -20,6 +21,8 @@ interface DataTableProps<Row> {
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
+  /** Shown instead of a table without rows. */
+  readonly empty?: string;
   /** Whether the headings of columns sort the list, in the address of the page. */
   readonly isSortable?: boolean;
 }
@@ -28,8 +31,10 @@ interface DataTableProps<Row> {
  * A table that scrolls in its own region if the screen is too narrow, and is therefore reachable by keyboard. Its first
  * column names the row.
  */
-export function DataTable<Row>({ caption, columns, rows, keyOf, isSortable = false }: DataTableProps<Row>) {
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { caption, columns, rows, keyOf, empty, isSortable = false } = props;
   const id = useId();
+  if (empty !== undefined && rows.length === 0) return <Empty>{empty}</Empty>;
   return (
     <section class="table" aria-labelledby={id} tabIndex={0}>
       <table>

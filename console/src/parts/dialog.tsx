@@ -1,6 +1,11 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 
+/** What opens a dialog for an action gives it: called after a success or a cancellation. */
+export interface Closing {
+  readonly onClose: (hasActed: boolean) => void;
+}
+
 /** A modal dialog with a heading. When it goes away, the focus returns to where it was before. */
 export function Dialog({
   title,

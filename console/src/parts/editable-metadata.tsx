@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Plan, PlanChange, WriteOptions } from '../../../client/src/index.ts';
 import { can } from '../session.ts';
 import { ActionDialog } from './action-dialog.tsx';
+import type { Closing } from './dialog.tsx';
 import { metadataChange, metadataEntries, parseMetadata } from './entries.ts';
 import { EntriesInput } from './entries-input.tsx';
 import { Metadata } from './fields.tsx';
@@ -38,11 +39,7 @@ export function EditableMetadata({ of, save, onSaved }: EditableMetadataProps) {
   );
 }
 
-function EditMetadata({
-  of,
-  save,
-  onClose,
-}: Omit<EditableMetadataProps, 'onSaved'> & { readonly onClose: (hasActed: boolean) => void }) {
+function EditMetadata({ of, save, onClose }: Omit<EditableMetadataProps, 'onSaved'> & Closing) {
   // The values when the dialog opened: a change that arrives meanwhile must not be undone.
   const [before] = useState(of);
   const [entries, setEntries] = useState(() => metadataEntries(of));

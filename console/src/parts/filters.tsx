@@ -72,6 +72,17 @@ export const invoiceFilter: Filter = {
   type: 'invoice',
 };
 
+/** A choice whose options have texts of their own. */
+export function choiceFilter(
+  name: string,
+  label: string,
+  texts: Readonly<Record<string, string>>,
+  otherwise = 'Any',
+): Filter {
+  const textOf = (option: string) => texts[option] ?? '';
+  return { kind: 'choice', name, label, options: Object.keys(texts), textOf, otherwise };
+}
+
 /** The values of the filters in an address. Other parameters are ignored. */
 export function filterValues(
   filters: readonly Filter[],

@@ -3,7 +3,7 @@ import { useResource } from '../api/use-resource.ts';
 import { type Column, DataTable } from './data-table.tsx';
 import { Section } from './page.tsx';
 import type { RowPage } from './pager.tsx';
-import { Empty, Show } from './states.tsx';
+import { Show } from './states.tsx';
 
 /** Enough for an overview. The list has the others. */
 const rowsMax = 10;
@@ -29,13 +29,9 @@ export function RelatedList<Row>(props: RelatedListProps<Row>) {
   return (
     <Section title={title} {...(hasMore ? { aside: <a href={all}>All {title.toLowerCase()}</a> } : {})}>
       <Show resource={resource}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>{empty}</Empty>
-          ) : (
-            <DataTable caption={title} columns={columns} rows={data} keyOf={keyOf} />
-          )
-        }
+        {({ data }) => (
+          <DataTable caption={title} empty={empty} columns={columns} rows={data} keyOf={keyOf} />
+        )}
       </Show>
     </Section>
   );

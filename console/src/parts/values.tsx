@@ -4,6 +4,7 @@ import { dashboardLink } from '../dashboard.ts';
 import { exactTime, localDay, localTime } from '../format/local-time.ts';
 import { money } from '../format/money.ts';
 import { relativeTime } from '../format/relative-time.ts';
+import { pageOf } from '../links.ts';
 import { copyText } from './copy-text.ts';
 
 export const none = <span class="quiet">—</span>;
@@ -78,6 +79,11 @@ export function Id({ value }: { readonly value: string | null }) {
 /** The end of an id, which is enough to tell rows apart. */
 export function ShortId({ value }: { readonly value: string }) {
   return <code title={value}>…{value.slice(-8)}</code>;
+}
+
+/** A link to the page of an object. Undefined if there is none, so that its field is left out. */
+export function linkTo(type: Parameters<typeof pageOf>[0], id: string | null, text = id) {
+  return id === null ? undefined : <a href={pageOf(type, id)}>{text}</a>;
 }
 
 /** The processor's id of an object, and where its dashboard shows it. */

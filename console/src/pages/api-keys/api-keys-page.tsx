@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import type { ApiKey, CreatedApiKey } from '../../../../client/src/index.ts';
-import { useCreateCommand } from '../../api/use-command.ts';
+import type { ApiKey } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { CreateButton } from '../../parts/create-button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Page } from '../../parts/page.tsx';
 import { Pager, rowsPerPage } from '../../parts/pager.tsx';
@@ -12,14 +12,7 @@ import { Time } from '../../parts/values.tsx';
 import { currentKey, till } from '../../session.ts';
 import { isExpired } from './api-key.ts';
 import { CreateApiKey } from './create-api-key.tsx';
-import { NewApiKey } from './new-api-key.tsx';
 import { RevokeApiKey } from './revoke-api-key.tsx';
-
-type Open =
-  | { readonly kind: 'create' }
-  /** The API key is in memory only while this dialog is open. */
-  | { readonly kind: 'created'; readonly created: CreatedApiKey }
-  | { readonly kind: 'revoke'; readonly apiKey: ApiKey };
 
 export function ApiKeysPage() {
   const { cursor } = useLocation().query;
@@ -27,19 +20,16 @@ export function ApiKeysPage() {
     (options) => till().apiKeys.list({ cursor, limit: rowsPerPage }, options).page(),
     [cursor],
   );
-  const [open, setOpen] = useState<Open | undefined>(undefined);
-  useCreateCommand(() => setOpen({ kind: 'create' }));
+  const [revoked, setRevoked] = useState<ApiKey | undefined>(undefined);
   const close = (hasActed: boolean) => {
-    setOpen(undefined);
+    setRevoked(undefined);
     if (hasActed) keys.reload();
   };
   return (
     <Page
       title="API keys"
       actions={
-        <button type="button" class="primary" onClick={() => setOpen({ kind: 'create' })}>
-          Create API key
-        </button>
+        <CreateButton label="Create API key" scope="admin" Dialog={CreateApiKey} onCreated={keys.reload} />
       }
     >
       <p class="lead quiet">
@@ -54,7 +44,7 @@ export function ApiKeysPage() {
             <>
               <DataTable
                 caption="API keys"
-                columns={columns((apiKey) => setOpen({ kind: 'revoke', apiKey }))}
+                columns={columns(setRevoked)}
                 rows={page.data}
                 keyOf={({ id }) => id}
               />
@@ -63,14 +53,7 @@ export function ApiKeysPage() {
           )
         }
       </Show>
-      {open?.kind === 'create' && (
-        <CreateApiKey
-          onCreated={(created) => setOpen({ kind: 'created', created })}
-          onCancel={() => close(false)}
-        />
-      )}
-      {open?.kind === 'created' && <NewApiKey created={open.created} onClose={() => close(true)} />}
-      {open?.kind === 'revoke' && <RevokeApiKey apiKey={open.apiKey} onClose={close} />}
+      {revoked !== undefined && <RevokeApiKey apiKey={revoked} onClose={close} />}
     </Page>
   );
 }

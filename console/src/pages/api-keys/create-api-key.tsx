@@ -1,42 +1,38 @@
-import { useId, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { CreatedApiKey } from '../../../../client/src/index.ts';
 import { keyNamePattern, scopes } from '../../../../src/model/api-key.ts';
 import { localTime } from '../../format/local-time.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { toInstant, toLocal } from '../../parts/filters.tsx';
+import { ShownSecret } from '../../parts/shown-secret.tsx';
 import type { Scope } from '../../session.ts';
 import { till } from '../../session.ts';
 import { scopeTexts } from './api-key.ts';
 
 const namePattern = new RegExp(keyNamePattern);
 
-export function CreateApiKey({
-  onCreated,
-  onCancel,
-}: {
-  readonly onCreated: (created: CreatedApiKey) => void;
-  readonly onCancel: () => void;
-}) {
+/** Creates an API key, and shows it once. */
+export function CreateApiKey({ onClose }: Closing) {
   const [name, setName] = useState('');
   const [chosen, setChosen] = useState<readonly Scope[]>(['read']);
   const [expiresAt, setExpiresAt] = useState('');
-  // The page opens the next dialog when this one has closed.
-  const created = useRef<CreatedApiKey | undefined>(undefined);
+  // The API key is in memory only while this dialog is open.
+  const [created, setCreated] = useState<CreatedApiKey | undefined>(undefined);
   const isNamed = namePattern.test(name);
   const isLater = expiresAt === '' || new Date(expiresAt) > new Date();
+  if (created !== undefined) return <NewApiKey created={created} onClose={() => onClose(true)} />;
   return (
     <ActionDialog
       title="Create API key"
       confirm="Create API key"
       isReady={isNamed && isLater && chosen.length > 0}
       done={`API key ${name} created`}
-      onClose={() => (created.current === undefined ? onCancel() : onCreated(created.current))}
+      onClose={(hasActed) => (hasActed ? undefined : onClose(false))}
       act={async (idempotencyKey) => {
-        created.current = await till().apiKeys.create(
-          { name, scopes: chosen, expiresAt: expiresAt === '' ? null : expiresAt },
-          { idempotencyKey },
-        );
+        const body = { name, scopes: chosen, expiresAt: expiresAt === '' ? null : expiresAt };
+        setCreated(await till().apiKeys.create(body, { idempotencyKey }));
       }}
     >
       <TextField
@@ -57,6 +53,28 @@ export function CreateApiKey({
         </p>
       )}
     </ActionDialog>
+  );
+}
+
+/** It cannot be shown again. */
+function NewApiKey({
+  created: { name, key },
+  onClose,
+}: {
+  readonly created: CreatedApiKey;
+  readonly onClose: () => void;
+}) {
+  return (
+    <ShownSecret
+      title={`The new API key ${name}`}
+      value={key}
+      text="Till stores only a digest and cannot show it again. Keep it where your application keeps its secrets."
+      lost={
+        'The API key was created, but the response that showed it was lost, and Till stores only a digest. Revoke ' +
+        'this API key and create another one.'
+      }
+      onClose={onClose}
+    />
   );
 }
 

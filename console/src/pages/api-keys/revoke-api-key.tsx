@@ -1,15 +1,13 @@
 import type { ApiKey } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { Time } from '../../parts/values.tsx';
 import { currentKey, till } from '../../session.ts';
 
 export function RevokeApiKey({
   apiKey: { id, name, scopes, lastUsedAt, createdAt },
   onClose,
-}: {
-  readonly apiKey: ApiKey;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+}: Closing & { readonly apiKey: ApiKey }) {
   return (
     <ActionDialog
       title="Revoke API key"

@@ -15,11 +15,7 @@ export const checkoutColumns: readonly Column<Checkout>[] = [
 ];
 
 /** With the customer, for the list of all checkouts. */
-export const checkoutListColumns: readonly Column<Checkout>[] = [
-  ...checkoutColumns.slice(0, 1),
-  customerColumn<Checkout>(),
-  ...checkoutColumns.slice(1),
-];
+export const checkoutListColumns = checkoutColumns.toSpliced(1, 0, customerColumn());
 
 /** That an open checkout is not paid needs no attention. */
 export function PaymentStatus({ checkout: { status, paymentStatus } }: { readonly checkout: Checkout }) {

@@ -1,10 +1,9 @@
-import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import type { Checkout } from '../../../../client/src/index.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { plural, words } from '../../format/words.ts';
-import { pageOf } from '../../links.ts';
+import { type Action, Actions } from '../../parts/actions.tsx';
 import { copyText } from '../../parts/copy-text.ts';
 import { CustomerById } from '../../parts/customer-link.tsx';
 import { Fields, Metadata } from '../../parts/fields.tsx';
@@ -12,7 +11,7 @@ import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
-import { Id, OutsideLink, Time } from '../../parts/values.tsx';
+import { Id, linkTo, OutsideLink, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { AddOns } from '../subscriptions/subscription-details.tsx';
 import { Amount, PaymentStatus } from './checkout-columns.tsx';
@@ -31,7 +30,7 @@ export function CheckoutPage() {
         <Page
           title={`${words(checkout.mode)} checkout`}
           aside={<Status value={checkout.status} />}
-          actions={<Actions checkout={checkout} onActed={opened.reload} />}
+          actions={<Actions of={actions} about={{ checkout }} onActed={opened.reload} />}
         >
           {url !== null && <Link url={url} />}
           <Details checkout={checkout} />
@@ -42,23 +41,13 @@ export function CheckoutPage() {
   );
 }
 
-function Actions({ checkout, onActed }: { readonly checkout: Checkout; readonly onActed: () => void }) {
-  const [isOpen, setOpen] = useState(false);
-  const close = (hasActed: boolean) => {
-    setOpen(false);
-    if (hasActed) onActed();
-  };
-  return (
-    <>
-      {can('write') && checkout.status === 'open' && (
-        <button type="button" onClick={() => setOpen(true)}>
-          Expire
-        </button>
-      )}
-      {isOpen && <ExpireCheckout checkout={checkout} onClose={close} />}
-    </>
-  );
-}
+const actions: readonly Action<{ readonly checkout: Checkout }>[] = [
+  {
+    label: 'Expire',
+    Dialog: ExpireCheckout,
+    isPossible: ({ checkout }) => can('write') && checkout.status === 'open',
+  },
+];
 
 /** Till shows it only while the checkout is open, and to API keys that could create another one. */
 function Link({ url }: { readonly url: string }) {
@@ -80,21 +69,19 @@ function Link({ url }: { readonly url: string }) {
 function Details({ checkout }: { readonly checkout: Checkout }) {
   const plans = usePlans().value;
   const { planId, quantity, addOns, trialPeriodDays, paymentMethodId } = checkout;
-  const link = (type: 'plan' | 'subscription' | 'payment', id: string | null, text = id) =>
-    id === null ? undefined : <a href={pageOf(type, id)}>{text}</a>;
   return (
     <Section title="Details">
       <Fields
         of={[
           ['Customer', <CustomerById id={checkout.customerId} />],
-          ['Plan', link('plan', planId, planOf(plans, planId)?.name ?? planId)],
+          ['Plan', linkTo('plan', planId, planOf(plans, planId)?.name ?? planId)],
           ['Quantity', quantity === null ? undefined : String(quantity)],
           ['Add-ons', addOns.length === 0 ? undefined : <AddOns of={addOns} plans={plans} />],
           ['Trial', trialPeriodDays === null ? undefined : plural(trialPeriodDays, 'day')],
           ['Amount', <Amount checkout={checkout} />],
           ['Payment status', <PaymentStatus checkout={checkout} />],
-          ['Subscription', link('subscription', checkout.subscriptionId)],
-          ['Payment', link('payment', checkout.paymentId)],
+          ['Subscription', linkTo('subscription', checkout.subscriptionId)],
+          ['Payment', linkTo('payment', checkout.paymentId)],
           ['Saved card', paymentMethodId === null ? undefined : <Id value={paymentMethodId} />],
           ['Expires', <Time value={checkout.expiresAt} />],
           ['Completed', <Time value={checkout.completedAt} />],

@@ -4,6 +4,7 @@ import { usePlans } from '../../api/use-plans.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Choices } from '../../parts/choices.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { MoneyFields } from '../../parts/money-fields.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -29,11 +30,10 @@ export function CreateCheckout({
   customerId,
   name,
   onClose,
-}: {
+}: Closing & {
   readonly customerId: string;
   /** The customer's. */
   readonly name: string;
-  readonly onClose: (hasActed: boolean) => void;
 }) {
   const { route } = useLocation();
   const [inputs, setInputs] = useState<CheckoutInputs>({

@@ -1,15 +1,13 @@
 import type { Checkout } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 
 /** Ends a checkout before the buyer completes it. */
 export function ExpireCheckout({
   checkout: { id, mode },
   onClose,
-}: {
-  readonly checkout: Checkout;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+}: Closing & { readonly checkout: Checkout }) {
   return (
     <ActionDialog
       title="Expire checkout"

@@ -1,15 +1,15 @@
 import { useState } from 'preact/hooks';
 import { isTillError, type PaymentMethod } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { cardExpiry, cardText } from '../../format/card.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Empty, Show } from '../../parts/states.tsx';
+import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Id, none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
-import { cardText } from '../payments/card-text.ts';
-import { cardExpiry } from './card-expiry.ts';
 
 interface Action {
   readonly kind: 'default' | 'remove';
@@ -30,13 +30,15 @@ export function Cards({ customerId }: { readonly customerId: string }) {
   return (
     <Section title="Cards">
       <Show resource={cards}>
-        {(rows) =>
-          rows.length === 0 ? (
-            <Empty>No saved cards.</Empty>
-          ) : (
-            <DataTable caption="Cards" columns={columns(setAction)} rows={rows} keyOf={({ id }) => id} />
-          )
-        }
+        {(rows) => (
+          <DataTable
+            caption="Cards"
+            empty="No saved cards."
+            columns={columns(setAction)}
+            rows={rows}
+            keyOf={({ id }) => id}
+          />
+        )}
       </Show>
       {action?.kind === 'default' && (
         <MakeDefault customerId={customerId} card={action.card} onClose={close} />
@@ -88,10 +90,9 @@ function Expiry({ card }: { readonly card: PaymentMethod }) {
   );
 }
 
-interface CardDialogProps {
+interface CardDialogProps extends Closing {
   readonly customerId: string;
   readonly card: PaymentMethod;
-  readonly onClose: (hasActed: boolean) => void;
 }
 
 function MakeDefault({ customerId, card, onClose }: CardDialogProps) {

@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 import { isEmail, isExternalId, newCustomer, noInputs } from './customer-change.ts';
 import { CustomerFields } from './edit-customer.tsx';
 
-export function CreateCustomer({ onClose }: { readonly onClose: (hasActed: boolean) => void }) {
+export function CreateCustomer({ onClose }: Closing) {
   const { route } = useLocation();
   const [inputs, setInputs] = useState(noInputs);
   const { email, externalId } = inputs;

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import { useCreateCommand } from '../../api/use-command.ts';
 import { listOf } from '../../links.ts';
+import { useCreateCommand } from '../../parts/create-button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { Failed } from '../../parts/states.tsx';

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks';
-import { useLocation, useRoute } from 'preact-iso';
+import { useRoute } from 'preact-iso';
 import { type Customer, type Entitlements, isTillError } from '../../../../client/src/index.ts';
 import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { listOf } from '../../links.ts';
+import { type Action, Actions } from '../../parts/actions.tsx';
+import { customerName } from '../../parts/customer-link.tsx';
 import { EditableMetadata } from '../../parts/editable-metadata.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
@@ -18,9 +19,7 @@ import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import { CreateSubscription } from '../subscriptions/create-subscription.tsx';
 import { subscriptionColumns } from '../subscriptions/subscription-columns.tsx';
-import { hasEnded } from '../subscriptions/terms.ts';
 import { Cards } from './cards.tsx';
-import { customerName } from './customer-name.ts';
 import { DeleteCustomer } from './delete-customer.tsx';
 import { EditCustomer } from './edit-customer.tsx';
 import { EntitledStatus, EntitlementSection } from './entitlement-section.tsx';
@@ -55,7 +54,16 @@ function OneCustomer({ id }: { readonly id: string }) {
           aside={
             entitlements.value !== undefined && <EntitledStatus entitled={entitlements.value.entitled} />
           }
-          actions={<Actions customer={value} entitlements={entitlements.value} onChanged={customer.reload} />}
+          actions={
+            <Actions
+              of={actions}
+              about={{
+                ...{ customer: value, customerId: id, name: customerName(value) },
+                entitlements: entitlements.value,
+              }}
+              onActed={customer.reload}
+            />
+          }
         >
           <Identity customer={value} onSaved={customer.reload} />
           <EntitlementSection entitlements={entitlements} />
@@ -69,52 +77,20 @@ function OneCustomer({ id }: { readonly id: string }) {
   );
 }
 
-function Actions({
-  customer,
-  entitlements,
-  onChanged,
-}: {
+interface About {
   readonly customer: Customer;
+  readonly customerId: string;
+  readonly name: string;
   readonly entitlements: Entitlements | undefined;
-  readonly onChanged: () => void;
-}) {
-  const [open, setOpen] = useState<'checkout' | 'subscription' | 'edit' | 'delete' | undefined>(undefined);
-  const { route } = useLocation();
-  if (!can('write')) return null;
-  const close = (hasActed: boolean, next: () => void) => {
-    setOpen(undefined);
-    if (hasActed) next();
-  };
-  const chosen = { customerId: customer.id, name: customerName(customer) };
-  return (
-    <>
-      <button type="button" onClick={() => setOpen('checkout')}>
-        Create checkout
-      </button>
-      <button type="button" onClick={() => setOpen('subscription')}>
-        Create subscription
-      </button>
-      <button type="button" onClick={() => setOpen('edit')}>
-        Edit
-      </button>
-      <button type="button" onClick={() => setOpen('delete')}>
-        Delete
-      </button>
-      {open === 'checkout' && <CreateCheckout {...chosen} onClose={() => setOpen(undefined)} />}
-      {open === 'subscription' && <CreateSubscription {...chosen} onClose={() => setOpen(undefined)} />}
-      {open === 'edit' && (
-        <EditCustomer customer={customer} onClose={(hasActed) => close(hasActed, onChanged)} />
-      )}
-      {open === 'delete' && (
-        <DeleteCustomer
-          customer={customer}
-          liveSubscriptions={entitlements?.subscriptions.filter((one) => !hasEnded(one)).length}
-          onClose={(hasActed) => close(hasActed, () => route(listOf('customer')))}
-        />
-      )}
-    </>
-  );
 }
+
+const isPossible = () => can('write');
+const actions: readonly Action<About>[] = [
+  { label: 'Create checkout', Dialog: CreateCheckout, isPossible },
+  { label: 'Create subscription', Dialog: CreateSubscription, isPossible },
+  { label: 'Edit', Dialog: EditCustomer, isPossible },
+  { label: 'Delete', Dialog: DeleteCustomer, isPossible },
+];
 
 function Identity({ customer, onSaved }: { readonly customer: Customer; readonly onSaved: () => void }) {
   const { email, name, phone, externalId } = customer;

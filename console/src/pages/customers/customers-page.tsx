@@ -1,14 +1,13 @@
-import { useState } from 'preact/hooks';
 import type { Customer, CustomerQuery } from '../../../../client/src/index.ts';
-import { useCreateCommand } from '../../api/use-command.ts';
 import { pageOf } from '../../links.ts';
+import { CreateButton } from '../../parts/create-button.tsx';
+import { customerName } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import { createdFilters, type Filter } from '../../parts/filters.tsx';
 import { ListPage, type ListQuery } from '../../parts/list-page.tsx';
 import { none, Time } from '../../parts/values.tsx';
-import { can, till } from '../../session.ts';
+import { till } from '../../session.ts';
 import { CreateCustomer } from './create-customer.tsx';
-import { customerName } from './customer-name.ts';
 
 const filters: readonly Filter[] = [
   { kind: 'text', name: 'q', label: 'Name or e-mail' },
@@ -45,29 +44,18 @@ function toQuery(values: Readonly<Record<string, string>>): ListQuery {
 }
 
 export function CustomersPage() {
-  const [isCreating, setCreating] = useState(false);
-  useCreateCommand(() => setCreating(true));
   return (
-    <>
-      <ListPage
-        title="Customers"
-        noun="customer"
-        actions={
-          can('write') && (
-            <button type="button" class="primary" onClick={() => setCreating(true)}>
-              Create customer
-            </button>
-          )
-        }
-        list={(query: CustomerQuery, options) => till().customers.list(query, options)}
-        exportPath="/api/v1/customers"
-        columns={columns}
-        keyOf={({ id }) => id}
-        filters={filters}
-        toQuery={toQuery}
-        reloadOn={({ objectType }) => objectType === 'customer'}
-      />
-      {isCreating && <CreateCustomer onClose={() => setCreating(false)} />}
-    </>
+    <ListPage
+      title="Customers"
+      noun="customer"
+      actions={<CreateButton label="Create customer" Dialog={CreateCustomer} />}
+      list={(query: CustomerQuery, options) => till().customers.list(query, options)}
+      exportPath="/api/v1/customers"
+      columns={columns}
+      keyOf={({ id }) => id}
+      filters={filters}
+      toQuery={toQuery}
+      reloadOn={({ objectType }) => objectType === 'customer'}
+    />
   );
 }

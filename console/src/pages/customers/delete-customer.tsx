@@ -1,20 +1,24 @@
 import { useState } from 'preact/hooks';
-import type { Customer } from '../../../../client/src/index.ts';
+import { useLocation } from 'preact-iso';
+import type { Customer, Entitlements } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
+import { listOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
+import { hasEnded } from '../subscriptions/terms.ts';
 
 export function DeleteCustomer({
   customer,
-  liveSubscriptions,
+  entitlements,
   onClose,
-}: {
+}: Closing & {
   readonly customer: Customer;
-  /** How many subscriptions have not ended. Undefined if that is not known. */
-  readonly liveSubscriptions: number | undefined;
-  readonly onClose: (hasActed: boolean) => void;
+  /** Undefined if they are not known. */
+  readonly entitlements: Entitlements | undefined;
 }) {
+  const { route } = useLocation();
   const [typed, setTyped] = useState('');
   const wanted = customer.email === '' ? customer.processorCustomerId : customer.email;
   return (
@@ -24,11 +28,14 @@ export function DeleteCustomer({
       isDangerous
       isReady={typed.trim() === wanted}
       done="Customer deleted"
-      onClose={onClose}
+      onClose={(hasActed) => {
+        onClose(false);
+        if (hasActed) route(listOf('customer'));
+      }}
       act={() => till().customers.delete(customer.id)}
     >
       <ul>
-        <li>{subscriptionText(liveSubscriptions)}</li>
+        <li>{subscriptionText(entitlements?.subscriptions.filter((one) => !hasEnded(one)).length)}</li>
         <li>
           Till and the processor erase the e-mail, name, phone and external id, the metadata of the customer,
           and the saved cards.
@@ -44,6 +51,7 @@ export function DeleteCustomer({
   );
 }
 
+/** `count`: how many subscriptions have not ended. */
 function subscriptionText(count: number | undefined): string {
   if (count === 0) return 'No subscription is canceled: the customer has none that has not ended.';
   const which =

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Customer } from '../../../../client/src/index.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
 import {
@@ -21,13 +22,7 @@ const lengthsMax: Readonly<Record<keyof CustomerInputs, number>> = {
   externalId: 255,
 };
 
-export function EditCustomer({
-  customer,
-  onClose,
-}: {
-  readonly customer: Customer;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function EditCustomer({ customer, onClose }: Closing & { readonly customer: Customer }) {
   // The values when the dialog opened: a change that arrives meanwhile must not be undone.
   const [before] = useState(customer);
   const [inputs, setInputs] = useState(() => inputsOf(customer));

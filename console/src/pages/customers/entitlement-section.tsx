@@ -6,7 +6,7 @@ import { pageOf } from '../../links.ts';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Section } from '../../parts/page.tsx';
-import { Empty, Show } from '../../parts/states.tsx';
+import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Time } from '../../parts/values.tsx';
 import { entitlementText } from '../subscriptions/terms.ts';
@@ -29,16 +29,13 @@ export function EntitlementSection({ entitlements }: { readonly entitlements: Re
                   )
                 : 'No subscription gives access now.'}
             </p>
-            {subscriptions.length === 0 ? (
-              <Empty>The customer never had a subscription.</Empty>
-            ) : (
-              <DataTable
-                caption="What each subscription contributes"
-                columns={columns(plans.value)}
-                rows={subscriptions}
-                keyOf={({ subscriptionId }) => subscriptionId}
-              />
-            )}
+            <DataTable
+              caption="What each subscription contributes"
+              empty="The customer never had a subscription."
+              columns={columns(plans.value)}
+              rows={subscriptions}
+              keyOf={({ subscriptionId }) => subscriptionId}
+            />
             {Object.keys(features).length > 0 && <Features of={features} />}
           </>
         )}

@@ -1,12 +1,15 @@
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import type { EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
+import { listOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
+import { EndpointSecret } from './endpoint-secret.tsx';
 
-interface ActionProps {
+interface ActionProps extends Closing {
   readonly endpoint: EventEndpoint;
-  readonly onClose: (hasActed: boolean) => void;
 }
 
 export function TurnEndpoint({ endpoint: { id, enabled, url }, onClose }: ActionProps) {
@@ -54,23 +57,17 @@ export function ReplayEndpoint({ endpoint: { id, url }, onClose }: ActionProps) 
   );
 }
 
-export function RotateSecret({
-  endpoint: { id },
-  onClose,
-}: {
-  readonly endpoint: EventEndpoint;
-  /** Undefined if nothing was rotated. */
-  readonly onClose: (rotated: EventEndpointWithSecret | undefined) => void;
-}) {
-  const rotated = useRef<EventEndpointWithSecret | undefined>(undefined);
+export function RotateSecret({ endpoint: { id }, onClose }: ActionProps) {
+  const [rotated, setRotated] = useState<EventEndpointWithSecret | undefined>(undefined);
+  if (rotated !== undefined) return <EndpointSecret of={rotated} onClose={() => onClose(true)} />;
   return (
     <ActionDialog
       title="Rotate secret"
       confirm="Rotate secret"
       done="Secret rotated"
-      onClose={() => onClose(rotated.current)}
+      onClose={(hasActed) => (hasActed ? undefined : onClose(false))}
       act={async (idempotencyKey) => {
-        rotated.current = await till().eventEndpoints.rotateSecret(id, {}, { idempotencyKey });
+        setRotated(await till().eventEndpoints.rotateSecret(id, {}, { idempotencyKey }));
       }}
     >
       <p>
@@ -82,13 +79,17 @@ export function RotateSecret({
 }
 
 export function DeleteEndpoint({ endpoint: { id, url }, onClose }: ActionProps) {
+  const { route } = useLocation();
   return (
     <ActionDialog
       title="Delete endpoint"
       confirm="Delete endpoint"
       isDangerous
       done="Endpoint deleted"
-      onClose={onClose}
+      onClose={(hasActed) => {
+        onClose(false);
+        if (hasActed) route(listOf('eventEndpoint'));
+      }}
       act={() => till().eventEndpoints.delete(id)}
     >
       <p>

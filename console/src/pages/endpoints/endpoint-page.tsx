@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso';
-import type { DeliveryQuery, EventEndpoint, EventEndpointWithSecret } from '../../../../client/src/index.ts';
+import type { DeliveryQuery, EventEndpoint } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { home } from '../../links.ts';
+import { type Action, Actions } from '../../parts/actions.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
@@ -13,7 +13,6 @@ import { Id, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { eventColumn, objectColumn, outcomeColumns } from '../events/delivery-columns.tsx';
 import { DeleteEndpoint, ReplayEndpoint, RotateSecret, TurnEndpoint } from './endpoint-actions.tsx';
-import { EndpointSecret } from './endpoint-secret.tsx';
 import { EndpointStatus } from './endpoint-status.tsx';
 import { ResendFailed } from './resend-failed.tsx';
 import { SaveEndpoint } from './save-endpoint.tsx';
@@ -34,7 +33,8 @@ export function EndpointPage() {
           aside={<EndpointStatus of={value} />}
           actions={
             <Actions
-              endpoint={value}
+              of={actions}
+              about={{ endpoint: value }}
               onActed={() => {
                 endpoint.reload();
                 setRound((count) => count + 1);
@@ -50,57 +50,16 @@ export function EndpointPage() {
   );
 }
 
-function Actions({ endpoint, onActed }: { readonly endpoint: EventEndpoint; readonly onActed: () => void }) {
-  const { route } = useLocation();
-  const [open, setOpen] = useState<'edit' | 'turn' | 'resend' | 'rotate' | 'replay' | 'delete' | undefined>(
-    undefined,
-  );
-  const [rotated, setRotated] = useState<EventEndpointWithSecret | undefined>(undefined);
-  const close = (hasActed: boolean) => {
-    setOpen(undefined);
-    if (hasActed) onActed();
-  };
-  const button = (name: NonNullable<typeof open>, label: string) => (
-    <button type="button" onClick={() => setOpen(name)}>
-      {label}
-    </button>
-  );
-  return (
-    <>
-      {button('edit', 'Change')}
-      {button('turn', endpoint.enabled ? 'Turn off' : 'Turn on')}
-      {endpoint.enabled && button('resend', 'Resend all failed')}
-      {button('replay', 'Replay events')}
-      {button('rotate', 'Rotate secret')}
-      {button('delete', 'Delete')}
-      {open === 'edit' && (
-        <SaveEndpoint endpoint={endpoint} onClose={(saved) => close(saved !== undefined)} />
-      )}
-      {open === 'turn' && <TurnEndpoint endpoint={endpoint} onClose={close} />}
-      {open === 'resend' && <ResendFailed endpoint={endpoint} onClose={close} />}
-      {open === 'replay' && <ReplayEndpoint endpoint={endpoint} onClose={close} />}
-      {open === 'rotate' && (
-        <RotateSecret
-          endpoint={endpoint}
-          onClose={(result) => {
-            setOpen(undefined);
-            setRotated(result);
-          }}
-        />
-      )}
-      {open === 'delete' && (
-        <DeleteEndpoint
-          endpoint={endpoint}
-          onClose={(hasActed) => {
-            setOpen(undefined);
-            if (hasActed) route(`${home}/event-endpoints`);
-          }}
-        />
-      )}
-      {rotated !== undefined && <EndpointSecret of={rotated} onClose={() => setRotated(undefined)} />}
-    </>
-  );
-}
+const always = () => true;
+const actions: readonly Action<{ readonly endpoint: EventEndpoint }>[] = [
+  { label: 'Change', Dialog: SaveEndpoint, isPossible: always },
+  { label: 'Turn off', Dialog: TurnEndpoint, isPossible: ({ endpoint }) => endpoint.enabled },
+  { label: 'Turn on', Dialog: TurnEndpoint, isPossible: ({ endpoint }) => !endpoint.enabled },
+  { label: 'Resend all failed', Dialog: ResendFailed, isPossible: ({ endpoint }) => endpoint.enabled },
+  { label: 'Replay events', Dialog: ReplayEndpoint, isPossible: always },
+  { label: 'Rotate secret', Dialog: RotateSecret, isPossible: always },
+  { label: 'Delete', Dialog: DeleteEndpoint, isPossible: always },
+];
 
 function Details({ endpoint }: { readonly endpoint: EventEndpoint }) {
   const { types, disabledReason, disabledAt, failingSince } = endpoint;

@@ -1,45 +1,36 @@
-import { useId, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { EventEndpoint, EventEndpointWithSecret, EventType } from '../../../../client/src/index.ts';
 import { eventTypes } from '../../../../src/events/event.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
+import { EndpointSecret } from './endpoint-secret.tsx';
 
-/** Adds an endpoint, or changes one. */
-export function SaveEndpoint({
-  endpoint,
-  onClose,
-}: {
-  readonly endpoint?: EventEndpoint;
-  /** Undefined if nothing was saved. */
-  readonly onClose: (saved: EventEndpointWithSecret | undefined) => void;
-}) {
+/** Adds an endpoint and shows its secret once, or changes an endpoint. */
+export function SaveEndpoint({ endpoint, onClose }: Closing & { readonly endpoint?: EventEndpoint }) {
   const [url, setUrl] = useState(endpoint?.url ?? '');
   const [description, setDescription] = useState(endpoint?.description ?? '');
   const [types, setTypes] = useState<readonly EventType[] | null>(() => {
     const chosen = endpoint?.types ?? null;
     return chosen && eventTypes.filter((type) => chosen.includes(type));
   });
-  const saved = useRef<EventEndpointWithSecret | undefined>(undefined);
+  const [added, setAdded] = useState<EventEndpointWithSecret | undefined>(undefined);
   const isUrl = URL.canParse(url);
   const verb = endpoint === undefined ? 'Add' : 'Change';
+  if (added !== undefined) return <EndpointSecret of={added} onClose={() => onClose(true)} />;
   return (
     <ActionDialog
       title={`${verb} endpoint`}
       confirm={`${verb} endpoint`}
       isReady={isUrl && types?.length !== 0}
       done={endpoint === undefined ? 'Endpoint added' : 'Endpoint changed'}
-      onClose={() => onClose(saved.current)}
+      onClose={(hasActed) => (hasActed && endpoint === undefined ? undefined : onClose(hasActed))}
       act={async (idempotencyKey) => {
         const body = { url, types, description: description === '' ? null : description };
-        saved.current =
-          endpoint === undefined
-            ? await till().eventEndpoints.create(body, { idempotencyKey })
-            : {
-                ...(await till().eventEndpoints.update(endpoint.id, body, { idempotencyKey })),
-                secret: null,
-              };
+        if (endpoint === undefined) setAdded(await till().eventEndpoints.create(body, { idempotencyKey }));
+        else await till().eventEndpoints.update(endpoint.id, body, { idempotencyKey });
       }}
     >
       <TextField

@@ -12,7 +12,7 @@ import { CustomerById } from '../../parts/customer-link.tsx';
 import { DataTable } from '../../parts/data-table.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
-import { Empty, Show } from '../../parts/states.tsx';
+import { Show } from '../../parts/states.tsx';
 import { Id, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { endpointColumn, outcomeColumns } from './delivery-columns.tsx';
@@ -61,18 +61,15 @@ function WithDeliveries({ event }: { readonly event: TillEvent }) {
     >
       <Section title="Deliveries">
         <Show resource={resource}>
-          {() =>
-            deliveries.length === 0 ? (
-              <Empty>This event was not sent to an endpoint yet.</Empty>
-            ) : (
-              <DataTable
-                caption="Deliveries"
-                columns={[endpointColumn((id) => urlOf(endpoints, id)), ...outcomeColumns]}
-                rows={deliveries}
-                keyOf={(delivery) => delivery.id}
-              />
-            )
-          }
+          {() => (
+            <DataTable
+              caption="Deliveries"
+              empty="This event was not sent to an endpoint yet."
+              columns={[endpointColumn((id) => urlOf(endpoints, id)), ...outcomeColumns]}
+              rows={deliveries}
+              keyOf={(delivery) => delivery.id}
+            />
+          )}
         </Show>
       </Section>
       {isOpen && (

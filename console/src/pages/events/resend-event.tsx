@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { EventEndpoint, TillEvent } from '../../../../client/src/index.ts';
 import { plural } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
 
@@ -10,11 +11,7 @@ export function ResendEvent({
   event: { id, type },
   endpoints,
   onClose,
-}: {
-  readonly event: TillEvent;
-  readonly endpoints: readonly EventEndpoint[];
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+}: Closing & { readonly event: TillEvent; readonly endpoints: readonly EventEndpoint[] }) {
   const [endpointId, setEndpointId] = useState('');
   const enabled = endpoints.filter((endpoint) => endpoint.enabled);
   return (

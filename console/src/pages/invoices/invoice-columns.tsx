@@ -28,8 +28,4 @@ export const invoiceColumns: readonly Column<Invoice>[] = [
 ];
 
 /** The column with the customer, for lists of all customers. */
-export const invoiceListColumns: readonly Column<Invoice>[] = [
-  ...invoiceColumns.slice(0, 2),
-  customerColumn<Invoice>(),
-  ...invoiceColumns.slice(2),
-];
+export const invoiceListColumns = invoiceColumns.toSpliced(2, 0, customerColumn());

@@ -1,7 +1,7 @@
 import { useRoute } from 'preact-iso';
 import type { Invoice } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { listOf, pageOf } from '../../links.ts';
+import { listOf } from '../../links.ts';
 import { CustomerLink } from '../../parts/customer-link.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
@@ -9,7 +9,7 @@ import { RelatedList } from '../../parts/related-list.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
-import { AtProcessor, Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { AtProcessor, Id, linkTo, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import { InvoiceLines } from './invoice-lines.tsx';
@@ -41,7 +41,7 @@ export function InvoicePage() {
 }
 
 function Details({ invoice }: { readonly invoice: Invoice }) {
-  const { currency, subscriptionId, hostedInvoiceUrl, invoicePdfUrl } = invoice;
+  const { currency, hostedInvoiceUrl, invoicePdfUrl } = invoice;
   const amount = (value: number) => <Money amount={value} currency={currency} />;
   return (
     <Section title="Details">
@@ -51,14 +51,7 @@ function Details({ invoice }: { readonly invoice: Invoice }) {
           ['Paid', amount(invoice.amountPaid)],
           ['Remaining', amount(invoice.amountRemaining)],
           ['Customer', <CustomerLink of={invoice} />],
-          [
-            'Subscription',
-            subscriptionId === null ? (
-              none
-            ) : (
-              <a href={pageOf('subscription', subscriptionId)}>{subscriptionId}</a>
-            ),
-          ],
+          ['Subscription', linkTo('subscription', invoice.subscriptionId) ?? none],
           ['Period', <Period start={invoice.periodStart} end={invoice.periodEnd} />],
           ['Attempts to collect', String(invoice.attemptCount)],
           [

@@ -1,16 +1,11 @@
 import type { Payment } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 
 /** Ends a payment that is not paid. */
-export function CancelPayment({
-  payment,
-  onClose,
-}: {
-  readonly payment: Payment;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function CancelPayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const { amount, amountCapturable, currency } = payment;
   return (
     <ActionDialog

@@ -3,16 +3,11 @@ import type { Payment } from '../../../../client/src/index.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 
 /** Takes all or a part of what is authorised. */
-export function CapturePayment({
-  payment,
-  onClose,
-}: {
-  readonly payment: Payment;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function CapturePayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const { currency, amountCapturable: max } = payment;
   const [text, setText] = useState(moneyInput(max, currency));
   const amount = amountWithin(text, currency, max);

@@ -2,7 +2,7 @@ import { useRef, useState } from 'preact/hooks';
 import { type Payment, TillError } from '../../../../client/src/index.ts';
 import { money } from '../../format/money.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
+import { type Closing, Dialog } from '../../parts/dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { OutsideLink } from '../../parts/values.tsx';
 import { can, currentKey } from '../../session.ts';
@@ -16,13 +16,7 @@ export function canPayHere({ status, invoiceId }: Payment): boolean {
 }
 
 /** Pays with a test card, as the customer would in the frontend. Only the sandbox allows it. */
-export function ConfirmPayment({
-  payment,
-  onClose,
-}: {
-  readonly payment: Payment;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function ConfirmPayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const [card, setCard] = useState('pm_card_visa');
   const [bankPage, setBankPage] = useState<string | null>(null);
   const confirmation = useRef<Confirmation | undefined>(undefined);

@@ -1,24 +1,22 @@
-import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
-import type { Payment } from '../../../../client/src/index.ts';
+import type { Payment, Refund } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { dashboardLink } from '../../dashboard.ts';
+import { cardText } from '../../format/card.ts';
 import { money } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
-import { pageOf } from '../../links.ts';
+import { type Action, Actions } from '../../parts/actions.tsx';
 import { CustomerLink } from '../../parts/customer-link.tsx';
-import { DataTable } from '../../parts/data-table.tsx';
+import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { EditableMetadata } from '../../parts/editable-metadata.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
-import { Empty, Show } from '../../parts/states.tsx';
+import { Show } from '../../parts/states.tsx';
 import { PaymentStatus, Status } from '../../parts/status.tsx';
 import { Timeline } from '../../parts/timeline.tsx';
-import { Id, Money, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { AtProcessor, Id, linkTo, Money, none, Time } from '../../parts/values.tsx';
 import { can, till } from '../../session.ts';
 import { CancelPayment } from './cancel-payment.tsx';
 import { CapturePayment } from './capture-payment.tsx';
-import { cardText } from './card-text.ts';
 import { ConfirmPayment, canPayHere } from './confirm-payment.tsx';
 import { DisputeSection } from './dispute-section.tsx';
 import { canRefund, RefundPayment } from './refund-payment.tsx';
@@ -36,7 +34,7 @@ export function PaymentPage() {
         <Page
           title={money(value.amount, value.currency)}
           aside={<PaymentStatus of={value} />}
-          actions={<Actions payment={value} onActed={payment.reload} />}
+          actions={<Actions of={actions} about={{ payment: value }} onActed={payment.reload} />}
         >
           {value.dispute !== null && (
             <DisputeSection
@@ -56,44 +54,32 @@ export function PaymentPage() {
 
 const cancelable = ['requires_payment_method', 'requires_confirmation', 'requires_action'];
 
-function Actions({ payment, onActed }: { readonly payment: Payment; readonly onActed: () => void }) {
-  const [open, setOpen] = useState<'pay' | 'refund' | 'capture' | 'cancel' | undefined>(undefined);
-  const close = (hasActed: boolean) => {
-    setOpen(undefined);
-    if (hasActed) onActed();
-  };
-  return (
-    <>
-      {canPayHere(payment) && (
-        <button type="button" onClick={() => setOpen('pay')}>
-          Pay with a test card
-        </button>
-      )}
-      {can('refund') && canRefund(payment) && (
-        <button type="button" onClick={() => setOpen('refund')}>
-          Refund
-        </button>
-      )}
-      {can('write') && payment.amountCapturable > 0 && (
-        <button type="button" onClick={() => setOpen('capture')}>
-          Capture
-        </button>
-      )}
-      {can('write') && cancelable.includes(payment.status) && payment.invoiceId === null && (
-        <button type="button" onClick={() => setOpen('cancel')}>
-          Cancel payment
-        </button>
-      )}
-      {open === 'pay' && <ConfirmPayment payment={payment} onClose={close} />}
-      {open === 'refund' && <RefundPayment payment={payment} onClose={close} />}
-      {open === 'capture' && <CapturePayment payment={payment} onClose={close} />}
-      {open === 'cancel' && <CancelPayment payment={payment} onClose={close} />}
-    </>
-  );
-}
+const actions: readonly Action<{ readonly payment: Payment }>[] = [
+  {
+    label: 'Pay with a test card',
+    Dialog: ConfirmPayment,
+    isPossible: ({ payment }) => canPayHere(payment),
+  },
+  {
+    label: 'Refund',
+    Dialog: RefundPayment,
+    isPossible: ({ payment }) => can('refund') && canRefund(payment),
+  },
+  {
+    label: 'Capture',
+    Dialog: CapturePayment,
+    isPossible: ({ payment }) => can('write') && payment.amountCapturable > 0,
+  },
+  {
+    label: 'Cancel payment',
+    Dialog: CancelPayment,
+    isPossible: ({ payment: { status, invoiceId } }) =>
+      can('write') && cancelable.includes(status) && invoiceId === null,
+  },
+];
 
 function Details({ payment, onSaved }: { readonly payment: Payment; readonly onSaved: () => void }) {
-  const { currency, failure, invoiceId, subscriptionId, checkoutId } = payment;
+  const { currency, failure } = payment;
   const amount = (value: number) => <Money amount={value} currency={currency} />;
   return (
     <Section title="Details">
@@ -115,32 +101,13 @@ function Details({ payment, onSaved }: { readonly payment: Payment; readonly onS
               ? undefined
               : `${failure.message ?? ''} (${failure.declineCode ?? failure.code})`,
           ],
-          [
-            'Invoice',
-            invoiceId === null ? undefined : <a href={pageOf('invoice', invoiceId)}>{invoiceId}</a>,
-          ],
-          [
-            'Checkout',
-            checkoutId === null ? undefined : <a href={pageOf('checkout', checkoutId)}>{checkoutId}</a>,
-          ],
-          [
-            'Subscription',
-            subscriptionId === null ? undefined : (
-              <a href={pageOf('subscription', subscriptionId)}>{subscriptionId}</a>
-            ),
-          ],
+          ['Invoice', linkTo('invoice', payment.invoiceId)],
+          ['Checkout', linkTo('checkout', payment.checkoutId)],
+          ['Subscription', linkTo('subscription', payment.subscriptionId)],
           ['Created', <Time value={payment.createdAt} />],
           ['Updated', <Time value={payment.updatedAt} />],
           ['Id', <Id value={payment.id} />],
-          [
-            'At the processor',
-            <>
-              <Id value={payment.processorPaymentIntentId} />{' '}
-              <OutsideLink href={dashboardLink('payment', payment.processorPaymentIntentId)}>
-                Dashboard
-              </OutsideLink>
-            </>,
-          ],
+          ['At the processor', <AtProcessor section="payment" id={payment.processorPaymentIntentId} />],
           [
             'Metadata',
             <EditableMetadata
@@ -155,6 +122,14 @@ function Details({ payment, onSaved }: { readonly payment: Payment; readonly onS
   );
 }
 
+const refundColumns: readonly Column<Refund>[] = [
+  { header: 'Amount', cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  { header: 'Status', cell: ({ status }) => <Status value={status} /> },
+  { header: 'Reason', cell: ({ reason }) => (reason === null ? none : words(reason)), isMinor: true },
+  { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
+  { header: 'Id', cell: ({ id }) => <Id value={id} />, isMinor: true },
+];
+
 function Refunds({ payment }: { readonly payment: Payment }) {
   const refunds = useResource(
     (options) => till().payments.refunds(payment.id, { limit: 100 }, options).page(),
@@ -164,31 +139,15 @@ function Refunds({ payment }: { readonly payment: Payment }) {
   return (
     <Section title="Refunds">
       <Show resource={refunds}>
-        {({ data }) =>
-          data.length === 0 ? (
-            <Empty>No refunds.</Empty>
-          ) : (
-            <DataTable
-              caption="Refunds"
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  header: 'Amount',
-                  cell: ({ amount, currency }) => <Money amount={amount} currency={currency} />,
-                },
-                { header: 'Status', cell: ({ status }) => <Status value={status} /> },
-                {
-                  header: 'Reason',
-                  cell: ({ reason }) => (reason === null ? none : words(reason)),
-                  isMinor: true,
-                },
-                { header: 'Created', cell: ({ createdAt }) => <Time value={createdAt} /> },
-                { header: 'Id', cell: ({ id }) => <Id value={id} />, isMinor: true },
-              ]}
-            />
-          )
-        }
+        {({ data }) => (
+          <DataTable
+            caption="Refunds"
+            empty="No refunds."
+            rows={data}
+            keyOf={({ id }) => id}
+            columns={refundColumns}
+          />
+        )}
       </Show>
     </Section>
   );

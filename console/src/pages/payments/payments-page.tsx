@@ -1,9 +1,11 @@
 import type { Payment, PaymentQuery } from '../../../../client/src/index.ts';
 import { paymentStatuses } from '../../../../src/model/payment.ts';
+import { cardText } from '../../format/card.ts';
 import { pageOf } from '../../links.ts';
 import { customerColumn } from '../../parts/customer-link.tsx';
 import type { Column } from '../../parts/data-table.tsx';
 import {
+  choiceFilter,
   createdFilters,
   currencyFilter,
   customerFilter,
@@ -16,38 +18,30 @@ import { ListPage } from '../../parts/list-page.tsx';
 import { PaymentStatus } from '../../parts/status.tsx';
 import { Money, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
-import { cardText } from './card-text.ts';
-import { disputeFilter } from './dispute-filter.ts';
 import { toPaymentQuery } from './payment-query.ts';
 
-const sources: Readonly<Record<string, string>> = {
-  one_time: 'One-time payments',
-  subscription: 'Payments of subscriptions',
-};
-const refunds: Readonly<Record<string, string>> = {
+/** The statuses of disputes that need a response, as the filter takes them. */
+export const needsResponse = 'needs_response,warning_needs_response';
+
+const sources = { one_time: 'One-time payments', subscription: 'Payments of subscriptions' };
+const refunds = {
   none: 'Not refunded',
   partial: 'Partly refunded',
   full: 'Fully refunded',
   true: 'Partly or fully refunded',
 };
+const disputes = {
+  [needsResponse]: 'Needs a response',
+  'under_review,warning_under_review': 'Under review',
+  won: 'Won',
+  lost: 'Lost',
+  warning_closed: 'Inquiry closed',
+};
 
 const filters: readonly Filter[] = [
   { kind: 'choice', name: 'status', label: 'Status', options: paymentStatuses },
-  {
-    kind: 'choice',
-    name: 'source',
-    label: 'Kind of payment',
-    options: Object.keys(sources),
-    textOf: (source) => sources[source] ?? '',
-  },
-  {
-    kind: 'choice',
-    name: 'refunded',
-    label: 'Refunds',
-    options: Object.keys(refunds),
-    textOf: (state) => refunds[state] ?? '',
-    otherwise: 'Any',
-  },
+  choiceFilter('source', 'Kind of payment', sources, 'All'),
+  choiceFilter('refunded', 'Refunds', refunds),
   currencyFilter,
   { kind: 'text', name: 'amountMin', label: 'Amount from' },
   { kind: 'text', name: 'amountMax', label: 'Amount to' },
@@ -55,7 +49,7 @@ const filters: readonly Filter[] = [
   { kind: 'flag', name: 'failed', label: 'Failed' },
   { kind: 'text', name: 'failureCode', label: 'Reason of the failure', isLowerCase: true },
   { kind: 'flag', name: 'disputed', label: 'Disputed' },
-  disputeFilter,
+  choiceFilter('disputeStatus', 'Dispute', disputes),
   customerFilter,
   subscriptionFilter,
   invoiceFilter,
@@ -78,11 +72,7 @@ export const paymentColumns: readonly Column<Payment>[] = [
 ];
 
 /** With the customer, for lists of all customers. */
-const listColumns: readonly Column<Payment>[] = [
-  ...paymentColumns.slice(0, 2),
-  customerColumn<Payment>(),
-  ...paymentColumns.slice(2),
-];
+const listColumns = paymentColumns.toSpliced(2, 0, customerColumn());
 
 export function PaymentsPage() {
   return (

@@ -1,10 +1,12 @@
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Payment } from '../../../../client/src/index.ts';
 import { refundReasons } from '../../../../src/model/refund.ts';
 import { money, moneyInput } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { AmountInput, amountWithin } from '../../parts/amount-input.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
+import { SelectField } from '../../parts/field.tsx';
 import { till } from '../../session.ts';
 
 export function canRefund(payment: Payment): boolean {
@@ -16,16 +18,9 @@ function refundable({ amountReceived, amountRefunded }: Payment): number {
 }
 
 /** Gives back all or a part of what was paid. */
-export function RefundPayment({
-  payment,
-  onClose,
-}: {
-  readonly payment: Payment;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function RefundPayment({ payment, onClose }: Closing & { readonly payment: Payment }) {
   const { currency } = payment;
   const max = refundable(payment);
-  const reasonId = useId();
   const [text, setText] = useState(moneyInput(max, currency));
   const [reason, setReason] = useState<(typeof refundReasons)[number] | ''>('');
   const amount = amountWithin(text, currency, max);
@@ -48,23 +43,18 @@ export function RefundPayment({
       }
     >
       <AmountInput label="Amount" value={text} currency={currency} max={max} onInput={setText} />
-      <div class="field">
-        <label for={reasonId}>Reason</label>
-        <select
-          id={reasonId}
-          value={reason}
-          onChange={({ currentTarget: { value } }) =>
-            setReason(refundReasons.find((one) => one === value) ?? '')
-          }
-        >
-          <option value="">No reason</option>
-          {refundReasons.map((one) => (
-            <option key={one} value={one}>
-              {words(one)}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField
+        label="Reason"
+        value={reason}
+        onInput={(value) => setReason(refundReasons.find((one) => one === value) ?? '')}
+      >
+        <option value="">No reason</option>
+        {refundReasons.map((one) => (
+          <option key={one} value={one}>
+            {words(one)}
+          </option>
+        ))}
+      </SelectField>
       {amount !== undefined && (
         <p>
           The customer gets {shown} of {money(payment.amountReceived, currency)} back.{' '}

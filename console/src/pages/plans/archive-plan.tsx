@@ -1,16 +1,11 @@
 import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { till } from '../../session.ts';
 
 /** Ends the sale of a plan. */
-export function ArchivePlan({
-  plan,
-  onClose,
-}: {
-  readonly plan: Plan;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function ArchivePlan({ plan, onClose }: Closing & { readonly plan: Plan }) {
   return (
     <ActionDialog
       title="Archive plan"

@@ -5,6 +5,7 @@ import { price } from '../../format/interval.ts';
 import { words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { SelectField, TextField } from '../../parts/field.tsx';
 import { MoneyFields } from '../../parts/money-fields.tsx';
 import { till } from '../../session.ts';
@@ -29,7 +30,7 @@ const empty: NewPlanInputs = {
   intervalCount: '1',
 };
 
-export function CreatePlan({ onClose }: { readonly onClose: (hasActed: boolean) => void }) {
+export function CreatePlan({ onClose }: Closing) {
   const { route } = useLocation();
   const [inputs, setInputs] = useState(empty);
   const { body, problems } = newPlan(inputs);

@@ -4,6 +4,7 @@ import type { Plan } from '../../../../client/src/index.ts';
 import { price } from '../../format/interval.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { Choices } from '../../parts/choices.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { featureEntries, metadataEntries } from '../../parts/entries.ts';
 import { EntriesInput } from '../../parts/entries-input.tsx';
 import { TextField } from '../../parts/field.tsx';
@@ -20,13 +21,7 @@ const soldAs = [
 ] as const;
 
 /** Changes everything of a plan but its price. */
-export function EditPlan({
-  plan,
-  onClose,
-}: {
-  readonly plan: Plan;
-  readonly onClose: (hasActed: boolean) => void;
-}) {
+export function EditPlan({ plan, onClose }: Closing & { readonly plan: Plan }) {
   const [inputs, setInputs] = useState<PlanInputs>({
     name: plan.name,
     group: plan.group ?? '',

@@ -1,10 +1,10 @@
-import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import type { Plan } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
 import { listOf } from '../../links.ts';
+import { type Action, Actions } from '../../parts/actions.tsx';
 import { Fields, Metadata } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -28,7 +28,7 @@ export function PlanPage() {
         <Page
           title={value.name}
           aside={<PlanState active={value.active} />}
-          actions={<Actions plan={value} onActed={plan.reload} />}
+          actions={<Actions of={actions} about={{ plan: value }} onActed={plan.reload} />}
         >
           <Details plan={value} />
           <Timeline of={{ objectId: id }} />
@@ -38,28 +38,10 @@ export function PlanPage() {
   );
 }
 
-function Actions({ plan, onActed }: { readonly plan: Plan; readonly onActed: () => void }) {
-  const [open, setOpen] = useState<'edit' | 'archive' | undefined>(undefined);
-  const close = (hasActed: boolean) => {
-    setOpen(undefined);
-    if (hasActed) onActed();
-  };
-  if (!can('write')) return null;
-  return (
-    <>
-      <button type="button" onClick={() => setOpen('edit')}>
-        Edit
-      </button>
-      {plan.active && (
-        <button type="button" onClick={() => setOpen('archive')}>
-          Archive
-        </button>
-      )}
-      {open === 'edit' && <EditPlan plan={plan} onClose={close} />}
-      {open === 'archive' && <ArchivePlan plan={plan} onClose={close} />}
-    </>
-  );
-}
+const actions: readonly Action<{ readonly plan: Plan }>[] = [
+  { label: 'Edit', Dialog: EditPlan, isPossible: () => can('write') },
+  { label: 'Archive', Dialog: ArchivePlan, isPossible: ({ plan }) => can('write') && plan.active },
+];
 
 function Details({ plan }: { readonly plan: Plan }) {
   return (

@@ -1,11 +1,10 @@
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import type { Plan } from '../../../../client/src/index.ts';
-import { useCreateCommand } from '../../api/use-command.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { price } from '../../format/interval.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
+import { CreateButton } from '../../parts/create-button.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
 import { ExportButton } from '../../parts/export-button.tsx';
 import { type Filter, Filters, filterValues } from '../../parts/filters.tsx';
@@ -13,7 +12,7 @@ import { Page } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
 import { none, Time } from '../../parts/values.tsx';
-import { can, till } from '../../session.ts';
+import { till } from '../../session.ts';
 import { CreatePlan } from './create-plan.tsx';
 
 const filters: readonly Filter[] = [{ kind: 'flag', name: 'activeOnly', label: 'Active only' }];
@@ -37,8 +36,6 @@ export function soldAs({ addOn }: Pick<Plan, 'addOn'>): string {
 
 /** The API lists all plans at once: a company has few of them. */
 export function PlansPage() {
-  const [isCreating, setCreating] = useState(false);
-  useCreateCommand(() => setCreating(true));
   const values = filterValues(filters, useLocation().query);
   const plans = useResource(
     (options) => till().plans.list(values, options),
@@ -50,16 +47,11 @@ export function PlansPage() {
       title="Plans"
       actions={
         <>
-          {can('write') && (
-            <button type="button" class="primary" onClick={() => setCreating(true)}>
-              Create plan
-            </button>
-          )}
+          <CreateButton label="Create plan" Dialog={CreatePlan} />
           <ExportButton path="/api/v1/plans" query={values} />
         </>
       }
     >
-      {isCreating && <CreatePlan onClose={() => setCreating(false)} />}
       <Filters filters={filters} />
       <Show resource={plans}>
         {(rows) =>

@@ -1,4 +1,4 @@
-import { useId, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Resync } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
@@ -6,6 +6,8 @@ import { plural, words } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
 import { type Column, DataTable } from '../../parts/data-table.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
+import { TextField } from '../../parts/field.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Empty, Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
@@ -37,11 +39,13 @@ export function ResyncsPage() {
           <>
             {running !== undefined && <Running resync={running} />}
             <Section title="History">
-              {rows.length === 0 ? (
-                <Empty>No resync was started here yet.</Empty>
-              ) : (
-                <DataTable caption="Resyncs" columns={columns} rows={rows} keyOf={({ id }) => id} />
-              )}
+              <DataTable
+                caption="Resyncs"
+                empty="No resync was started here yet."
+                columns={columns}
+                rows={rows}
+                keyOf={({ id }) => id}
+              />
             </Section>
           </>
         )}
@@ -116,8 +120,7 @@ function Running({ resync }: { readonly resync: Resync }) {
   );
 }
 
-function StartResync({ onClose }: { readonly onClose: (hasActed: boolean) => void }) {
-  const id = useId();
+function StartResync({ onClose }: Closing) {
   const [customerId, setCustomerId] = useState('');
   return (
     <ActionDialog
@@ -129,15 +132,11 @@ function StartResync({ onClose }: { readonly onClose: (hasActed: boolean) => voi
         till().resyncs.start(customerId === '' ? {} : { customerId }, { idempotencyKey })
       }
     >
-      <div class="field">
-        <label for={id}>Customer id (empty: everything)</label>
-        <input
-          id={id}
-          autocomplete="off"
-          value={customerId}
-          onInput={({ currentTarget }) => setCustomerId(currentTarget.value.trim())}
-        />
-      </div>
+      <TextField
+        label="Customer id (empty: everything)"
+        value={customerId}
+        onInput={(text) => setCustomerId(text.trim())}
+      />
       <p>
         Till reads {customerId === '' ? 'every object' : 'the objects of this customer'} from the processor
         and corrects rows that differ. Nothing changes at the processor, and no customer is charged.

@@ -1,4 +1,5 @@
 import type { Entitlement, PaymentMethod, Plan, Subscription } from '../../../../client/src/index.ts';
+import type { Closing } from '../../parts/dialog.tsx';
 
 /** What the page and the dialogs of a subscription show. */
 export interface Around {
@@ -9,6 +10,4 @@ export interface Around {
   readonly entitlement: Entitlement | undefined;
 }
 
-export interface DialogProps extends Around {
-  readonly onClose: (hasActed: boolean) => void;
-}
+export type DialogProps = Around & Closing;

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { ChangedSubscription, SubscriptionChangePreview } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
+import { cardName, cardOf } from '../../format/card.ts';
 import { price } from '../../format/interval.ts';
 import { localTime } from '../../format/local-time.ts';
 import { money } from '../../format/money.ts';
@@ -13,7 +14,6 @@ import { Money, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 import { AddOnInputs } from './add-on-inputs.tsx';
 import type { DialogProps } from './around.ts';
-import { cardName, cardOf } from './card-of.ts';
 import { adviceOnChange } from './change-advice.tsx';
 import { termsText, termsWithPrice } from './terms.ts';
 import { usePreview } from './use-preview.ts';

@@ -3,14 +3,15 @@ import { useLocation } from 'preact-iso';
 import type { CreatedSubscription, PaymentMethod, Plan } from '../../../../client/src/index.ts';
 import { planOf, usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { cardText } from '../../format/card.ts';
 import { money } from '../../format/money.ts';
 import { plural } from '../../format/words.ts';
 import { pageOf } from '../../links.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { SelectField } from '../../parts/field.tsx';
 import { Show } from '../../parts/states.tsx';
 import { till } from '../../session.ts';
-import { cardText } from '../payments/card-text.ts';
 import { adviceOnChange } from './change-advice.tsx';
 import { type NewTerms, newTerms, noTerms, periodAmount } from './new-terms.ts';
 import { termsWithPrice } from './terms.ts';
@@ -21,11 +22,10 @@ export function CreateSubscription({
   customerId,
   name,
   onClose,
-}: {
+}: Closing & {
   readonly customerId: string;
   /** The customer's. */
   readonly name: string;
-  readonly onClose: (hasActed: boolean) => void;
 }) {
   const { route } = useLocation();
   const plans = usePlans();

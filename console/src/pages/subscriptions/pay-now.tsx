@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Invoice, isTillError, type Subscription } from '../../../../client/src/index.ts';
 import { useResource } from '../../api/use-resource.ts';
+import { cardName, cardOf } from '../../format/card.ts';
 import { money } from '../../format/money.ts';
 import { words } from '../../format/words.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
@@ -8,7 +9,6 @@ import { SelectField } from '../../parts/field.tsx';
 import { Show } from '../../parts/states.tsx';
 import { till } from '../../session.ts';
 import type { DialogProps } from './around.ts';
-import { cardName, cardOf } from './card-of.ts';
 import { invoiceToPay, isUnpaid } from './invoice-to-pay.ts';
 import { termsWithPrice } from './terms.ts';
 

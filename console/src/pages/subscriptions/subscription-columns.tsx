@@ -46,8 +46,7 @@ export function subscriptionColumns(plans: readonly Plan[] | undefined): readonl
 
 /** With the customer, for lists of all customers. */
 export function subscriptionListColumns(plans: readonly Plan[] | undefined): readonly Column<Subscription>[] {
-  const [plan, ...others] = subscriptionColumns(plans);
-  return [...(plan === undefined ? [] : [plan]), customerColumn<Subscription>(), ...others];
+  return subscriptionColumns(plans).toSpliced(1, 0, customerColumn());
 }
 
 /** When the subscription renews or ends, or its trial does. */

@@ -1,16 +1,15 @@
 import type { Subscription } from '../../../../client/src/index.ts';
 import { planOf } from '../../api/use-plans.ts';
+import { cardOf, cardText } from '../../format/card.ts';
 import { priceOf } from '../../format/interval.ts';
 import { pageOf } from '../../links.ts';
 import { CustomerLink } from '../../parts/customer-link.tsx';
 import { EditableMetadata } from '../../parts/editable-metadata.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Section } from '../../parts/page.tsx';
-import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
+import { AtProcessor, Id, linkTo, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
-import { cardText } from '../payments/card-text.ts';
 import type { Around } from './around.ts';
-import { cardOf } from './card-of.ts';
 import { discountText, entitlementText, termsText, unitsText } from './terms.ts';
 
 /** The fields of a subscription. Times that do not apply are left out. */
@@ -21,7 +20,7 @@ export function SubscriptionDetails({
   entitlement,
   onSaved,
 }: Around & { readonly onSaved: () => void }) {
-  const { currentPeriodStart, currentPeriodEnd, discount, latestInvoiceId } = subscription;
+  const { currentPeriodStart, currentPeriodEnd, discount } = subscription;
   const plan = planOf(plans, subscription.planId);
   const time = (value: string | null) => (value === null ? undefined : <Time value={value} />);
   return (
@@ -65,14 +64,7 @@ export function SubscriptionDetails({
             ),
           ],
           ['Charged to', <Card subscription={subscription} cards={cards} />],
-          [
-            'Latest invoice',
-            latestInvoiceId === null ? (
-              none
-            ) : (
-              <a href={pageOf('invoice', latestInvoiceId)}>{latestInvoiceId}</a>
-            ),
-          ],
+          ['Latest invoice', linkTo('invoice', subscription.latestInvoiceId) ?? none],
           ['Created', <Time value={subscription.createdAt} />],
           ['Updated', <Time value={subscription.updatedAt} />],
           ['Id', <Id value={subscription.id} />],

@@ -4,6 +4,7 @@ import { usePlans } from '../../api/use-plans.ts';
 import { useResource } from '../../api/use-resource.ts';
 import { localTime } from '../../format/local-time.ts';
 import { listOf } from '../../links.ts';
+import { Actions } from '../../parts/actions.tsx';
 import { Page } from '../../parts/page.tsx';
 import { RelatedList } from '../../parts/related-list.tsx';
 import { Show } from '../../parts/states.tsx';
@@ -13,7 +14,7 @@ import { till } from '../../session.ts';
 import { invoiceColumns } from '../invoices/invoice-columns.tsx';
 import { paymentColumns } from '../payments/payments-page.tsx';
 import type { Around } from './around.ts';
-import { SubscriptionActions } from './subscription-actions.tsx';
+import { subscriptionActions } from './subscription-actions.tsx';
 import { SubscriptionDetails } from './subscription-details.tsx';
 import { hasEnded, termsText } from './terms.ts';
 
@@ -62,7 +63,7 @@ function Loaded({
     <Page
       title={termsText(plans, subscription)}
       aside={<Status value={subscription.status} />}
-      actions={<SubscriptionActions {...around} onActed={onActed} />}
+      actions={<Actions of={subscriptionActions} about={around} onActed={onActed} />}
     >
       <Announcements subscription={subscription} plans={plans} />
       <SubscriptionDetails {...around} onSaved={onActed} />

@@ -1,21 +1,20 @@
-import { useState } from 'preact/hooks';
 import { useRoute } from 'preact-iso';
 import type { WebhookEventWithPayload } from '../../../../client/src/index.ts';
 import { useReloadWhile } from '../../api/use-reload-while.ts';
 import { useResource } from '../../api/use-resource.ts';
-import { dashboardLink } from '../../dashboard.ts';
 import { ActionDialog } from '../../parts/action-dialog.tsx';
+import { type Action, Actions } from '../../parts/actions.tsx';
 import { CodeBlock } from '../../parts/code-block.tsx';
+import type { Closing } from '../../parts/dialog.tsx';
 import { Fields } from '../../parts/fields.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Show } from '../../parts/states.tsx';
 import { Status } from '../../parts/status.tsx';
-import { Id, none, OutsideLink, Time } from '../../parts/values.tsx';
+import { AtProcessor, Id, none, Time } from '../../parts/values.tsx';
 import { till } from '../../session.ts';
 
 export function WebhookEventPage() {
   const { id = '' } = useRoute().params;
-  const [isOpen, setOpen] = useState(false);
   const event = useResource(
     (options) => till().webhookEvents.get(id, options),
     [id],
@@ -29,37 +28,37 @@ export function WebhookEventPage() {
         <Page
           title={value.type}
           aside={<Status value={value.state} />}
-          actions={
-            <button type="button" onClick={() => setOpen(true)}>
-              Replay
-            </button>
-          }
+          actions={<Actions of={actions} about={{ id }} onActed={event.reload} />}
         >
           <Details event={value} />
           <Section title="Payload">
             <p class="quiet">Without secrets, and without personal data that Till does not need.</p>
             <CodeBlock label="Payload" text={JSON.stringify(value.payload, null, 2)} />
           </Section>
-          {isOpen && (
-            <ActionDialog
-              title="Replay webhook event"
-              confirm="Replay"
-              done="The webhook event is pending again"
-              onClose={(hasActed) => {
-                setOpen(false);
-                if (hasActed) event.reload();
-              }}
-              act={(idempotencyKey) => till().webhookEvents.replay(id, { idempotencyKey })}
-            >
-              <p>
-                Till processes this event again. That is safe: it changes something only if it is newer than
-                what Till knows.
-              </p>
-            </ActionDialog>
-          )}
         </Page>
       )}
     </Show>
+  );
+}
+
+const actions: readonly Action<{ readonly id: string }>[] = [
+  { label: 'Replay', Dialog: Replay, isPossible: () => true },
+];
+
+function Replay({ id, onClose }: Closing & { readonly id: string }) {
+  return (
+    <ActionDialog
+      title="Replay webhook event"
+      confirm="Replay"
+      done="The webhook event is pending again"
+      onClose={onClose}
+      act={(idempotencyKey) => till().webhookEvents.replay(id, { idempotencyKey })}
+    >
+      <p>
+        Till processes this event again. That is safe: it changes something only if it is newer than what Till
+        knows.
+      </p>
+    </ActionDialog>
   );
 }
 
@@ -76,13 +75,7 @@ function Details({ event }: { readonly event: WebhookEventWithPayload }) {
           ['Received', <Time value={event.receivedAt} />],
           ['Processed', <Time value={event.processedAt} />],
           ['API version', event.apiVersion ?? none],
-          [
-            'At the processor',
-            <>
-              <Id value={event.id} />{' '}
-              <OutsideLink href={dashboardLink('event', event.id)}>Dashboard</OutsideLink>
-            </>,
-          ],
+          ['At the processor', <AtProcessor section="event" id={event.id} />],
         ]}
       />
     </Section>

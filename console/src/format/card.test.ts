@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cardExpiry } from './card-expiry.ts';
+import { cardExpiry } from './card.ts';
 
 test('a card is valid until the end of its month', () => {
   const at = (time: string) => cardExpiry({ expMonth: 2, expYear: 2027 }, new Date(time));
