@@ -41,6 +41,11 @@ export class Failure extends Error {
   }
 }
 
+/** A request with one mistake: what is wrong with the value at a path, such as `body.amount`. */
+export function invalidRequest(path: string, message: string, advice = ''): Failure {
+  return new Failure('invalid_request', `${path} ${message}${advice}`, { errors: [{ path, message }] });
+}
+
 /** Whether the processor rejected the request, and no earlier attempt can have taken effect either. */
 export function isDefiniteRefusal(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'processor_rejected' && error.extras.effect !== 'unknown';

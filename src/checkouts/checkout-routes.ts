@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { body, CustomerIdFilter, response } from '../http/docs/api-schema.ts';
 import { OpenReaders } from '../http/load/open-readers.ts';
@@ -169,7 +169,7 @@ type Body = Static<typeof CheckoutBody>;
 function buyerOf({ customerId, customer }: Body): Buyer {
   if (customerId !== undefined && customer === undefined) return { customerId };
   if (customer === undefined || customerId !== undefined)
-    throw invalid('body.customerId', 'or body.customer is required, and not both');
+    throw invalidRequest('body.customerId', 'or body.customer is required, and not both');
   const { externalId, email, name = null } = customer;
   return { customer: { externalId, email, name } };
 }
@@ -195,14 +195,14 @@ function soldOf(body: Body): NewCheckoutRequest['sold'] {
   const { planId, payment, saveCard } = body;
   const sold = [planId, payment, saveCard].filter((one) => one !== undefined);
   if (sold.length !== 1)
-    throw invalid('body.planId', 'or body.payment or body.saveCard is required, and only one of them');
+    throw invalidRequest('body.planId', 'or body.payment or body.saveCard is required, and only one of them');
   if (planId !== undefined) return soldSubscriptionOf(body, planId);
   // Defaults are filled in, so they count as absent.
   const misplaced = subscriptionFields.find((field) => ![undefined, false, 1].includes(body[field] as never));
-  if (misplaced !== undefined) throw invalid(`body.${misplaced}`, 'is only allowed with planId');
+  if (misplaced !== undefined) throw invalidRequest(`body.${misplaced}`, 'is only allowed with planId');
   if (payment === undefined) return { mode: 'setup' };
   if (!isRoundAmount(payment.amount, payment.currency))
-    throw invalid('body.payment.amount', roundAmountMistake);
+    throw invalidRequest('body.payment.amount', roundAmountMistake);
   return {
     mode: 'payment',
     amount: payment.amount,
@@ -216,7 +216,7 @@ function soldOf(body: Body): NewCheckoutRequest['sold'] {
 function soldSubscriptionOf(body: Body, planId: string): NewCheckoutRequest['sold'] {
   const { quantity = 1, addOns = [], trialPeriodDays = 0, trialEndWithoutCard, promotionCode } = body;
   if (promotionCode !== undefined && body.allowPromotionCodes)
-    throw invalid('body.allowPromotionCodes', 'must not be combined with promotionCode');
+    throw invalidRequest('body.allowPromotionCodes', 'must not be combined with promotionCode');
   return {
     mode: 'subscription',
     planId,
@@ -241,8 +241,4 @@ function pageOf(body: Body): CheckoutPage {
     ...(body.collectTaxId ? { collectTaxId: true } : {}),
     ...(body.automaticTax ? { automaticTax: true } : {}),
   };
-}
-
-function invalid(path: string, message: string): Failure {
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

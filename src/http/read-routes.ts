@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { Failure } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import type { FilterValues } from '../mirrors/list-filter.ts';
 import type { ListPage, ListRequest } from '../mirrors/list-page.ts';
 import { ApiRoutes } from './api-routes.ts';
@@ -147,18 +147,15 @@ function capitalized(text: string): string {
 }
 
 function toListRequest({ cursor, page, limit, sort, ...given }: ListQueryValues): ListRequest {
-  if (cursor !== undefined && page !== undefined) throw unwantedPage('must not be sent with cursor');
+  if (cursor !== undefined && page !== undefined)
+    throw invalidRequest('query.page', 'must not be sent with cursor');
   const filters = Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
   return { cursor, page, limit, sort, filters };
 }
 
 /** A file has all pages. */
 function withoutPage(request: ListRequest): ListRequest {
-  if (request.page !== undefined) throw unwantedPage('must not be sent with Accept: text/csv');
+  if (request.page !== undefined)
+    throw invalidRequest('query.page', 'must not be sent with Accept: text/csv');
   return request;
-}
-
-function unwantedPage(message: string): Failure {
-  const path = 'query.page';
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

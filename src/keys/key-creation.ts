@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import type { CheckedOperation, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import { type KeyValues, type StoredKey, secretBytes, writeKey } from '../model/api-key.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -47,10 +47,8 @@ export class KeyCreation implements CheckedOperation<KeyValues, undefined, MadeK
 
   async prepare({ expiresAt }: KeyValues): Promise<undefined> {
     const { database, store, clock } = this.#parts;
-    if (expiresAt !== null && expiresAt <= clock.now()) {
-      const [path, message] = ['body.expiresAt', 'must be in the future'];
-      throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
-    }
+    if (expiresAt !== null && expiresAt <= clock.now())
+      throw invalidRequest('body.expiresAt', 'must be in the future');
     if ((await store.countValid(database)) < validKeysMax) return;
     const detail = `There are ${validKeysMax} valid API keys. Revoke those that are no longer used.`;
     throw new Failure('too_many_api_keys', detail);

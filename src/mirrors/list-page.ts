@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { type Failure, invalidRequest } from '../errors.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { List } from './list.ts';
 import { decodeCursor, encodeCursor, type Position } from './list-cursor.ts';
@@ -117,12 +117,9 @@ export function readCursor(cursor: string, query: string): Position {
 }
 
 export function unknownCursor(): Failure {
-  const [path, message] = ['query.cursor', 'is not a cursor of this list with these filters'];
-  return new Failure(
-    'invalid_request',
-    `${path} ${message}. Send nextCursor unchanged, with the same filters and the same sort.`,
-    {
-      errors: [{ path, message }],
-    },
+  return invalidRequest(
+    'query.cursor',
+    'is not a cursor of this list with these filters',
+    '. Send nextCursor unchanged, with the same filters and the same sort.',
   );
 }

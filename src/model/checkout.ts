@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import type { DatedRow, OwnFacts } from './facts.ts';
 import { type Metadata, type OwnedMetadata, takeMetadata } from './metadata.ts';
 import type { PlanQuantity } from './subscription-items.ts';
@@ -129,8 +129,7 @@ export function requireExpiry(expiresAt: Date | undefined, now: Date): void {
   if (expiresAt === undefined) return;
   const lifeMs = expiresAt.getTime() - now.getTime();
   if (lifeMs >= lifeMsMin && lifeMs <= lifeMsMax) return;
-  const [path, message] = ['body.expiresAt', 'must be 31 minutes to 24 hours from now'];
-  throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  throw invalidRequest('body.expiresAt', 'must be 31 minutes to 24 hours from now');
 }
 
 export function foundCheckout(checkout: Checkout | undefined): Checkout {

@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import type { Origin, Verdict } from './transition.ts';
 
 /** The caller's own values on an object, without the metadata keys that Till reserves. */
@@ -114,9 +114,7 @@ export function refuseTooManyKeys(before: Metadata, change: MetadataChange): voi
   const keysAfter = Object.keys(mergeMetadata(before, change)).length;
   if (keysAfter <= Math.max(metadataKeysMax, keysBefore)) return;
   const message = `must leave at most ${metadataKeysMax} keys, and would leave ${keysAfter}`;
-  throw new Failure('invalid_request', `body.metadata ${message}`, {
-    errors: [{ path: 'body.metadata', message }],
-  });
+  throw invalidRequest('body.metadata', message);
 }
 
 function valueAt(metadata: Metadata, key: string): string | null {

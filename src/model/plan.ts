@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import type { OwnFacts } from './facts.ts';
 import {
   isMetadataChangeIgnored,
@@ -202,9 +202,7 @@ export function refuseLongPeriod(interval: PlanInterval, intervalCount: number):
   const countMax = intervalsMax[interval];
   if (intervalCount <= countMax) return;
   const message = `must be at most ${countMax} with the interval ${interval}: a plan bills at least every three years`;
-  throw new Failure('invalid_request', `body.intervalCount ${message}`, {
-    errors: [{ path: 'body.intervalCount', message }],
-  });
+  throw invalidRequest('body.intervalCount', message);
 }
 
 /** An add-on has no group, even if its product carries one. */
@@ -215,10 +213,7 @@ export function groupOf({ addOn, groupName }: Pick<Plan, 'addOn' | 'groupName'>)
 /** Fails if a plan that is, or becomes, an add-on would get a group. */
 export function refuseGroupOfAddOn(addOn: boolean, group: string | null | undefined): void {
   if (!addOn || group === undefined || group === null) return;
-  const message = 'must be null or absent: an add-on is in no group';
-  throw new Failure('invalid_request', `body.group ${message}`, {
-    errors: [{ path: 'body.group', message }],
-  });
+  throw invalidRequest('body.group', 'must be null or absent: an add-on is in no group');
 }
 
 export function planInUse(): Failure {

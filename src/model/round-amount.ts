@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import { decimalsOf } from './format-amount.ts';
 
 /** For the description of an amount in the API documentation. */
@@ -16,8 +16,5 @@ export function isRoundAmount(amount: number, currency: string): boolean {
 /** For an amount whose currency is not in the request. Null is the whole remaining amount, which is always accepted. */
 export function refuseIfNotRound(amount: number | null, currency: string): void {
   if (amount === null || isRoundAmount(amount, currency)) return;
-  const path = 'body.amount';
-  throw new Failure('invalid_request', `${path} ${roundAmountMistake}`, {
-    errors: [{ path, message: roundAmountMistake }],
-  });
+  throw invalidRequest('body.amount', roundAmountMistake);
 }

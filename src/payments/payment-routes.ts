@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { Failure } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   body,
@@ -23,13 +23,34 @@ import { registerReadRoutes } from '../http/read-routes.ts';
 import type { FilterValues } from '../mirrors/list-filter.ts';
 import { paymentSources, paymentStatuses } from '../model/payment.ts';
 import { roundAmountRule } from '../model/round-amount.ts';
-import { DisputeSchema } from './dispute-schema.ts';
 import type { NewPaymentRequest } from './payment-creation.ts';
 import type { PaymentService } from './payment-service.ts';
 import { paymentView } from './payment-view.ts';
 
 /** The contract's limit. It is enough for a sentence, and the processor accepts it. */
 const descriptionLengthMax = 500;
+
+/** What a payment shows of its newest dispute. */
+const DisputeSchema = Type.Object(
+  {
+    status: Type.String({
+      description:
+        "The processor's status, an open set: `needs_response`, `under_review`, `won`, `lost`, for an inquiry " +
+        '`warning_needs_response`, and others.',
+    }),
+    amount: nullable(
+      Type.Integer({
+        description: "The disputed amount. Null if the currency of the dispute is not the payment's.",
+      }),
+    ),
+    reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
+    evidenceDueBy: nullable(Type.String({ format: 'date-time', description: 'When evidence is due.' })),
+  },
+  {
+    description:
+      "The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`.",
+  },
+);
 
 export const PaymentSchema = component('Payment', {
   id: Id,
@@ -184,7 +205,7 @@ const AmountFilter = (description: string) =>
 /** The same number is another amount in another currency. */
 function requireCurrency({ amountMin, amountMax, currency }: FilterValues): void {
   if (currency === undefined && (amountMin !== undefined || amountMax !== undefined))
-    throw invalid('query.currency', 'is required with amountMin and amountMax');
+    throw invalidRequest('query.currency', 'is required with amountMin and amountMax');
 }
 
 /** A filter that has one value. */
@@ -301,9 +322,9 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
 function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
   const { customerId, amount, currency, description, paymentMethodId, metadata } = body;
   if (body.offSession && paymentMethodId === undefined)
-    throw invalid('body.paymentMethodId', 'is required with offSession');
+    throw invalidRequest('body.paymentMethodId', 'is required with offSession');
   if (body.offSession && body.savePaymentMethod)
-    throw invalid('body.savePaymentMethod', 'must not be combined with offSession');
+    throw invalidRequest('body.savePaymentMethod', 'must not be combined with offSession');
   return {
     customerId,
     amount,
@@ -315,8 +336,4 @@ function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
     ...(body.savePaymentMethod ? { savePaymentMethod: true } : {}),
     ...(metadata === undefined ? {} : { metadata }),
   };
-}
-
-function invalid(path: string, message: string): Failure {
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

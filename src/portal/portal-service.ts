@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CustomerService } from '../customers/customer-service.ts';
-import { Failure, isDefiniteRefusal } from '../errors.ts';
+import { invalidRequest, isDefiniteRefusal } from '../errors.ts';
 import type { Customer } from '../model/customer.ts';
 import { refuseReturnUrls } from '../model/return-url.ts';
 import { refuseCancellation, type Subscription, subscriptionNotFound } from '../model/subscription.ts';
@@ -109,8 +109,7 @@ export class PortalService {
 
 function refuseOtherSubscriptionId({ flow, subscriptionId }: PortalSessionRequest): void {
   if ((flow === 'cancel') === (subscriptionId !== undefined)) return;
-  const path = 'body.subscriptionId';
   const message =
     flow === 'cancel' ? 'is required with the flow cancel' : 'must be sent only with the flow cancel';
-  throw new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  throw invalidRequest('body.subscriptionId', message);
 }

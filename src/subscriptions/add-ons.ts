@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { Failure, invalidRequest } from '../errors.ts';
 import { activePlan, foundPlan, type Plan, planArchived } from '../model/plan.ts';
 import { by, type PlanQuantity } from '../model/subscription-items.ts';
 import type { PlanService } from '../plans/plan-service.ts';
@@ -30,16 +30,12 @@ export function parseAddOns(
 ): readonly PlanQuantity[] {
   const addOns = input.map(({ planId, quantity = 1 }) => ({ planId: planId.toLowerCase(), quantity }));
   for (const [index, { planId }] of addOns.entries()) {
+    const path = `body.addOns.${index}.planId`;
     if (addOns.findIndex((other) => other.planId === planId) !== index)
-      throw invalidAddOn(index, 'must be listed once. To bill more units of a plan, raise its quantity');
-    if (planId === mainPlanId?.toLowerCase()) throw invalidAddOn(index, 'must not be the main plan');
+      throw invalidRequest(path, 'must be listed once. To bill more units of a plan, raise its quantity');
+    if (planId === mainPlanId?.toLowerCase()) throw invalidRequest(path, 'must not be the main plan');
   }
   return addOns.toSorted(by(({ planId }) => planId));
-}
-
-export function invalidAddOn(index: number, message: string): Failure {
-  const path = `body.addOns.${index}.planId`;
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }
 
 /** The plans that are sold together in a new subscription, the main plan first. Fails unless they can be. */

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import { Failure } from '../../errors.ts';
+import { invalidRequest } from '../../errors.ts';
 import type { IdempotencyKey } from '../../idempotency/claim.ts';
 
+const path = 'header.idempotency-key';
 const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 /** The request's idempotency key, which belongs to the application that sends it. */
@@ -17,15 +18,9 @@ export function idempotencyKeyOf(
 function readKey(request: FastifyRequest, fromBody: string | undefined): string | undefined {
   const header = request.headers['idempotency-key'];
   if (header === undefined) return fromBody;
-  if (typeof header !== 'string' || !keyPattern.test(header)) {
-    throw invalid('must be 1 to 255 visible characters');
-  }
+  if (typeof header !== 'string' || !keyPattern.test(header))
+    throw invalidRequest(path, 'must be 1 to 255 visible characters');
   if (fromBody !== undefined && fromBody !== header)
-    throw invalid('differs from body.idempotencyKey: send only one of them');
+    throw invalidRequest(path, 'differs from body.idempotencyKey: send only one of them');
   return header;
-}
-
-function invalid(message: string): Failure {
-  const path = 'header.idempotency-key';
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { Failure, invalidRequest } from '../../errors.ts';
 import { foundPlan, type Plan, planArchived } from '../../model/plan.ts';
 import { hasEnded, type Subscription } from '../../model/subscription.ts';
 import { followedItem } from '../../model/subscription-items.ts';
@@ -83,10 +83,7 @@ function mainPlan(plan: Plan, { planId }: Subscription, has: ReadonlySet<string>
 }
 
 function mainPlanListed(planId: string): Failure {
-  const message = `must not contain the main plan, ${planId}`;
-  return new Failure('invalid_request', `body.addOns ${message}`, {
-    errors: [{ path: 'body.addOns', message }],
-  });
+  return invalidRequest('body.addOns', `must not contain the main plan, ${planId}`);
 }
 
 /** What the change does to the processor's subscription. Fails if its state forbids the change. */
@@ -165,11 +162,10 @@ function isOther(
 }
 
 function mainPlanMissing(): Failure {
-  const [path, message] = [
+  return invalidRequest(
     'body.planId',
     'is needed: the processor no longer bills a plan in this subscription',
-  ];
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  );
 }
 
 /** An add-on that becomes the main plan is no longer an add-on. */

@@ -1,4 +1,4 @@
-import { Failure } from '../../errors.ts';
+import { type Failure, invalidRequest } from '../../errors.ts';
 import type { MetadataChange } from '../../model/metadata.ts';
 import type { PlanQuantity } from '../../model/subscription-items.ts';
 import { parseAddOns } from '../add-ons.ts';
@@ -133,5 +133,5 @@ function wholeSecond(text: string): string {
 
 function invalid(field: string | null, message: string): Failure {
   const path = field === null ? 'body' : `body.${field}`;
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
+  return invalidRequest(path, message);
 }
