@@ -1,4 +1,4 @@
-import { type TProperties, Type } from 'typebox';
+import { type Static, type TProperties, Type } from 'typebox';
 import { nullable } from '../http/docs/api-schema.ts';
 
 const amount = (description: string) =>
@@ -24,7 +24,7 @@ const bridge = {
   end: amount('`start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly.'),
 };
 
-/** The numbers of a range about growth. */
+/** The numbers of a range about growth. Those about subscriptions are null if none of its days is known. */
 export const growthProperties = {
   mrr: known(
     {
@@ -98,6 +98,9 @@ export const growthProperties = {
     },
   ),
 };
+
+const Growth = Type.Object(growthProperties);
+export type Growth = Static<typeof Growth>;
 
 const bridgeExample = {
   ...{ start: 20_000, new: 4_900, expansion: 1_000, contraction: 300, churned: 1_900, reactivated: 0 },

@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { assertProperty } from '../../test/support/seeds.ts';
 import { type Cell, CellSum, now } from './cells.ts';
 import { turnsOf } from './contributions.ts';
-import { type Growth, growthOf } from './overview-growth.ts';
+import type { Growth } from './growth-schema.ts';
+import { growthOf } from './overview-growth.ts';
 import { type DayRange, periodsOf, rangeBefore } from './overview-range.ts';
 import { SubscriberMoves } from './subscription-moves.ts';
 

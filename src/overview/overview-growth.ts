@@ -1,43 +1,11 @@
 import { type Cell, now } from './cells.ts';
+import type { Growth } from './growth-schema.ts';
 import { type DayRange, daysOf, type Interval, periodsOf } from './overview-range.ts';
 import { later } from './overview-store.ts';
 import { type Move, moveMetrics, totalMetric } from './subscription-moves.ts';
 
 /** How monthly revenue moves from the start to the end of some days. */
-interface Bridge extends Readonly<Record<Move, number>> {
-  readonly start: number;
-  readonly end: number;
-}
-
-/** The numbers of a range about growth. Those about subscriptions are null if none of its days is known. */
-export interface Growth {
-  readonly mrr: (Bridge & { readonly series: readonly (DayRange & Bridge)[] }) | null;
-  readonly subscribers: {
-    readonly start: number;
-    readonly gained: number;
-    readonly lost: number;
-    readonly end: number;
-    readonly churnRate: number | null;
-  } | null;
-  readonly trials: {
-    readonly started: number;
-    readonly converted: number;
-    readonly expired: number;
-    readonly conversionRate: number | null;
-  } | null;
-  readonly recovery: {
-    readonly failed: number;
-    readonly recovered: number;
-    readonly lost: number;
-    readonly recoveryRate: number | null;
-  } | null;
-  readonly netVolume: {
-    readonly gross: number;
-    readonly refunded: number;
-    readonly disputed: number;
-    readonly net: number;
-  };
-}
+type Bridge = Omit<NonNullable<Growth['mrr']>, 'series'>;
 
 export interface GrowthRequest {
   readonly range: DayRange;
@@ -132,7 +100,7 @@ function seriesOf(
   start: bigint,
   periods: readonly DayRange[],
   byDay: ReadonlyMap<string, readonly Cell[]>,
-): readonly (DayRange & Bridge)[] {
+): (DayRange & Bridge)[] {
   let standing = start;
   return periods.map((period) => {
     const sums = sumDays(byDay, daysOf(period));

@@ -1,53 +1,16 @@
 import { type Cell, now } from './cells.ts';
 import { parseRecurring, type RecurringStatus } from './contributions.ts';
+import type { Growth } from './growth-schema.ts';
 import { monthlyAmount, type RecurringSum } from './monthly-amount.ts';
-import { type Growth, growthOf } from './overview-growth.ts';
+import { growthOf } from './overview-growth.ts';
 import { type DayRange, daysOf, type Interval } from './overview-range.ts';
+import type {
+  Activity,
+  CurrencyNumbers,
+  SubscriptionCounts,
+  SubscriptionNumbers,
+} from './overview-schema.ts';
 import { later } from './overview-store.ts';
-
-interface Amount {
-  readonly count: number;
-  readonly amount: number;
-}
-
-/** The numbers of the payments and refunds that were created in a range of days. */
-interface Activity {
-  readonly volume: number;
-  readonly payments: number;
-  readonly succeededPayments: number;
-  readonly failedPayments: Amount;
-  readonly refundedPayments: Amount;
-  readonly disputedPayments: Amount;
-  readonly refunds: Amount;
-  readonly pendingRefunds: Amount;
-  readonly failedRefunds: Amount;
-}
-
-export interface SubscriptionCounts {
-  readonly active: number;
-  readonly trialing: number;
-  readonly pastDue: number;
-  readonly unpaid: number;
-}
-
-interface SubscriptionNumbers extends SubscriptionCounts {
-  readonly monthlyRecurringRevenue: {
-    readonly total: number;
-    readonly active: number;
-    readonly pastDue: number;
-  };
-}
-
-export interface CurrencyNumbers extends Growth {
-  readonly currency: string;
-  readonly totals: Activity;
-  readonly subscriptions: SubscriptionNumbers;
-  readonly previous: (DayRange & Growth & { readonly totals: Activity }) | null;
-  readonly days: readonly (Activity & {
-    readonly date: string;
-    readonly subscriptions: SubscriptionNumbers | null;
-  })[];
-}
 
 /** What the numbers depend on besides the cells. */
 export interface NumbersRequest {
@@ -62,7 +25,7 @@ export interface NumbersRequest {
 }
 
 /** Turns cells into what the API shows, one entry for each currency. Amounts of different currencies are never added. */
-export function numbersOf(cells: readonly Cell[], request: NumbersRequest): readonly CurrencyNumbers[] {
+export function numbersOf(cells: readonly Cell[], request: NumbersRequest): CurrencyNumbers[] {
   const byCurrency = Map.groupBy(
     cells.filter(({ count, amount }) => count !== 0 || amount !== 0n),
     ({ currency }) => currency,

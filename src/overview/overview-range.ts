@@ -1,4 +1,4 @@
-import { Failure } from '../errors.ts';
+import { invalidRequest } from '../errors.ts';
 import { dayOf, firstDay } from '../platform/day.ts';
 
 /** The days that a request asks for, both inclusive. */
@@ -23,9 +23,9 @@ export function rangeOf(
   const last = to ?? today;
   const firstByDefault = addDays(last, 1 - daysDefault);
   const first = from ?? (firstByDefault < firstDay ? firstDay : firstByDefault);
-  if (first > last) throw invalid('query.from', `must not be after ${last}`);
+  if (first > last) throw invalidRequest('query.from', `must not be after ${last}`);
   if (daysBetween(first, last) > daysMax)
-    throw invalid('query.from', `must be at most ${daysMax} days before ${last}`);
+    throw invalidRequest('query.from', `must be at most ${daysMax} days before ${last}`);
   return { from: first, to: last };
 }
 
@@ -63,8 +63,4 @@ function addDays(day: string, days: number): string {
 /** The number of days, both inclusive. */
 function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
-}
-
-function invalid(path: string, message: string): Failure {
-  return new Failure('invalid_request', `${path} ${message}`, { errors: [{ path, message }] });
 }

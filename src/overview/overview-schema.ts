@@ -68,6 +68,8 @@ const subscriptionNumbers = {
 };
 
 const Subscriptions = component('OverviewSubscriptions', subscriptionNumbers);
+const SubscriptionCounts = component('OverviewSubscriptionCounts', counts);
+const Totals = component('OverviewTotals', activity);
 
 export const OverviewSchema = component('Overview', {
   from: day('The first day.'),
@@ -93,18 +95,18 @@ export const OverviewSchema = component('Overview', {
     'The first day whose changes of subscriptions are all listed by `GET /api/v1/overview/moves`: `subscriptionsSince`, or ' +
       'later if a release without that list counted the first days.',
   ),
-  subscriptions: component('OverviewSubscriptionCounts', counts),
+  subscriptions: SubscriptionCounts,
   currencies: Type.Array(
     component('OverviewCurrency', {
       currency: Type.String(),
-      totals: component('OverviewTotals', activity),
+      totals: Totals,
       subscriptions: Subscriptions,
       ...growthProperties,
       previous: nullable({
         ...Type.Object({
           from: day('The first day.'),
           to: day('The last day: the one before the range.'),
-          totals: component('OverviewTotals', activity),
+          totals: Totals,
           ...growthProperties,
         }),
         description:
@@ -232,4 +234,9 @@ export const overviewExample: Static<typeof OverviewSchema> = {
   webhooks: { pending: 0, failed: 0, lagSeconds: null, oldestPendingSeconds: null },
 };
 
-export type OverviewResponse = Static<typeof OverviewSchema>;
+export type Overview = Static<typeof OverviewSchema>;
+/** The numbers of the payments and refunds that were created in a range of days. */
+export type Activity = Static<typeof Totals>;
+export type SubscriptionCounts = Static<typeof SubscriptionCounts>;
+export type SubscriptionNumbers = Static<typeof Subscriptions>;
+export type CurrencyNumbers = Overview['currencies'][number];

@@ -1,3 +1,4 @@
+import type { Static } from 'typebox';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { encodeCursor } from '../mirrors/list-cursor.ts';
 import { readCursor } from '../mirrors/list-page.ts';
@@ -9,36 +10,13 @@ import type { TimeZone } from '../platform/time-zone.ts';
 import { type CurrentSubscriber, type MoveName, metricsOfMoves, type StoredMove } from './move.ts';
 import type { MoveStore } from './move-store.ts';
 import { type OverviewFollower, overviewPending } from './overview-follower.ts';
-import { addCounts, type CurrencyNumbers, numbersOf, type SubscriptionCounts } from './overview-numbers.ts';
-import { type DayRange, type Interval, rangeBefore, rangeOf } from './overview-range.ts';
+import { addCounts, numbersOf } from './overview-numbers.ts';
+import { rangeBefore, rangeOf } from './overview-range.ts';
+import type { Overview, OverviewQuery } from './overview-schema.ts';
 import type { CellRange, OverviewProgress, OverviewStore } from './overview-store.ts';
 
 /** Cursors have microseconds. */
 const microsPerMs = 1_000n;
-
-export interface Overview extends DayRange {
-  readonly interval: Interval;
-  readonly timeZone: string;
-  /** The first time of the range, and the first time after it. */
-  readonly startsAt: Date;
-  readonly endsAt: Date;
-  readonly currency: string | null;
-  readonly asOf: Date;
-  readonly isCurrent: boolean;
-  readonly subscriptionsSince: string;
-  readonly movesSince: string;
-  readonly subscriptions: SubscriptionCounts;
-  readonly currencies: readonly CurrencyNumbers[];
-  readonly webhooks: WebhookBacklog;
-}
-
-export interface OverviewRequest {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly currency?: string | undefined;
-  readonly interval?: Interval | undefined;
-  readonly compare?: 'previous' | undefined;
-}
 
 interface OverviewParts {
   readonly database: Database;
@@ -67,7 +45,12 @@ export class OverviewService {
     this.#parts = parts;
   }
 
-  async read({ currency, interval = 'day', compare, ...days }: OverviewRequest): Promise<Overview> {
+  async read({
+    currency,
+    interval = 'day',
+    compare,
+    ...days
+  }: Static<typeof OverviewQuery>): Promise<Overview> {
     const { database, follower, webhookEvents, clock, timeZone } = this.#parts;
     const requestedAt = clock.now();
     const today = timeZone.dayOf(requestedAt.getTime());
@@ -85,10 +68,10 @@ export class OverviewService {
     const currencies = numbersOf(cells, { range, previous, interval, currency, since, today });
     return {
       ...{ ...range, interval, timeZone: timeZone.name },
-      startsAt: new Date(timeZone.startOf(range.from)),
-      endsAt: new Date(timeZone.endOf(range.to)),
+      startsAt: new Date(timeZone.startOf(range.from)).toISOString(),
+      endsAt: new Date(timeZone.endOf(range.to)).toISOString(),
       currency: currency ?? null,
-      asOf: isCurrent ? requestedAt : asOf,
+      asOf: (isCurrent ? requestedAt : asOf).toISOString(),
       isCurrent,
       subscriptionsSince: since,
       movesSince,

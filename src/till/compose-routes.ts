@@ -10,7 +10,6 @@ import type { StreamLimits } from '../events/feed/event-streams.ts';
 import { registerInvoiceRoutes } from '../invoices/invoice-routes.ts';
 import { registerCurrentKeyRoutes } from '../keys/current-key-routes.ts';
 import { registerKeyRoutes } from '../keys/key-routes.ts';
-import { registerMoveRoutes } from '../overview/move-routes.ts';
 import { registerOverviewRoutes } from '../overview/overview-routes.ts';
 import { registerPaymentMethodRoutes } from '../payment-methods/payment-method-routes.ts';
 import { registerCaptureRoutes } from '../payments/capture-routes.ts';
@@ -86,8 +85,7 @@ export async function registerRoutes(
   registerWebhookEventRoutes(app, services.webhookEvents);
   registerCurrentKeyRoutes(app, parts.processor);
   registerResyncRoutes(app, services.resyncRuns);
-  registerOverviewRoutes(app, services.overview);
-  registerMoveRoutes(app, services.overview, customers);
+  registerOverviewRoutes(app, services.overview, customers);
   registerAttentionRoutes(app, services.attention);
   registerSearchRoutes(app, services.search);
   registerKeyRoutes(app, services.keys);
