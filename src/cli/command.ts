@@ -1,13 +1,17 @@
+import { parsePlainInteger } from '../platform/plain-integer.ts';
 import type { Config, inspectConfig } from '../till/config.ts';
 import type { Output } from './output.ts';
+
+/** An invalid command line. The message says what to do; the usage of the command is printed with it. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
 
 /** An argument without a name, such as the ID of `events show ID`. */
 export interface Positional {
   /** In capitals, as in the usage. */
   readonly name: string;
   readonly about: string;
-  readonly isOptional?: true;
-  readonly choices?: readonly string[];
 }
 
 export interface StringOption {
@@ -88,6 +92,13 @@ export function defineCommand<const O extends Options = Record<never, never>>(
     // The parser has checked the values against these options.
     run: (call) => declaration.run(call as CommandCall<O>),
   };
+}
+
+/** The value of an option, or a UsageError. */
+export function wholeNumber(option: string, text: string, min: number, max: number): number {
+  const value = parsePlainInteger(text);
+  if (value !== undefined && value >= min && value <= max) return value;
+  throw new UsageError(`--${option} must be a whole number from ${min} to ${max}.`);
 }
 
 /** Options of every command. */

@@ -64,7 +64,7 @@ function flag(name: string, option: Option): string {
 }
 
 function nameWithPositionals({ name, positionals }: Command): string {
-  return [name, ...positionals.map(positionalText)].join(' ');
+  return [name, ...positionals.map((positional) => positional.name)].join(' ');
 }
 
 function synopsis(command: Command): string {
@@ -76,10 +76,6 @@ function synopsis(command: Command): string {
 
 function isRequired(option: Option): boolean {
   return option.type === 'string' && option.isRequired === true;
-}
-
-function positionalText({ name, isOptional }: Command['positionals'][number]): string {
-  return isOptional === true ? `[${name}]` : name;
 }
 
 function table(lines: readonly Line[]): readonly string[] {

@@ -24,15 +24,10 @@ export class Output {
     this.#stdout = stdout;
   }
 
-  /** The one result of a command: a JSON document, or the text. Without a text, it is printed only with `--json`. */
+  /** A result: a line of JSON, or the text. Without a text, it is printed only with `--json`. */
   result(value: object, text?: string): void {
     if (this.isJson) this.#stdout.write(`${JSON.stringify(value)}\n`);
     else if (text !== undefined) this.#stdout.write(`${text}\n`);
-  }
-
-  /** One of many results: a line of JSON, or of text. */
-  row(value: object, text: string): void {
-    this.result(value, text);
   }
 
   /** For people only: not printed with `--json`. */

@@ -19,10 +19,7 @@ const sample = [
   defineCommand({
     name: 'fruit eat',
     summary: 'eat one',
-    positionals: [
-      { name: 'ID', about: 'which one' },
-      { name: 'HOW', about: 'how', isOptional: true, choices: ['raw', 'cooked'] },
-    ],
+    positionals: [{ name: 'ID', about: 'which one' }],
     run: noop,
   }),
   defineCommand({
@@ -49,12 +46,12 @@ describe('a command line', () => {
       command: 'fruit',
       values: { colour: 'red', limit: '3', ripe: true },
     });
-    assert.deepEqual(parse('fruit eat a1 raw --json'), {
+    assert.deepEqual(parse('fruit eat a1 --json'), {
       ...run,
       isJson: true,
       command: 'fruit eat',
       values: {},
-      positionals: ['a1', 'raw'],
+      positionals: ['a1'],
     });
     assert.deepEqual(parse('fruit eat -- --a1'), {
       ...run,
@@ -92,8 +89,7 @@ describe('a command line', () => {
       ['fruit --ripe=yes', '--ripe takes no value.', 'fruit'],
       ['fruit --ripe --ripe', '--ripe is given twice.', 'fruit'],
       ['fruit eat', '"till fruit eat" needs ID.', 'fruit eat'],
-      ['fruit eat a1 fried', 'HOW must be one of raw, cooked, not "fried".', 'fruit eat'],
-      ['fruit eat a1 raw b2', 'Unexpected argument "b2".', 'fruit eat'],
+      ['fruit eat a1 b2', 'Unexpected argument "b2".', 'fruit eat'],
       ['tree plant', '--place is missing: --place PLACE.', 'tree plant'],
     ] as const)
       assert.throws(

@@ -1,8 +1,6 @@
 import { parseArgs } from 'node:util';
-import { type Command, commonOptions, type Option, type Options } from './command.ts';
+import { type Command, commonOptions, type Option, type Options, UsageError } from './command.ts';
 import { isWithin } from './help.ts';
-import { nearest } from './nearest.ts';
-import { UsageError } from './usage-error.ts';
 
 /** What the command line asks for. */
 export type Request =
@@ -27,6 +25,9 @@ export class CommandLineError extends UsageError {
     this.subject = subject;
   }
 }
+
+/** With more changes than this per three characters, it is another word, not a typing error. */
+const changesPerThreeCharsMax = 1;
 
 const commonFlags = ['--json', '--help', '-h'];
 
@@ -152,14 +153,10 @@ function readOption(
 }
 
 function checkPositionals(command: Command, given: readonly string[]): void {
-  for (const [index, { name, isOptional, choices }] of command.positionals.entries()) {
-    const value = given[index];
-    // An empty argument comes from an unset shell variable.
-    if (value === '' || (value === undefined && isOptional !== true))
-      throw new CommandLineError(`"till ${command.name}" needs ${name}.`, command);
-    if (value !== undefined && choices?.includes(value) === false)
-      throw new CommandLineError(`${name} must be one of ${choices.join(', ')}, not "${value}".`, command);
-  }
+  // An empty argument comes from an unset shell variable.
+  const missing = command.positionals.find((_, index) => (given[index] ?? '') === '');
+  if (missing !== undefined)
+    throw new CommandLineError(`"till ${command.name}" needs ${missing.name}.`, command);
   const extra = given[command.positionals.length];
   if (extra !== undefined) throw new CommandLineError(`Unexpected argument "${extra}".`, command);
 }
@@ -174,4 +171,29 @@ function completeValues(command: Command, given: ReadonlyMap<string, string | tr
       return [name, value];
     }),
   );
+}
+
+/** The candidate that `word` probably means. */
+function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, changes: changesBetween(word, candidate) }))
+    .sort((a, b) => a.changes - b.changes);
+  const [best] = ranked;
+  const changesMax = Math.max(1, Math.ceil(word.length / 3) * changesPerThreeCharsMax);
+  if (best !== undefined && best.changes <= changesMax) return best.candidate;
+  return word.length >= 3 ? candidates.find((candidate) => candidate.startsWith(word)) : undefined;
+}
+
+/** The Levenshtein distance: how many characters must be added, removed or replaced. */
+function changesBetween(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [rowIndex, left] of [...from].entries()) {
+    const next = [rowIndex + 1];
+    for (const [index, right] of [...to].entries()) {
+      const replaced = (row[index] ?? 0) + (left === right ? 0 : 1);
+      next.push(Math.min(replaced, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
 }

@@ -1,13 +1,12 @@
 import { Failure } from '../errors.ts';
 import { version } from '../platform/version.ts';
 import { ConfigError, inspectConfig, loadConfig, secretVariables } from '../till/config.ts';
-import type { Command } from './command.ts';
+import { type Command, UsageError } from './command.ts';
 import { commands } from './commands.ts';
 import { helpOf, helpOfCommands, usageOf } from './help.ts';
 import { Interrupted } from './interrupted.ts';
 import { Output, type Terminal } from './output.ts';
 import { CommandLineError, parseCommandLine, type Request } from './parse.ts';
-import { UsageError } from './usage-error.ts';
 
 /** The process that a command runs in, or a replacement in tests. */
 export interface Surroundings {

@@ -1,5 +1,5 @@
 import { isSameUrl, webhookPath } from '../processor/endpoint/endpoint-state.ts';
-import { UsageError } from './usage-error.ts';
+import { UsageError } from './command.ts';
 
 /** Checks `--url`, and returns it unchanged, because the processor stores it unchanged. Throws a UsageError. */
 export function checkWebhookUrl(text: string): string {

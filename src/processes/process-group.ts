@@ -4,12 +4,15 @@ import type { Logger } from '../platform/logger.ts';
 import { GatheredMetrics } from './gathered-metrics.ts';
 import { Member } from './member.ts';
 import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
-import { restartDelayMs } from './restart-delay.ts';
 
 /** A process that served for this long is healthy: its next end is not in a row with the earlier ones. */
 const healthyAfterMs = 60_000;
 /** If no process serves after this many ends in a row, the parent ends with an error. */
 const endsInARowMax = 5;
+/** A process that dies once is back within a moment. */
+const firstDelayMs = 500;
+/** Rare enough to cost nothing, and often enough to notice that the cause is gone. */
+const delayMsMax = 30_000;
 /** As long as a large migration may take. */
 const startTimeoutMs = 600_000;
 
@@ -224,4 +227,9 @@ export class ProcessGroup<Facts> {
     // The first process does the background work.
     else if (message.kind === 'work') this.#places[0]?.current?.send({ kind: 'work' });
   }
+}
+
+/** How long to wait before a process is restarted: twice as long after each end in a row, up to half a minute. */
+export function restartDelayMs(endsInARow: number): number {
+  return Math.min(firstDelayMs * 2 ** (endsInARow - 1), delayMsMax);
 }

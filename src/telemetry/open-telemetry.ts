@@ -8,7 +8,7 @@ import {
   SpanStatusCode,
   trace,
 } from '@opentelemetry/api';
-import { parseTraceParent } from '@opentelemetry/core';
+import { type ExportResult, ExportResultCode, parseTraceParent } from '@opentelemetry/core';
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
@@ -29,9 +29,7 @@ import {
   spanAttributeNames,
   type Tracer,
 } from '../platform/tracing.ts';
-import { logFailures } from './log-failures.ts';
 import { MetricsOfRegistry, type MetricsSource } from './metrics-of-registry.ts';
-import type { TelemetrySettings } from './telemetry-settings.ts';
 
 /** A collector is near. One that takes longer must not hold spans back, whose number in memory is limited. */
 const exportTimeoutMs = 2_000;
@@ -39,6 +37,17 @@ const exportTimeoutMs = 2_000;
 const stopTimeoutMs = 4_000;
 /** Spans in memory. More are dropped: about a second of a busy process, and some megabytes. */
 const spansMax = 8_192;
+
+/** Where traces and metrics are sent, and how many. */
+export interface TelemetrySettings {
+  /** The base address of the collector. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly serviceName: string;
+  /** The share of the traces that begin here that is recorded. */
+  readonly samplePercent: number;
+  readonly metricsDelayMs: number;
+}
 
 interface TelemetryParts extends MetricsSource {
   readonly version: string;
@@ -93,6 +102,25 @@ export class Telemetry {
     const ended = Promise.allSettled([this.#traces.shutdown(), this.#metrics.shutdown()]);
     await withDeadline(ended, stopTimeoutMs, 'the last export').catch(() => {});
   }
+}
+
+interface Exporter<Data> {
+  export(data: Data, done: (result: ExportResult) => void): void;
+}
+
+/** Logs when exports begin to fail, and when they work again. Not each failure: there is one every few seconds. */
+function logFailures<Data, E extends Exporter<Data>>(exporter: E, signal: string, logger: Logger): E {
+  const send = exporter.export.bind(exporter);
+  let isFailing = false;
+  exporter.export = (data, done) =>
+    send(data, (result) => {
+      const hasFailed = result.code === ExportResultCode.FAILED;
+      if (hasFailed && !isFailing) logger.warn({ signal, err: result.error }, 'telemetry export failed');
+      if (!hasFailed && isFailing) logger.info({ signal }, 'telemetry export works again');
+      isFailing = hasFailed;
+      done(result);
+    });
+  return exporter;
 }
 
 function tracerOf(sdk: SdkTracer): Tracer {

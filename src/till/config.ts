@@ -7,7 +7,7 @@ import { EnvironmentReader } from '../platform/environment.ts';
 import type { LogFormat, LogLevel } from '../platform/logger.ts';
 import { isSentinelAddress, parseSentinelAddress, sentinelForm } from '../platform/sentinel-address.ts';
 import { isTimeZone } from '../platform/time-zone.ts';
-import type { TelemetrySettings } from '../telemetry/telemetry-settings.ts';
+import type { TelemetrySettings } from '../telemetry/open-telemetry.ts';
 import { readPoolSize, readProcesses } from './process-settings.ts';
 import { type ChoiceSetting, type IntegerSetting, type NamesOf, type Setting, settings } from './settings.ts';
 import { readTelemetry } from './telemetry-config.ts';

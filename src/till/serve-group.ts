@@ -3,13 +3,26 @@ import { Shutdown } from '../platform/shutdown.ts';
 import type { Seat } from '../processes/messages.ts';
 import { ProcessGroup } from '../processes/process-group.ts';
 import type { Config } from './config.ts';
-import type { Service } from './service.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
 /** After its stop delay, or 5 s of retirement, a process has 15 s for requests in progress, and the rest to close. */
 const stopTimeoutMs = 30_000;
 /** Processes have ended by then, because each is killed when its time is over. */
 const groupStopTimeoutMs = 90_000;
+
+/** What this process runs: the whole service, the processes of the service, or one of them. */
+export interface Service {
+  /** Undefined in one of several processes: their parent announces the service. */
+  readonly facts: WelcomeFacts | undefined;
+  /** What SIGHUP does, unless it stops the service. */
+  readonly reload: () => void;
+  /** Resolves, with the reason, when the service must stop although no signal came. */
+  readonly isOver?: Promise<OtherStopReason>;
+  readonly stop: (reason: NodeJS.Signals | OtherStopReason) => Promise<boolean>;
+}
+
+/** Another process has taken over, or no process could be restarted. */
+type OtherStopReason = 'retired' | 'failed';
 
 interface GroupStart {
   readonly config: Config;

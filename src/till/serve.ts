@@ -9,7 +9,7 @@ import { ParentLink } from '../processes/parent-link.ts';
 import type { Till } from './compose.ts';
 import type { Start } from './compose-parts.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
-import type { Service } from './service.ts';
+import type { Service } from './serve-group.ts';
 import { type WelcomeFacts, welcome } from './welcome.ts';
 
 /** Runs the service until a signal stops it. Returns the exit code, with which the process must end. */

@@ -1,5 +1,5 @@
 import type { EnvironmentReader } from '../platform/environment.ts';
-import type { TelemetrySettings } from '../telemetry/telemetry-settings.ts';
+import type { TelemetrySettings } from '../telemetry/open-telemetry.ts';
 import { settings } from './settings.ts';
 
 /** Where traces and metrics are sent. Undefined: nowhere. */

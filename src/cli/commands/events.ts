@@ -1,7 +1,5 @@
 import { type WebhookEvent, webhookEventStates } from '../../model/webhook-event.ts';
-import { parsePlainInteger } from '../../platform/plain-integer.ts';
-import { defineCommand } from '../command.ts';
-import { UsageError } from '../usage-error.ts';
+import { defineCommand, wholeNumber } from '../command.ts';
 import { withServices } from '../with-services.ts';
 
 /** About as many as fit on a screen. */
@@ -25,9 +23,7 @@ export const listEvents = defineCommand({
   run: async (call) => {
     const { pageMax } = await import('../../http/docs/api-schema.ts');
     const { state, type, object: objectId } = call.values;
-    const page = parsePlainInteger(call.values.page) ?? 0;
-    if (page < 1 || page > pageMax)
-      throw new UsageError(`--page must be a whole number from 1 to ${pageMax}.`);
+    const page = wholeNumber('page', call.values.page, 1, pageMax);
     return withServices(call, async ({ webhookEvents }) => {
       const list = await webhookEvents.list({ state, type, objectId }, { page, limit: pageLimit });
       const { data, total, totalCapped } = list;

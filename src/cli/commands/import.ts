@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { Pace } from '../../platform/pace.ts';
-import { parsePlainInteger } from '../../platform/plain-integer.ts';
 import type { ImportObserver } from '../../sync/import/import.ts';
 import { type PlanEntries, PlanEntryError, parsePlanEntries } from '../../sync/import/plan-entries.ts';
-import { defineCommand } from '../command.ts';
+import { defineCommand, UsageError, wholeNumber } from '../command.ts';
 import { lineOf, reportOf, skipLine } from '../import-report.ts';
 import type { Output } from '../output.ts';
 import { ProgressBar } from '../progress-bar.ts';
-import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';
 
 /**
@@ -59,7 +57,7 @@ resumed, progress, skipped or finished.`,
     const { values, output, signal } = call;
     const externalIdFrom = metadataKeyOf(values['external-id-from']);
     const planEntries = values.plans === undefined ? undefined : readPlans(values.plans);
-    const pace = new Pace(rateOf(values.rate));
+    const pace = new Pace(wholeNumber('rate', values.rate, 1, rateMax));
     const beforeCall = () => pace.turn();
     const isDryRun = values['dry-run'];
     if (values['plans-template']) {
@@ -111,12 +109,6 @@ function metadataKeyOf(text: string | undefined): string | null {
   return key;
 }
 
-function rateOf(text: string): number {
-  const rate = parsePlainInteger(text) ?? 0;
-  if (rate < 1 || rate > rateMax) throw new UsageError(`--rate must be a whole number from 1 to ${rateMax}.`);
-  return rate;
-}
-
 /** Prints progress to standard error, and skipped objects to standard output, as they occur. */
 function observe(output: Output, bar: ProgressBar): ImportObserver {
   return {
@@ -134,7 +126,7 @@ function observe(output: Output, bar: ProgressBar): ImportObserver {
     },
     onSkipped: (skip) => {
       bar.end();
-      output.row({ type: 'skipped', ...skip }, skipLine(skip));
+      output.result({ type: 'skipped', ...skip }, skipLine(skip));
     },
   };
 }

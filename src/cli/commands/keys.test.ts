@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../command.ts';
 import { keyValuesOf } from './keys.ts';
 
 const now = new Date('2026-11-15T09:30:00Z');

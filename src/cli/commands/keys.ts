@@ -4,8 +4,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
 import { parseInstant } from '../../platform/instant.ts';
 import { runAudited } from '../audited-command.ts';
-import { defineCommand } from '../command.ts';
-import { UsageError } from '../usage-error.ts';
+import { defineCommand, UsageError } from '../command.ts';
 import { withServices } from '../with-services.ts';
 
 /** As many as a page of the API has. */

@@ -1,9 +1,8 @@
 import type { ResyncProgress } from '../../sync/resync.ts';
 import type { Services } from '../../till/compose-services.ts';
-import { defineCommand } from '../command.ts';
+import { defineCommand, UsageError } from '../command.ts';
 import type { Output } from '../output.ts';
 import { ProgressBar } from '../progress-bar.ts';
-import { UsageError } from '../usage-error.ts';
 import { withServices } from '../with-services.ts';
 
 export const resync = defineCommand({

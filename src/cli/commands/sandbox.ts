@@ -1,5 +1,4 @@
-import { defineCommand } from '../command.ts';
-import { UsageError } from '../usage-error.ts';
+import { defineCommand, UsageError } from '../command.ts';
 
 export const sandbox = defineCommand({
   name: 'sandbox',

@@ -1,10 +1,8 @@
 import { createLogger } from '../../platform/logger.ts';
-import { parsePlainInteger } from '../../platform/plain-integer.ts';
 import { SeedError } from '../../seed/seed-error.ts';
 import type { Config } from '../../till/config.ts';
-import { defineCommand } from '../command.ts';
+import { defineCommand, wholeNumber } from '../command.ts';
 import type { Terminal } from '../output.ts';
-import { UsageError } from '../usage-error.ts';
 
 /** A thousand customers take about a minute. */
 const customersMax = 1_000;
@@ -55,12 +53,6 @@ repeated. All people are invented.`,
     output.note('Start the service, and open the console.');
   },
 });
-
-function wholeNumber(name: string, text: string, min: number, max: number): number {
-  const value = parsePlainInteger(text);
-  if (value !== undefined && value >= min && value <= max) return value;
-  throw new UsageError(`--${name} must be a whole number from ${min} to ${max}.`);
-}
 
 /** A sandbox in this process creates the demo data, so that it never mixes with real customers. */
 function refuseOtherParts({ production, databaseUrl, processor }: Config): void {

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 /**
  * The group of addresses that the rate limit counts together. The owner of one IPv6 address usually has all 2^64 of its
@@ -11,26 +12,8 @@ export function addressGroup(address: string): string {
   // A proxy may pass on any text; texts that are not addresses share one count.
   if (version === 0) return 'unknown';
   if (version === 4) return bare;
-  const groups = expand(bare);
-  const [mark, high = 0, low = 0] = groups.slice(5);
-  if (mark === 0xffff && groups.slice(0, 5).every((group) => group === 0)) {
-    return [high >> 8, high & 255, low >> 8, low & 255].join('.');
-  }
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.toString(16))
-    .join(':')}::/64`;
-}
-
-const groupsOfAddress = 8;
-
-/** The eight groups of an IPv6 address. */
-function expand(address: string): readonly number[] {
-  // A URL normalises every address, without dots.
-  const hostname = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [left = [], right = []] = hostname
-    .split('::')
-    .map((side) => side.split(':').filter((group) => group !== ''));
-  const zeros = Array.from({ length: groupsOfAddress - left.length - right.length }, () => '0');
-  return [...left, ...zeros, ...right].map((group) => Number.parseInt(group, 16));
+  const parsed = ipaddr.process(bare);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const network = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${network.join(':')}::/64`;
 }

@@ -1,5 +1,4 @@
-import { scopeMeanings } from '../../../src/keys/scope-meanings.ts';
-import { type Scope, scopes } from '../../../src/model/api-key.ts';
+import { type Scope, scopeMeanings, scopes } from '../../../src/model/api-key.ts';
 import { type Operation, readOperations } from './operations.ts';
 import { code, heading, table } from './table.ts';
 

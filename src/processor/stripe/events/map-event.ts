@@ -1,7 +1,12 @@
 import type { ChargeFacts } from '../../../model/charge.ts';
 import { type AsOf, asOfEvent } from '../../../model/facts.ts';
 import type { ProcessorEvent, VerifiedWebhook } from '../../port/event-calls.ts';
-import { type EventContent, type EventFacts, UnmappableError } from '../../port/event-facts.ts';
+import {
+  type CausingWrite,
+  type EventContent,
+  type EventFacts,
+  UnmappableError,
+} from '../../port/event-facts.ts';
 import { mapCharge } from '../objects/map-charge.ts';
 import { mapCheckoutNotice } from '../objects/map-checkout.ts';
 import { mapCustomer } from '../objects/map-customer.ts';
@@ -11,8 +16,7 @@ import { mapPayment } from '../objects/map-payment.ts';
 import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
-import { WireObject } from '../wire/wire-object.ts';
-import { causingWriteOf } from './causing-write.ts';
+import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import type { EventType } from './event-types.ts';
 import { erasedMark, redactEvent } from './redact-payload.ts';
 
@@ -28,6 +32,18 @@ export function readEventContent(payload: string): EventContent {
 
 function contentOf(event: WireObject): EventContent {
   return { ...factsOf(event), write: causingWriteOf(event) };
+}
+
+/** The call that caused an event. Null if none did, or if the event does not show it. */
+function causingWriteOf(event: WireObject): CausingWrite | null {
+  return ifReadable(() => {
+    const request = event.has('request') ? event.objectOrNull('request') : null;
+    if (request === null || request.textOrNull('id') === null) return null;
+    return {
+      idempotencyKey: request.has('idempotency_key') ? request.textOrNull('idempotency_key') : null,
+      objectId: event.object('data').object('object').id(),
+    };
+  });
 }
 
 function factsOf(event: WireObject): EventFacts {

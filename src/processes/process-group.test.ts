@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restartDelayMs } from './restart-delay.ts';
+import { restartDelayMs } from './process-group.ts';
 
 test('the delay doubles with each end in a row, up to half a minute', () => {
   assert.deepEqual(
