@@ -1,3 +1,4 @@
+import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { LocationProvider, Route, Router } from 'preact-iso';
 import { watchInputs } from './api/background.ts';
@@ -5,7 +6,6 @@ import { watchConnection } from './api/connection.ts';
 import { type Failure, failureOf } from './api/failure.ts';
 import { followChanges } from './api/live.ts';
 import { attentionPage, home } from './links.ts';
-import { allowed } from './pages/allowed.tsx';
 import { ApiKeysPage } from './pages/api-keys/api-keys-page.tsx';
 import { AttentionPage } from './pages/attention/attention-page.tsx';
 import { AuditLogPage } from './pages/audit-log/audit-log-page.tsx';
@@ -19,7 +19,6 @@ import { EventPage } from './pages/events/event-page.tsx';
 import { EventsPage } from './pages/events/events-page.tsx';
 import { InvoicePage } from './pages/invoices/invoice-page.tsx';
 import { InvoicesPage } from './pages/invoices/invoices-page.tsx';
-import { NotFound } from './pages/not-found.tsx';
 import { MovesPage } from './pages/overview/moves-page.tsx';
 import { OverviewPage } from './pages/overview/overview-page.tsx';
 import { SubscribersPage } from './pages/overview/subscribers-page.tsx';
@@ -35,8 +34,9 @@ import { SubscriptionPage } from './pages/subscriptions/subscription-page.tsx';
 import { SubscriptionsPage } from './pages/subscriptions/subscriptions-page.tsx';
 import { WebhookEventPage } from './pages/webhooks/webhook-event-page.tsx';
 import { WebhookEventsPage } from './pages/webhooks/webhook-events-page.tsx';
+import { Page } from './parts/page.tsx';
 import { Failed, Loading } from './parts/states.tsx';
-import { isSignedIn, isSignedOut, resume } from './session.ts';
+import { can, isSignedIn, isSignedOut, resume, type Scope } from './session.ts';
 import { Shell } from './shell.tsx';
 
 /** The pages that need more than the scope `read`. */
@@ -105,5 +105,32 @@ function Resume() {
     <main class="sign-in">
       {failure === undefined ? <Loading /> : <Failed failure={failure} retry={ask} />}
     </main>
+  );
+}
+
+/** A page that needs a scope. Without it the navigation hides the page, but its address can still be opened. */
+function allowed(scope: Scope, title: string, Content: ComponentType): ComponentType {
+  return function Allowed() {
+    if (can(scope)) return <Content />;
+    return (
+      <Page title={title}>
+        <div class="state" role="alert">
+          <strong>Not allowed</strong>
+          <p>
+            The API key needs the scope <code>{scope}</code>.
+          </p>
+        </div>
+      </Page>
+    );
+  };
+}
+
+function NotFound() {
+  return (
+    <Page title="Page not found">
+      <p>
+        There is no page at this address. Go to the <a href={home}>overview</a>.
+      </p>
+    </Page>
   );
 }

@@ -1,9 +1,15 @@
 import { useLocation } from 'preact-iso';
 import type { Page } from '../../../client/src/index.ts';
-import { addressBefore, rememberBefore } from '../api/page-before.ts';
 import { plural } from '../format/words.ts';
 
 export const rowsPerPage = 25;
+
+/** In the session of the tab: addresses of pages, each with that of the page before it. A reload of the tab keeps them. */
+const storageName = 'till-pages-before';
+/** More pages than a person walks through. The oldest are forgotten first. */
+const pagesMax = 100;
+
+type Entries = readonly (readonly [address: string, before: string])[];
 
 /** One page of a list, by cursor or by number. */
 export interface RowPage<Row> extends Page<Row> {
@@ -67,4 +73,19 @@ function nextPlace({ nextCursor, total = 0, totalCapped }: RowPage<unknown>, pag
   if (typeof nextCursor === 'string') return { cursor: nextCursor };
   const hasMore = nextCursor === undefined && (totalCapped === true || page * rowsPerPage < total);
   return hasMore ? { page: String(page + 1) } : undefined;
+}
+
+/** Remembers from which page of a list another one was opened. */
+function rememberBefore(address: string, before: string): void {
+  const others = read().filter(([known]) => known !== address);
+  sessionStorage.setItem(storageName, JSON.stringify([...others, [address, before]].slice(-pagesMax)));
+}
+
+function addressBefore(address: string): string | undefined {
+  return read().find(([known]) => known === address)?.[1];
+}
+
+function read(): Entries {
+  // Only `rememberBefore` writes it.
+  return JSON.parse(sessionStorage.getItem(storageName) ?? '[]') as Entries;
 }

@@ -23,7 +23,6 @@ import { Cards } from './cards.tsx';
 import { DeleteCustomer } from './delete-customer.tsx';
 import { EditCustomer } from './edit-customer.tsx';
 import { EntitledStatus, EntitlementSection } from './entitlement-section.tsx';
-import { NoCustomer } from './no-customer.tsx';
 import { UsageSection } from './usage-section.tsx';
 
 export function CustomerPage() {
@@ -165,5 +164,25 @@ function Lists({ customerId }: { readonly customerId: string }) {
         {...shared('checkout')}
       />
     </>
+  );
+}
+
+/** The API shows a deleted customer as one that does not exist. The timeline tells the two apart. */
+function NoCustomer({ id }: { readonly id: string }) {
+  return (
+    <Page title="No such customer">
+      <div class="lead">
+        <p>
+          No customer has the id <code>{id}</code>, or it was deleted. Till erases the e-mail, name, phone,
+          external id and metadata of a deleted customer.
+        </p>
+        <p>
+          <a href={listOf('payment', { customerId: id, source: 'all' })}>Payments</a> and{' '}
+          <a href={listOf('invoice', { customerId: id })}>invoices</a> of a deleted customer can still be
+          read. Or go to the <a href={listOf('customer')}>list of customers</a>.
+        </p>
+      </div>
+      <Timeline of={{ customerId: id }} />
+    </Page>
   );
 }
