@@ -1380,7 +1380,7 @@ export interface paths {
         };
         /**
          * List who did what, newest first
-         * @description Contains every write of a person, and of API keys: creating and revoking API keys, with the `till` command too, changes of event endpoints, replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the first use of an API key. Entries never change, and are kept for 400 days. Needs the scope `admin`.
+         * @description Contains every write by a person, sign-ins to the console, including refused ones, and the first use of each API key. Of requests with an API key it contains refunds, deletions of customers, exports, replays, resends, resyncs, changes of event endpoints, and the creation and revocation of API keys, which the `till` command writes too. Entries never change, and are kept for 400 days. Needs the scope `admin`.
          */
         readonly get: operations["listAuditLog"];
         readonly put?: never;
@@ -3503,7 +3503,7 @@ export interface components {
             readonly subscriptionId?: string | null;
             /** @description The payment that the checkout resulted in. Null if it resulted in none. */
             readonly paymentId?: string | null;
-            /** @description The open checkout that stands in the way. */
+            /** @description The open checkout that prevents it. */
             readonly checkoutId?: string;
             /** @description Why the card was declined. Null if the processor does not say. */
             readonly declineCode?: string | null;

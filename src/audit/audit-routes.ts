@@ -91,9 +91,10 @@ export function registerAuditRoutes(app: FastifyInstance, audit: AuditLog): void
     operationId: 'listAuditLog',
     summary: 'List who did what, newest first',
     description:
-      'Contains every write of a person, and of API keys: creating and revoking API keys, with the `till` command too, changes of event endpoints, ' +
-      'replays, resends, resyncs, exports, refunds and deletions of customers; sign-ins to the console, also refused ones; and the ' +
-      `first use of an API key. Entries never change, and are kept for ${auditRetentionDays} days.`,
+      'Contains every write by a person, sign-ins to the console, including refused ones, and the first use of each API ' +
+      'key. Of requests with an API key it contains refunds, deletions of customers, exports, replays, resends, resyncs, ' +
+      'changes of event endpoints, and the creation and revocation of API keys, which the `till` command writes too. ' +
+      `Entries never change, and are kept for ${auditRetentionDays} days.`,
     query: AuditQuery,
     response: {
       200: response('One page of entries.', AuditLogSchema, { data: [example], nextCursor: null }),

@@ -26,7 +26,7 @@ declare module 'fastify' {
 type Endpoint = `${'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE'} /api/v1/${string}`;
 
 /** What an operation of the API declares. The rest of its schema follows from it. */
-interface Operation<Responses, Params, Query, Body> {
+interface OperationDeclaration<Responses, Params, Query, Body> {
   readonly scope: Scope;
   readonly operationId: string;
   readonly summary: string;
@@ -50,17 +50,18 @@ interface Operation<Responses, Params, Query, Body> {
 }
 
 interface PlainOperation<Path, Responses, Params, Query, Body>
-  extends Operation<Responses, Params, Query, Body> {
+  extends OperationDeclaration<Responses, Params, Query, Body> {
   readonly run: (
-    request: FastifyRequest<Parts<Path, Params, Query, Body>>,
+    request: FastifyRequest<RequestParts<Path, Params, Query, Body>>,
     reply: FastifyReply,
   ) => Promise<ResponseOf<Responses> | FastifyReply>;
 }
 
-interface KeyedOperation<Path, Responses, Body, Result> extends Operation<Responses, unknown, unknown, Body> {
+interface KeyedOperation<Path, Responses, Body, Result>
+  extends OperationDeclaration<Responses, unknown, unknown, Body> {
   readonly body: Body;
   readonly run: (
-    request: FastifyRequest<Parts<Path, unknown, unknown, Body>>,
+    request: FastifyRequest<RequestParts<Path, unknown, unknown, Body>>,
     key: IdempotencyKey | undefined,
   ) => Promise<{ readonly result: Result; readonly replayed: boolean }>;
   readonly toResponse: (result: Result, replayed: boolean, reply: FastifyReply) => ResponseOf<Responses>;
@@ -83,7 +84,7 @@ export class ApiRoutes {
   ): void {
     const { run, response } = operation;
     const status = defaultStatus(response);
-    this.#app.route<Parts<Path, Params, Query, Body>>({
+    this.#app.route<RequestParts<Path, Params, Query, Body>>({
       ...optionsOf(endpoint, this.#tag, operation, []),
       handler: status === 200 ? run : (request, reply) => run(request, reply.code(status)),
     });
@@ -96,7 +97,7 @@ export class ApiRoutes {
   ): void {
     const { run, toResponse, response } = operation;
     const status = defaultStatus(response);
-    this.#app.route<Parts<Path, unknown, unknown, Body>>({
+    this.#app.route<RequestParts<Path, unknown, unknown, Body>>({
       ...optionsOf(endpoint, this.#tag, operation, keyFailures),
       handler: async (request, reply) => {
         // The schema has checked that the body has the type of `KeyedBody`.
@@ -110,7 +111,7 @@ export class ApiRoutes {
 }
 
 /** The parts of a request, as its schemas declare them. */
-interface Parts<Path, Params, Query, Body> {
+interface RequestParts<Path, Params, Query, Body> {
   readonly Params: Params extends TSchema
     ? Static<Params>
     : Path extends `${string}/:id${string}`
@@ -139,7 +140,7 @@ type ResponseOf<Responses> = {
 function optionsOf(
   endpoint: Endpoint,
   tag: string,
-  operation: Operation<object, unknown, unknown, unknown>,
+  operation: OperationDeclaration<object, unknown, unknown, unknown>,
   failures: readonly FailureCode[],
 ) {
   const { scope, operationId, summary, description, query, body, response, onSend } = operation;
@@ -178,7 +179,7 @@ function auditOf(
   method: HTTPMethods,
   url: string,
   operation: Pick<
-    Operation<object, unknown, unknown, unknown>,
+    OperationDeclaration<object, unknown, unknown, unknown>,
     'scope' | 'operationId' | 'response' | 'audited'
   >,
 ): { readonly audit?: AuditedOperation } {
@@ -216,7 +217,7 @@ const processorFailures: readonly FailureCode[] = [
 function failuresOf(
   method: HTTPMethods,
   hasParams: boolean,
-  operation: Pick<Operation<object, unknown, unknown, unknown>, 'failures' | 'callsProcessor'>,
+  operation: Pick<OperationDeclaration<object, unknown, unknown, unknown>, 'failures' | 'callsProcessor'>,
   ofKey: readonly FailureCode[],
 ): readonly FailureCode[] {
   const { failures = [], callsProcessor } = operation;

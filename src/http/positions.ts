@@ -10,6 +10,7 @@ import {
   type Reading,
   runReading,
 } from '../platform/position.ts';
+import type { OpenapiDocument } from './docs/components.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -132,17 +133,8 @@ function splitCursor(sent: string | undefined): {
   return position === undefined ? { cursor: sent } : { cursor: sent?.slice(0, at), position };
 }
 
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OperationDocument>>>>;
-  readonly components: object;
-}
-
-interface OperationDocument {
-  readonly responses: Record<string, object>;
-}
-
 /** Adds the header to the successful responses of the API. */
-export function addPositionHeaders<T extends Document>(document: T): T {
+export function addPositionHeaders<T extends OpenapiDocument>(document: T): T {
   const reference = { $ref: '#/components/headers/Position' };
   for (const [path, methods] of Object.entries(document.paths)) {
     if (!path.startsWith('/api/v1/')) continue;

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
  * A position of the write-ahead log: a server that has replayed it has everything that was committed before. It counts
- * only within its history, see `till.history()`: after a failover the same number can stand for other commits.
+ * only within its history, see `till.history()`: after a failover the same number can mean other commits.
  */
 export interface Position {
   readonly history: number;

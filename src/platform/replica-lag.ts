@@ -13,7 +13,7 @@ interface Sample {
 /**
  * Measures how far a replica is behind, by samples of the primary's position: the lag is the age of the first sample that
  * the replica has not reached. A replica cannot tell by itself. The time of its last transaction says nothing while the
- * primary is idle, and without a connection it takes itself for up to date.
+ * primary is idle, and a replica that has lost its connection reports no lag.
  */
 export class ReplicaLag {
   readonly #lagMsMax: number;
@@ -40,7 +40,7 @@ export class ReplicaLag {
     return newest === undefined || nowMs - newest.atMs > ageMsMax ? undefined : newest.position.history;
   }
 
-  /** How far a replica at this position is behind. Undefined if that is not known, or longer ago than all samples. */
+  /** How far a replica at this position is behind. Undefined if it is not known, or older than all samples. */
   lagMs(at: Position, nowMs: number): number | undefined {
     if (this.history(nowMs) !== at.history) return undefined;
     const missing = this.#samples.findIndex(({ position }) => !includes(at, position));

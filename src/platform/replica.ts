@@ -165,7 +165,7 @@ export class Replica implements ReadRouter {
     }
   }
 
-  /** Rethrows what the primary would say too, such as that a cursor is invalid. */
+  /** Rethrows a failure that the primary would return too, such as that of an invalid cursor. */
   #explain(error: unknown): FallbackReason {
     if (error instanceof Failure && error.code !== 'database_unavailable') throw error;
     if (isOutage(error) || error instanceof DeadlineError) {
@@ -177,7 +177,7 @@ export class Replica implements ReadRouter {
     return 'failed';
   }
 
-  /** Waits until the replica reaches a position. All requests that wait share one question. */
+  /** Waits until the replica reaches a position. Waiting requests share one query. */
   async #reaches(required: Position, endMs: number): Promise<boolean> {
     for (;;) {
       const leftMs = endMs - performance.now();
@@ -246,7 +246,7 @@ async function readPrimary(db: Queryable): Promise<Position> {
   return toPosition(row);
 }
 
-/** Fails if the server is not a standby: what was promoted follows the primary no longer. */
+/** Fails if the server is not a standby: after a promotion it no longer follows the primary. */
 async function readReplica(db: Queryable): Promise<Position> {
   const [row] = await db.query<PositionRow & { readonly isStandby: boolean }>(
     `select pg_is_in_recovery() as "isStandby", till.appended_history() as history,

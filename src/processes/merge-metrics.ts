@@ -3,7 +3,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 /** The metrics of one process, as its registry returns them. */
 export type MetricReport = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
-/** Types whose values only grow, so that they go on to count after the process has ended. */
+/** Types whose values only grow. They still count after the process has ended. */
 const countedTypes: readonly string[] = ['counter', 'histogram'];
 
 /**

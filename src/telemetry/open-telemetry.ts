@@ -44,7 +44,7 @@ export interface TelemetrySettings {
   readonly endpoint: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly serviceName: string;
-  /** The share of the traces that begin here that is recorded. */
+  /** How many of the traces that begin in Till are recorded. */
   readonly samplePercent: number;
   readonly metricsDelayMs: number;
 }

@@ -5,17 +5,23 @@ export function component<Properties extends TProperties>(title: string, propert
   return Type.Object(properties, { title });
 }
 
-interface Document {
-  readonly paths?: object;
-  readonly components?: { readonly schemas?: object };
+/** The OpenAPI document, as far as Till completes it. */
+export interface OpenapiDocument {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>;
+  readonly components: { readonly schemas?: object };
+}
+
+interface DocumentedOperation {
+  readonly operationId: string;
+  readonly responses: Record<string, object>;
 }
 
 /** These contain example values, in which `title` is an ordinary field. */
 const valueKeys: readonly string[] = ['example', 'examples', 'default', 'enum', 'const'];
 
 /** Moves every schema that has a title to the components of the document. */
-export function moveToComponents<T extends Document>(document: T): T {
-  const schemas = new Map<string, object>(Object.entries(document.components?.schemas ?? {}));
+export function moveToComponents<T extends OpenapiDocument>(document: T): T {
+  const schemas = new Map<string, object>(Object.entries(document.components.schemas ?? {}));
   const move = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(move);
     if (typeof value !== 'object' || value === null) return value;

@@ -1,22 +1,13 @@
 import { errorCatalogue } from '../../error-catalogue.ts';
 import type { FailureCode } from '../../errors.ts';
 import { ProblemSchema, problemContentType, problemExample } from '../failures/problem.ts';
-
-interface Operation {
-  readonly operationId: string;
-  readonly responses: Record<number, object>;
-}
-
-interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas?: object };
-}
+import type { OpenapiDocument } from './components.ts';
 
 /**
  * Adds to each operation a response for each status of its failures. The document contains every example once, and every
  * response that several operations share: inlined, they would be two thirds of it.
  */
-export function addProblemResponses<T extends Document>(
+export function addProblemResponses<T extends OpenapiDocument>(
   document: T,
   failuresOf: (operationId: string) => readonly FailureCode[],
 ): T {

@@ -34,7 +34,7 @@ export const ProblemSchema = Type.Object(
         description: 'The payment that the checkout resulted in. Null if it resulted in none.',
       }),
     ),
-    checkoutId: Type.Optional(Type.String({ description: 'The open checkout that stands in the way.' })),
+    checkoutId: Type.Optional(Type.String({ description: 'The open checkout that prevents it.' })),
     declineCode: Type.Optional(
       Type.Union([Type.String(), Type.Null()], {
         description: 'Why the card was declined. Null if the processor does not say.',
