@@ -61,8 +61,8 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
    */
   async refresh(key: string): Promise<Applied> {
     const first = await this.#refresh(key);
-    const rival = first.externalId === null ? undefined : await this.#holderOf(first.externalId);
-    if (rival === undefined || this.keyOf(rival) === key) return first.applied;
+    const rival = first.externalId === null ? undefined : await this.findHolder(first.externalId);
+    if (rival === undefined || rival === 'unknown' || this.keyOf(rival) === key) return first.applied;
     await this.#refresh(this.keyOf(rival));
     const { applied } = await this.#refresh(key);
     return { ...applied, changed: [...new Set([...first.applied.changed, ...applied.changed])] };
@@ -85,13 +85,6 @@ export class CustomerMirror implements Mirror<CustomerFacts> {
     const applied = await database.transaction((tx) => this.apply(tx, [facts], revisionsOf(key, row)));
     // Usually the row has the external id already, and no other customer can have it.
     return { applied, externalId: facts.externalId === row?.externalId ? null : facts.externalId };
-  }
-
-  async #holderOf(externalId: string): Promise<Customer | undefined> {
-    const { database, store, externalIds } = this.#parts;
-    const [held] = await externalIds.find(database, [externalId]);
-    const [holder] = held === undefined ? [] : await store.findLive(database, [held.customerId]);
-    return holder;
   }
 
   /**
