@@ -262,6 +262,24 @@ test('every statement that writes a mirrored row reports it, so that it has an e
   assert.deepEqual(writes.toSorted(), unreportedWrites);
 });
 
+test('a migration that adds a column to a mirrored table completes its rows, or says why not', () => {
+  const names = globSync('migrations/*.sql', { cwd: root }).toSorted();
+  const backfills = names.findIndex((name) => name.endsWith('_backfills.sql'));
+  const read = (name: string) => readFileSync(join(root, name), 'utf8');
+  assert.ok(backfills > 0);
+  assert.ok(names.slice(0, backfills).some((name) => addsMirroredColumn.test(read(name))));
+  for (const name of names.slice(backfills + 1)) {
+    const [number] = /\d{4}/.exec(name) ?? [];
+    const requested = [...read(name).matchAll(/till\.request_backfill\('\w+', (\d+)\)/g)];
+    for (const [call, schema] of requested) assert.equal(Number(schema), Number(number), `${name}: ${call}`);
+    if (addsMirroredColumn.test(read(name)))
+      assert.ok(
+        requested.length > 0 || read(name).includes('-- No backfill: '),
+        `${name}: call till.request_backfill, or say why not ("-- No backfill: …")`,
+      );
+  }
+});
+
 test('files and functions stay small', () => {
   const long = source.filter(({ text }) => text.split('\n').length > fileLinesMax).map(({ path }) => path);
   assert.deepEqual(long, []);
@@ -425,6 +443,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
   jobs: ['sync/job-store.ts'],
   recovery: ['sync/recovery-store.ts'],
   resyncs: ['sync/resync-run-store.ts'],
+  backfills: ['sync/backfill-store.ts'],
   imports: ['sync/import/import-store.ts'],
   installation: ['idempotency/installation-store.ts'],
   import_skips: ['sync/import/import-store.ts'],
@@ -458,6 +477,9 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
 
 const mirrorWrite =
   /(?:insert into|update|delete from) till\.(?:customers|plans|payments|refunds|subscriptions|invoices|checkouts)\b/;
+
+const addsMirroredColumn =
+  /alter table till\.(?:customers|plans|payments|refunds|subscriptions|invoices)\s+add column/;
 
 /** They write only what the API does not show. */
 const unreportedWrites = [

@@ -60,6 +60,13 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
     registers,
   });
   for (const resource of labels.mirrors) mirrorDrift.inc({ resource }, 0);
+  const backfilledObjects = new Counter({
+    name: 'backfilled_objects_total',
+    help: 'Objects of the processor that were read again after an upgrade, to complete their rows',
+    labelNames: ['resource'],
+    registers,
+  });
+  for (const resource of labels.mirrors) backfilledObjects.inc({ resource }, 0);
   const known = new Set(labels.eventTypes);
   return {
     /** Unknown types share one label, so that a sender cannot create an unlimited number of series. */
@@ -101,6 +108,7 @@ function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
       registers,
     }),
     mirrorDrift,
+    backfilledObjects,
   };
 }
 

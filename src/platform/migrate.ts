@@ -68,6 +68,11 @@ export async function listMigrations(folder: string): Promise<readonly string[]>
   return (await readdir(folder)).filter((name) => fileNamePattern.test(name)).sort();
 }
 
+/** The number of the newest migration in the folder: 28 for `0028_backfills.sql`. */
+export async function schemaNumber(folder: string): Promise<number> {
+  return Number.parseInt((await listMigrations(folder)).at(-1) ?? '0', 10);
+}
+
 export interface SchemaState {
   /** Migrations of this release that the database lacks. */
   readonly missing: readonly string[];

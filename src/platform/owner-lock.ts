@@ -18,13 +18,24 @@ export class OwnerLock {
   readonly owner = randomInt(1, 2 ** 31 - 1);
   readonly #servers: DatabaseServers;
   readonly #logger: Logger;
+  readonly #onAcquired: OnAcquired;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(options: { readonly url: string; readonly logger: Logger }) {
-    this.#servers = new DatabaseServers(options.url);
-    this.#logger = options.logger;
+  constructor({
+    url,
+    logger,
+    onAcquired = async () => {},
+  }: {
+    readonly url: string;
+    readonly logger: Logger;
+    /** Called with the session that holds the lock, also after each reconnection. */
+    readonly onAcquired?: OnAcquired;
+  }) {
+    this.#servers = new DatabaseServers(url);
+    this.#logger = logger;
+    this.#onAcquired = onAcquired;
   }
 
   async acquire(): Promise<void> {
@@ -38,6 +49,7 @@ export class OwnerLock {
     client.on('error', () => this.#reconnect(client));
     client.on('end', () => this.#reconnect(client));
     await client.query('select pg_advisory_lock($1, $2)', [lockClass, this.owner]);
+    await this.#onAcquired(queryable(client));
   }
 
   async close(): Promise<void> {
@@ -69,6 +81,15 @@ export class OwnerLock {
       client?.end().catch(() => {});
     }
   }
+}
+
+type OnAcquired = (session: Queryable) => Promise<void>;
+
+function queryable(client: pg.Client): Queryable {
+  return {
+    query: async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) =>
+      (await client.query<Row>(text, [...values])).rows,
+  };
 }
 
 /** Whether the process that held the lock `owner` has ended. Holds a lock only during the transaction or statement. */

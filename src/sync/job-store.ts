@@ -1,6 +1,6 @@
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 
-export type JobName = 'recovery' | 'resync' | 'import';
+export type JobName = 'recovery' | 'resync' | 'import' | 'backfill';
 
 interface JobHolder {
   /** Identifies the run. Null if no run holds the job. */

@@ -9,6 +9,8 @@ import type { Services } from './compose-services.ts';
 const sweepDelayMs = 60_000;
 /** A missed webhook is found within this time. */
 const regularRecoveryDelayMs = 300_000;
+/** How soon an upgraded database is completed, once no process of the older release is left. It costs one statement. */
+const backfillDelayMs = 60_000;
 /** A failover or a restore is noticed within this time. It costs one small statement. */
 const historyDelayMs = 1_000;
 const retentionDelayMs = 3_600_000;
@@ -43,6 +45,7 @@ export function composeBackgroundWork(
     worker,
     sweeper,
     recovery,
+    backfills,
     retention,
     erasure,
     eventUpkeep,
@@ -54,7 +57,11 @@ export function composeBackgroundWork(
     new Repeater({ name, delayMs, work, logger });
   const recoveries = repeat('recovery', recoveryDelayMs, (signal) => recovery.run(signal));
   const watch = new HistoryWatch({ database, logger, onChange: () => recoveries.restart() });
-  const processorRepeaters = [repeat('sweep', sweepDelayMs, (signal) => sweeper.sweep(signal)), recoveries];
+  const processorRepeaters = [
+    repeat('sweep', sweepDelayMs, (signal) => sweeper.sweep(signal)),
+    recoveries,
+    repeat('backfill', backfillDelayMs, (signal) => backfills.run(signal)),
+  ];
   const repeaters = [
     repeat('history', historyDelayMs, () => watch.check()),
     repeat('retention', retentionDelayMs, () => retention.run()),

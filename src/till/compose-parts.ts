@@ -8,10 +8,10 @@ import { systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import { migrate, requireSchema } from '../platform/migrate.ts';
+import { migrate, requireSchema, schemaNumber } from '../platform/migrate.ts';
 import { OwnerLock } from '../platform/owner-lock.ts';
 import { inspectPooler, type PoolMode } from '../platform/pool-mode.ts';
-import { Database } from '../platform/postgres.ts';
+import { Database, type Queryable } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
 import { Replica } from '../platform/replica.ts';
 import { sampleDelayMs } from '../platform/replica-lag.ts';
@@ -27,6 +27,7 @@ import { eventTypes } from '../processor/stripe/events/event-types.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../sandbox-control/sandbox-control.ts';
+import { BackfillStore } from '../sync/backfill-store.ts';
 import type { MetricsSource } from '../telemetry/metrics-of-registry.ts';
 import type { Config } from './config.ts';
 import type { WelcomeFacts } from './welcome.ts';
@@ -129,13 +130,15 @@ async function checkAddresses({ databaseDirectUrl }: Config, url: string): Promi
 }
 
 async function connect({ url, directUrl, poolMode }: DatabaseAddresses, { config, logger, shutdown }: Start) {
-  const ownerLock = new OwnerLock({ url: directUrl, logger });
+  const backfillStore = new BackfillStore(await schemaNumber(migrationsFolder));
+  const onAcquired = (session: Queryable) => backfillStore.announce(session);
+  const ownerLock = new OwnerLock({ url: directUrl, logger, onAcquired });
   shutdown.add('owner lock', closeTimeoutMs, () => ownerLock.close());
   await ownerLock.acquire();
   const database = new Database({ url, poolSize: config.databasePoolSize, logger, poolMode });
   shutdown.add('database connections', closeTimeoutMs, () => database.close());
   const installationId = await new InstallationStore().readId(database);
-  return { directUrl, database, ownerLock, installationId };
+  return { directUrl, database, ownerLock, installationId, backfillStore };
 }
 
 /** Undefined if there is none. A replica that cannot be reached does not delay the start: the primary is read. */

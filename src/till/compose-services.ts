@@ -48,6 +48,8 @@ import { SubscriptionService } from '../subscriptions/subscription-service.ts';
 import { subscriptionList } from '../subscriptions/subscription-store.ts';
 import { SubscriptionTurns } from '../subscriptions/turns/subscription-turns.ts';
 import { TurnStore } from '../subscriptions/turns/turn-store.ts';
+import { Backfills } from '../sync/backfill.ts';
+import type { BackfillStore } from '../sync/backfill-store.ts';
 import { EventApplier } from '../sync/event-applier.ts';
 import { Job } from '../sync/job.ts';
 import type { Mirrors } from '../sync/mirrors.ts';
@@ -81,6 +83,7 @@ interface ServiceParts {
   readonly database: Database;
   readonly installationId: string;
   readonly ownerLock: OwnerLock;
+  readonly backfillStore: BackfillStore;
   readonly processor: Processor;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -341,6 +344,11 @@ function composeWebhooks(parts: WebhookParts) {
     staleMirrors: [parts.mirrors.payments, parts.mirrors.subscriptions, parts.mirrors.checkouts],
     resync: (afterEachPage) => resync.all(afterEachPage),
   });
+  const backfills = new Backfills({
+    ...parts,
+    job: new Job('backfill', parts),
+    store: parts.backfillStore,
+  });
   const retention = new Retention({
     ...parts,
     inboxWeeks: new InboxWeeksStore(),
@@ -358,7 +366,10 @@ function composeWebhooks(parts: WebhookParts) {
     deliveries: new DeliveryListStore(),
     usage: new UsageErasureStore(),
   });
-  return { inbox, worker, eventApplier, webhookEvents, resync, resyncRuns, recovery, retention, erasure };
+  return {
+    ...{ inbox, worker, eventApplier, webhookEvents },
+    ...{ resync, resyncRuns, recovery, backfills, retention, erasure },
+  };
 }
 
 /** Wires up the overview: counting the events, showing the numbers, and what needs attention. */

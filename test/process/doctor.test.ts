@@ -114,6 +114,22 @@ test('secrets of event endpoints that are not encrypted with the first encryptio
   ]);
 });
 
+test('rows that an upgrade left incomplete are reported, with the progress', async (t) => {
+  const { environment } = await useSettings(t);
+  await runOnServer(
+    database.url,
+    `insert into till.backfills (resource, schema, compared, changed) values ('invoice', 1, 500, 7)`,
+  );
+  t.after(() => runOnServer(database.url, 'delete from till.backfills'));
+  const { of } = await examine(environment);
+  assert.deepEqual(
+    of('database').flatMap(({ state, text }) => (text.includes('invoice') ? [`${state}: ${text}`] : [])),
+    [
+      'warning: Rows of the kind invoice lack fields of this release: 500 objects compared, 7 rows completed so far.',
+    ],
+  );
+});
+
 test('the moved clock of a sandbox is not reported as a problem of this machine', async (t) => {
   const { sandbox, environment } = await useSettings(t);
   const moved = await fetch(`${sandbox.url}/sandbox/clock`, {

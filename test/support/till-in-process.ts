@@ -10,6 +10,7 @@ import { InstallationStore } from '../../src/idempotency/installation-store.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger, LogLevel } from '../../src/platform/logger.ts';
 import { createMetrics, type Metrics } from '../../src/platform/metrics.ts';
+import { schemaNumber } from '../../src/platform/migrate.ts';
 import { OwnerLock } from '../../src/platform/owner-lock.ts';
 import { Database } from '../../src/platform/postgres.ts';
 import type { Processor } from '../../src/processor/port/processor.ts';
@@ -17,10 +18,11 @@ import { createStripeProcessor } from '../../src/processor/stripe/stripe-process
 import type { CallLimits } from '../../src/processor/stripe/wire/calls.ts';
 import { SandboxControl } from '../../src/sandbox-control/sandbox-control.ts';
 import { SandboxTime } from '../../src/sandbox-control/sandbox-time.ts';
+import { BackfillStore } from '../../src/sync/backfill-store.ts';
 import { Worker } from '../../src/sync/worker.ts';
 import { composeConsole } from '../../src/till/compose-console.ts';
 import type { EventSettings } from '../../src/till/compose-events.ts';
-import { metricLabels } from '../../src/till/compose-parts.ts';
+import { metricLabels, migrationsFolder } from '../../src/till/compose-parts.ts';
 import { registerRoutes } from '../../src/till/compose-routes.ts';
 import { composeServices, type Services } from '../../src/till/compose-services.ts';
 import type { ConsoleConfig } from '../../src/till/config.ts';
@@ -94,6 +96,8 @@ export interface ProcessOptions {
   readonly requestsPerMinute?: number;
   readonly usageRequestsPerMinute?: number;
   readonly clock?: Clock;
+  /** The number of the newest migration of its release. That of this code by default. */
+  readonly schema?: number;
   readonly crashPoints?: CrashPoints;
   /** How many workers apply events in the background. Without any, the test applies them. */
   readonly workers?: number;
@@ -260,7 +264,11 @@ function lifetimeOf({ for: life }: Place): Lifetime {
 async function openParts(backend: Backend, options: ProcessOptions, ends: (() => unknown)[]) {
   const { logger, lines } = captureLog(options.logLevel);
   const metrics = createMetrics(metricLabels);
-  const ownerLock = new OwnerLock({ url: backend.databaseUrl, logger });
+  const backfillStore = new BackfillStore(options.schema ?? (await schemaNumber(migrationsFolder)));
+  const ownerLock = new OwnerLock({
+    ...{ url: backend.databaseUrl, logger },
+    onAcquired: (session) => backfillStore.announce(session),
+  });
   // Before it is acquired: one that fails to connect would retry for ever.
   ends.push(() => ownerLock.close());
   await ownerLock.acquire();
@@ -284,7 +292,7 @@ async function openParts(backend: Backend, options: ProcessOptions, ends: (() =>
   });
   ends.push(() => processor.close());
   const installationId = await new InstallationStore().readId(database);
-  return { logger, lines, metrics, ownerLock, database, installationId, deadlocks, processor };
+  return { logger, lines, metrics, ownerLock, backfillStore, database, installationId, deadlocks, processor };
 }
 
 interface EventParts {

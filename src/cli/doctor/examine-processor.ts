@@ -5,6 +5,7 @@ import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
 import type { SandboxClock } from '../../sandbox-control/sandbox-responses.ts';
+import type { BackfillState } from '../../sync/backfill.ts';
 import type { Start } from '../../till/compose-parts.ts';
 import { joinProcessor } from '../with-services.ts';
 import { type Finding, Findings } from './finding.ts';
@@ -28,6 +29,7 @@ export interface Remembered {
   readonly lastReceivedAt: Date | null;
   /** Undefined if they cannot be read. */
   readonly secrets: SecretCounts;
+  readonly backfills: BackfillState;
 }
 
 interface Examination {

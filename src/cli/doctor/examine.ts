@@ -6,7 +6,14 @@ import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
 import { type Finding, Findings } from './finding.ts';
 import { checkTimeoutMs, guarded } from './guarded.ts';
-import { judgeDatabase, judgePooler, judgeRedis, judgeReplica, judgeSecrets } from './judge-database.ts';
+import {
+  judgeBackfills,
+  judgeDatabase,
+  judgePooler,
+  judgeRedis,
+  judgeReplica,
+  judgeSecrets,
+} from './judge-database.ts';
 import { judgeSettings } from './judge-settings.ts';
 
 /** Runs all checks at the same time. A check that fails or hangs does not affect the others. */
@@ -46,8 +53,11 @@ export async function examine(
     const secrets = isWrong('EVENT_SECRET_KEYS')
       ? []
       : remembered.then((found) => examineSecrets(start, found));
+    const backfills = remembered.then((found) =>
+      found === undefined ? [] : judgeBackfills(found.backfills),
+    );
     const replica = remembered.then((found) => (found === undefined ? [] : examineReplica(start)));
-    const found = await Promise.all([database, replica, secrets, cache, processor]);
+    const found = await Promise.all([database, backfills, replica, secrets, cache, processor]);
     return [...judgeSettings(settings, processorKeyWarnings(settings.config)), ...found.flat()];
   });
 }
@@ -119,5 +129,6 @@ async function readRemembered(start: Start): Promise<Remembered> {
   const account = await new AccountStore().read(database);
   const { data } = await services.webhookEvents.list(everyEvent, { page: 1, limit: 1 });
   const secrets = await services.secretUpkeep.count();
-  return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets };
+  const backfills = await services.backfills.read();
+  return { account, lastReceivedAt: data[0]?.receivedAt ?? null, secrets, backfills };
 }

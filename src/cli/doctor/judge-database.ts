@@ -4,6 +4,7 @@ import type { RedisFacts } from '../../platform/inspect-redis.ts';
 import type { ReplicaFacts } from '../../platform/inspect-replica.ts';
 import { preReleaseAdvice } from '../../platform/migrate.ts';
 import type { PoolerFindings } from '../../platform/pool-mode.ts';
+import type { BackfillState } from '../../sync/backfill.ts';
 import { type Finding, Findings } from './finding.ts';
 
 /** The oldest PostgreSQL that Till is tested with. */
@@ -90,6 +91,27 @@ export function judgeSecrets(
     );
   else if (hasKeys && readable > 0)
     findings.ok('All secrets of event endpoints are encrypted with the first key of EVENT_SECRET_KEYS.');
+  return findings.all;
+}
+
+/** The rows that an upgrade left incomplete, and how far the service has completed them. */
+export function judgeBackfills({ backfills, olderProcesses }: BackfillState): readonly Finding[] {
+  const findings = new Findings('database');
+  const fix =
+    olderProcesses === 0
+      ? 'Keep the service running, which completes them in the background.'
+      : `Stop the processes of the older release, of which ${olderProcesses} run. Then the service completes the rows.`;
+  for (const { resource, endedAt, compared, changed, skipped } of backfills) {
+    const counts = `${compared} objects compared, ${changed} rows completed`;
+    if (endedAt === null)
+      findings.warning(`Rows of the kind ${resource} lack fields of this release: ${counts} so far.`, fix);
+    else if (skipped > 0)
+      findings.warning(
+        `Rows of the kind ${resource} may lack fields of this release: ${skipped} objects could not be compared.`,
+        'Find the reasons in the log ("mirror comparison failed"). Then run "till resync --all".',
+      );
+    else findings.ok(`Rows of the kind ${resource} have all fields of this release: ${counts}.`);
+  }
   return findings.all;
 }
 

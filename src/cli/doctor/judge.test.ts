@@ -5,7 +5,14 @@ import { stateOf } from '../../processor/endpoint/endpoint-state.ts';
 import type { WebhookEndpoint } from '../../processor/port/webhook-endpoint-calls.ts';
 import { inspectConfig } from '../../till/config.ts';
 import type { Finding } from './finding.ts';
-import { judgeDatabase, judgePooler, judgeRedis, judgeReplica, judgeSecrets } from './judge-database.ts';
+import {
+  judgeBackfills,
+  judgeDatabase,
+  judgePooler,
+  judgeRedis,
+  judgeReplica,
+  judgeSecrets,
+} from './judge-database.ts';
 import { judgeAccount, judgeClock, judgeDeliveries, judgeEndpoints } from './judge-processor.ts';
 import { judgeSettings } from './judge-settings.ts';
 
@@ -62,6 +69,25 @@ describe('the database', () => {
       /background/,
     );
     assertOne(judgeSecrets({ ...none, unreadable: 3 }, false), 'problem', /decrypts: 3\.$/, /Add the key/);
+  });
+
+  test('is judged by the rows that an upgrade left incomplete', () => {
+    const running = {
+      resource: 'invoice',
+      round: 1,
+      cursor: 'in_1',
+      compared: 500,
+      changed: 7,
+      skipped: 0,
+    } as const;
+    const judge = (values: object, olderProcesses = 0) =>
+      judgeBackfills({ backfills: [{ ...running, endedAt: null, ...values }], olderProcesses });
+    assert.deepEqual(judgeBackfills({ backfills: [], olderProcesses: 3 }), []);
+    assertOne(judge({}), 'warning', /invoice lack fields .* 500 objects compared, 7 rows/, /background/);
+    assertOne(judge({}, 2), 'warning', /invoice lack fields/, /Stop the processes .* of which 2 run/);
+    const endedAt = new Date();
+    assert.deepEqual(states(judge({ endedAt }, 2)), ['ok']);
+    assertOne(judge({ endedAt, skipped: 1 }), 'warning', /1 objects could not/, /resync --all/);
   });
 
   test('is judged by its pooler, and the cache by its version', () => {

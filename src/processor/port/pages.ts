@@ -1,3 +1,5 @@
+import { Failure } from '../../errors.ts';
+
 /** The pages of a list, newest objects first. Each page is a call with its own deadline. */
 export type Pages<T> = AsyncIterable<Page<T>>;
 
@@ -21,4 +23,14 @@ export interface LeftOut {
  */
 export interface ListingStart {
   readonly after?: string | null;
+}
+
+/** The object after which a listing continues was deleted at the processor. */
+export function isLostPlace(after: string | null, error: unknown): boolean {
+  return (
+    after !== null &&
+    error instanceof Failure &&
+    error.code === 'processor_rejected' &&
+    error.extras.processorParam === 'starting_after'
+  );
 }

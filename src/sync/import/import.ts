@@ -1,11 +1,11 @@
 import type { CustomerService } from '../../customers/customer-service.ts';
-import { Failure } from '../../errors.ts';
 import type { CustomerFacts } from '../../model/customer.ts';
 import { runAs } from '../../platform/cause.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable } from '../../platform/postgres.ts';
+import { isLostPlace } from '../../processor/port/pages.ts';
 import type { Job, JobRun } from '../job.ts';
 import { adoptPage } from './adopt-page.ts';
 import { type AccessReport, type AuditParts, auditAccess } from './audit.ts';
@@ -239,7 +239,7 @@ export class Import {
           return await this.#adoptPages(run, this.#work(run, name), onProgress);
         } catch (error) {
           const stage = stageOf(run, name);
-          if (stage === undefined || !isLostPlace(stage, error)) throw error;
+          if (stage === undefined || !isLostPlace(stage.cursor, error)) throw error;
           run.options.signal?.throwIfAborted();
           logger.warn({ err: error, list: name }, 'list of an import restarted');
           run.progress = withStage(run.progress, restarted(stage, clock.now()));
@@ -375,14 +375,4 @@ function advanced(
     isDone: next === null,
     counts: addCounts(stage.counts, counts),
   };
-}
-
-/** The object at which the list continues was deleted at the processor. */
-function isLostPlace({ cursor }: StageProgress, error: unknown): boolean {
-  return (
-    cursor !== null &&
-    error instanceof Failure &&
-    error.code === 'processor_rejected' &&
-    error.extras.processorParam === 'starting_after'
-  );
 }

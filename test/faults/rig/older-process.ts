@@ -22,6 +22,7 @@ const keptTables = [
   'event_seed',
   'subscription_add_ons',
   'usage_periods',
+  'backfills',
 ];
 
 interface Table {

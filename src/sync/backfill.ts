@@ -1,0 +1,163 @@
+import { setTimeout } from 'node:timers/promises';
+import { runAs } from '../platform/cause.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { Metrics } from '../platform/metrics.ts';
+import type { Database } from '../platform/postgres.ts';
+import { isLostPlace, type Page } from '../processor/port/pages.ts';
+import type { Processor } from '../processor/port/processor.ts';
+import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
+import type { Job, JobRun } from './job.ts';
+import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
+import type { Mirrors } from './mirrors.ts';
+import { refreshObject } from './refresh-object.ts';
+
+/** The delay between two calls: at most ten a second, so that they do not delay API requests. */
+const callDelayMs = 100;
+/** A line about every minute. */
+const pagesPerLogLine = 500;
+
+interface BackfillParts {
+  readonly database: Database;
+  readonly processor: Processor;
+  readonly mirrors: Mirrors;
+  readonly job: Job;
+  readonly store: BackfillStore;
+  readonly metrics: Pick<Metrics, 'backfilledObjects'>;
+  readonly logger: Logger;
+}
+
+export interface BackfillState {
+  /** Those that this release knows. */
+  readonly backfills: readonly Backfill[];
+  /** How many processes of older releases they wait for. */
+  readonly olderProcesses: number;
+}
+
+type BackfillRun = JobRun<{ readonly pending: readonly Backfill[] }>;
+
+/**
+ * Completes rows after an upgrade. A migration that adds what a new release mirrors asks for it, and one process reads
+ * the processor's list of these objects, page by page. A run that is interrupted continues with the last stored page.
+ * Processes of an older release write rows without the new values, so the work waits until none is left.
+ */
+export class Backfills {
+  readonly #parts: BackfillParts;
+
+  constructor(parts: BackfillParts) {
+    this.#parts = parts;
+  }
+
+  /** False if it should be repeated soon. */
+  run(signal?: AbortSignal): Promise<boolean> {
+    return runAs('resync', () => this.#run(signal));
+  }
+
+  async read(): Promise<BackfillState> {
+    const { database, store } = this.#parts;
+    return { backfills: await store.list(database), olderProcesses: await store.countOlder(database) };
+  }
+
+  async #run(signal: AbortSignal | undefined): Promise<boolean> {
+    const { database, processor, mirrors, job, store, logger } = this.#parts;
+    const isPending = ({ endedAt }: Backfill) => endedAt === null;
+    if (!(await store.list(database)).some(isPending)) return true;
+    const run = await job.take(async (tx) => ({ pending: (await store.list(tx)).filter(isPending) }), signal);
+    // Another process does it, or was killed a moment ago.
+    if (run === undefined) return false;
+    try {
+      // After the rounds were read: see `announce`.
+      const olderProcesses = await store.countOlder(database);
+      if (olderProcesses > 0) {
+        logger.info({ olderProcesses }, 'backfill waiting for processes of an older release to stop');
+        return false;
+      }
+      for (const [resource, list] of Object.entries<MirroredList<unknown>>(mirroredLists(processor, mirrors)))
+        for (const backfill of run.begun.pending)
+          if (backfill.resource === resource) await this.#complete(backfill, list, run);
+      return true;
+    } finally {
+      await run.release();
+    }
+  }
+
+  /** Reads the list from the stored page to its end. */
+  async #complete(backfill: Backfill, list: MirroredList<unknown>, run: BackfillRun): Promise<void> {
+    const { logger } = this.#parts;
+    const { resource } = backfill;
+    let progress: BackfillProgress = backfill;
+    let pages = 0;
+    const log = (message: string) => logger.info({ resource, ...countsOf(progress) }, message);
+    log(progress.cursor === null ? 'backfill started' : 'backfill resumed');
+    try {
+      for await (const page of list.list({ after: progress.cursor })) {
+        progress = addCounts(progress, await this.#comparePage(list, page, run), page.next);
+        await this.#save(run, backfill, progress, { isEnd: page.next === null });
+        pages += 1;
+        if (pages % pagesPerLogLine === 0) log('backfill continued');
+        await pause(run);
+      }
+    } catch (error) {
+      // The next run starts over. Complete rows do not change again.
+      if (isLostPlace(progress.cursor, error)) await this.#save(run, backfill, noProgress, { isEnd: false });
+      throw error;
+    }
+    log('backfill completed');
+  }
+
+  /** A page has its own time, as an event has: what is newer than a row is taken without another read. */
+  async #comparePage<Facts>(
+    { mirror }: MirroredList<Facts>,
+    { items, leftOut }: Page<Facts>,
+    run: BackfillRun,
+  ): Promise<Counts> {
+    const { database, metrics, logger } = this.#parts;
+    const { resource } = mirror;
+    const applied = await database.transaction((tx) => mirror.apply(tx, items, 'events'));
+    const changed = new Set(applied.changed);
+    let skipped = leftOut.length;
+    for (const key of applied.unsettled) {
+      await pause(run);
+      const refreshed = await refreshObject(mirror, key, logger);
+      for (const one of refreshed.changed) changed.add(one);
+      if (refreshed.failure !== null) skipped += 1;
+    }
+    const compared = items.length + leftOut.length;
+    metrics.backfilledObjects.inc({ resource }, compared);
+    return { compared, changed: changed.size, skipped };
+  }
+
+  async #save(
+    run: BackfillRun,
+    backfill: Backfill,
+    progress: BackfillProgress,
+    options: { readonly isEnd: boolean },
+  ): Promise<void> {
+    await run.write(async (tx) => {
+      if (!(await this.#parts.store.save(tx, backfill, progress, options)))
+        throw new Error('a process of an older release started, so the backfill begins again');
+    });
+  }
+}
+
+type Counts = Omit<BackfillProgress, 'cursor'>;
+
+const noProgress: BackfillProgress = { cursor: null, compared: 0, changed: 0, skipped: 0 };
+
+function countsOf({ compared, changed, skipped }: Counts): Counts {
+  return { compared, changed, skipped };
+}
+
+function addCounts(before: Counts, page: Counts, cursor: string | null): BackfillProgress {
+  return {
+    cursor,
+    compared: before.compared + page.compared,
+    changed: before.changed + page.changed,
+    skipped: before.skipped + page.skipped,
+  };
+}
+
+/** Waits between two calls, and ends a run that was stopped or lost its job. */
+async function pause({ signal }: BackfillRun): Promise<void> {
+  await setTimeout(callDelayMs, undefined, { signal }).catch(() => {});
+  signal.throwIfAborted();
+}
