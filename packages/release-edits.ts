@@ -10,7 +10,6 @@ const versioned: Readonly<Record<string, readonly RegExp[]>> = {
   'client/package.json': [/^( {2}"version": ")[^"]+/m],
   'client/package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
   'openapi.json': [/^( {4}"version": ")[^"]+/m],
-  'packages/server/README.md': [/(till-server-)\d[\w.-]*(?=\.tgz)/],
   'packages/sandbox/README.md': [/(till-sandbox-)\d[\w.-]*(?=\.tgz)/],
   'client/README.md': [/(till-client-)\d[\w.-]*(?=\.tgz)/],
 };

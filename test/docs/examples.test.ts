@@ -51,6 +51,7 @@ const runElsewhere: Readonly<Record<string, string>> = {
   'packages/sandbox/README.md js': 'test/packages/sandbox.test.ts',
   'packages/sandbox/README.md python': 'test/packages/sandbox.test.ts',
   'packages/sandbox/README.md ruby': 'test/packages/sandbox.test.ts',
+  'packages/server/README.md js': 'test/packages/server.test.ts',
   'docs/going-live.md sh': 'test/process/going-live.test.ts',
   'docs/backup-and-restore.md sh': 'test/acceptance/restore.test.ts',
   'docs/browser-tests.md files': 'test/docs/guide-application.test.ts',

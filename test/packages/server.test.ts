@@ -1,20 +1,32 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
+import { browser, closeBrowser, skipWithoutChromium } from '../browser/support/chromium.ts';
+import { readPage } from '../support/markdown.ts';
 import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
+import { atProcessEnd } from '../support/process-end.ts';
+import { freePort } from '../support/redis-server.ts';
+import { projectFolder } from '../support/till-in-child.ts';
 import { type InstalledPackage, installPackage, testVersion } from './support/installed-package.ts';
 
+/** A promise of the project: a newcomer sees it work in the time of a coffee. */
+const promisedMs = 180_000;
+/** Far more than any step needs on a busy machine. A signal that never comes must end the test. */
+const stepTimeoutMs = 60_000;
 /** The embedded PostgreSQL is three quarters of it. */
 const bytesMax = 160_000_000;
 
+atProcessEnd(closeBrowser);
 let installed: InstalledPackage;
 before(async () => {
-  installed = await installPackage('server');
+  installed = await installPackage('server', { others: ['client', 'sandbox'], isModule: false });
 });
 after(() => rm(installed.project, { recursive: true, force: true }));
 
@@ -43,23 +55,7 @@ test('the package has what runs, and nothing else', async () => {
 });
 
 test('from an empty folder to a payment, with the embedded database and the offline Stripe', async (t) => {
-  const child = spawn('node_modules/.bin/till', ['start'], {
-    cwd: installed.project,
-    env: { ...ownEnvironment(process.execPath), PORT: '0', SANDBOX_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  const lines = createInterface(child.stdout);
-  const entries: Record<string, unknown>[] = [];
-  const ready = new Promise<string>((resolve, reject) => {
-    lines.on('line', (line) => {
-      const entry = JSON.parse(line);
-      entries.push(entry);
-      if (entry.msg === 'ready') resolve(entry.url);
-    });
-    lines.on('close', () => reject(new Error('it ended before it was ready')));
-  });
-  const url = await ready;
+  const { child, url, entries } = await startInstalled(t);
   const apiKey = (await readFile(join(installed.project, '.till/api-key'), 'utf8')).trim();
   const post = async <T>(path: string, body: object): Promise<T> => {
     const headers = { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': path };
@@ -88,6 +84,87 @@ test('from an empty folder to a payment, with the embedded database and the offl
   child.kill('SIGTERM');
   assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
+
+test('from an empty folder to a paid subscription in a browser, as the README says, in under three minutes', {
+  skip: skipWithoutChromium(),
+}, async (t) => {
+  const { project, installMs } = installed;
+  const startedAtMs = performance.now();
+  const till = await startInstalled(t);
+  const port = await freePort();
+  const addresses = { 'http://127.0.0.1:3000': till.url, 4000: String(port) };
+  await writeFile(join(project, 'shop.mjs'), replaceAll(readRecipe(), addresses));
+  const shop = spawn(process.execPath, ['shop.mjs'], {
+    ...{ cwd: project, env: ownEnvironment(process.execPath) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => shop.kill('SIGKILL'));
+  const [line] = await once(createInterface(shop.stdout), 'line');
+  assert.equal(line, `Buy at http://127.0.0.1:${port}`);
+
+  const steps = join(project, 'node_modules/@till/sandbox/dist/testing/playwright.mjs');
+  const { payCheckout } = (await import(pathToFileURL(steps).href)) as Steps;
+  const context = await (await browser()).newContext({ locale: 'en-US' });
+  t.after(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(stepTimeoutMs);
+  await page.goto(`http://127.0.0.1:${port}`);
+  await payCheckout(page);
+  await page.getByText('The checkout is completed. You may read reports.').waitFor();
+  const totalMs = installMs + performance.now() - startedAtMs;
+
+  const apiKey = (await readFile(join(project, '.till/api-key'), 'utf8')).trim();
+  const response = await fetch(`${till.url}/api/v1/subscriptions`, { headers: { 'x-api-key': apiKey } });
+  const { data } = (await response.json()) as { readonly data: readonly object[] };
+  assert.partialDeepStrictEqual(data, [{ status: 'active', entitled: true }]);
+  t.diagnostic(
+    `${(totalMs / 1_000).toFixed(1)} s from an empty folder to a paid subscription, ` +
+      `${(installMs / 1_000).toFixed(1)} s of it for the installation`,
+  );
+  assert.ok(totalMs < promisedMs, `${totalMs} ms`);
+  till.child.kill('SIGTERM');
+  assert.deepEqual(await once(till.child, 'exit'), [0, null]);
+});
+
+type Steps = typeof import('../../sandbox/testing/playwright.mjs');
+
+/** The program in the README of the package. */
+function readRecipe(): string {
+  const readme = readFileSync(join(projectFolder, 'packages/server/README.md'), 'utf8');
+  for (const command of ['npm init -y', 'npm install ', 'npx till start', 'node shop.mjs'])
+    assert.ok(readme.includes(command), command);
+  const blocks = readPage(readme).blocks.filter(({ language }) => language === 'js');
+  assert.equal(blocks.length, 1);
+  return blocks[0]?.code ?? '';
+}
+
+function replaceAll(text: string, replacements: Readonly<Record<string, string>>): string {
+  return Object.entries(replacements).reduce((changed, [from, to]) => {
+    assert.ok(changed.includes(from), from);
+    return changed.replaceAll(from, to);
+  }, text);
+}
+
+/** The installed command, with the embedded database and the offline Stripe. */
+async function startInstalled(t: TestContext) {
+  const child = spawn('node_modules/.bin/till', ['start'], {
+    cwd: installed.project,
+    env: { ...ownEnvironment(process.execPath), PORT: '0', SANDBOX_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  const lines = createInterface(child.stdout);
+  const entries: Record<string, unknown>[] = [];
+  const ready = new Promise<string>((resolve, reject) => {
+    lines.on('line', (line) => {
+      const entry = JSON.parse(line);
+      entries.push(entry);
+      if (entry.msg === 'ready') resolve(entry.url);
+    });
+    lines.on('close', () => reject(new Error('it ended before it was ready')));
+  });
+  return { child, url: await ready, entries };
+}
 
 test('an older Node gets one line that says what to install', { skip: skipWithoutOlderNodes() }, async () => {
   const started = promisify(execFile)('node_modules/.bin/till', ['--version'], {

@@ -17,20 +17,40 @@ export interface InstalledPackage {
   readonly files: readonly string[];
   /** How much room the package takes, with everything that npm installs for it. */
   readonly bytes: number;
+  /** How long npm took for an empty folder. */
+  readonly installMs: number;
 }
 
-/** Builds a package, packs it, and installs the packed file as a person does. The caller removes the project. */
-export async function installPackage(name: PackageName): Promise<InstalledPackage> {
+/**
+ * Builds a package and others, packs them, and installs the packed files as a person does. The caller removes the
+ * project.
+ */
+export async function installPackage(
+  name: PackageName,
+  {
+    others = [],
+    isModule = true,
+  }: {
+    readonly others?: readonly PackageName[];
+    /** False: the manifest is the one that `npm init` writes. */
+    readonly isModule?: boolean;
+  } = {},
+): Promise<InstalledPackage> {
   const project = await mkdtemp(join(tmpdir(), `till-${name}-`));
   const folder = join(project, 'built');
   await mkdir(folder);
-  const packed = await buildPackage(name, { folder, version: testVersion });
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  const packed: string[] = [];
+  for (const one of [name, ...others]) packed.push(await buildPackage(one, { folder, version: testVersion }));
+  const startedAtMs = performance.now();
+  if (isModule) await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  else await runNpm(project, ['init', '-y'], timeoutMs);
   // What the checkout has installed is in npm's cache.
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts'];
-  await runNpm(project, ['install', ...options, packed], timeoutMs);
+  await runNpm(project, ['install', ...options, ...packed], timeoutMs);
+  const installMs = performance.now() - startedAtMs;
   const modules = join(project, 'node_modules');
-  return { project, files: await filesIn(join(modules, '@till', name)), bytes: await bytesIn(modules) };
+  const files = await filesIn(join(modules, '@till', name));
+  return { project, files, bytes: await bytesIn(modules), installMs };
 }
 
 async function filesIn(folder: string): Promise<readonly string[]> {
