@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { EventEmitter, once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { startBackend } from '../support/backend.ts';
 import { createClient } from '../support/client.ts';
-import { freePort, skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
-import { findProgram, skipWithoutProgram } from '../support/require-program.ts';
-import { backendEnvironment, projectFolder } from '../support/till-in-child.ts';
+import { skipWithoutRedis, startOwnRedis } from '../support/redis-server.ts';
+import { skipWithoutProgram } from '../support/require-program.ts';
+import { backendEnvironment } from '../support/till-in-child.ts';
 import { startWholeTill } from '../support/whole-till.ts';
+import { startProxy } from './support/proxy.ts';
 
 const skip = skipWithoutProgram('haproxy');
 
@@ -64,44 +60,12 @@ async function startStandIn(t: TestContext): Promise<StandIn> {
   return self;
 }
 
-/** HAProxy with the file of this project, in which only the addresses are others. */
-async function startProxy(
-  t: TestContext,
-  servers: readonly { readonly port: number | string }[],
-): Promise<string> {
-  const port = await freePort();
-  let settings = await readFile(join(projectFolder, 'deploy/haproxy.cfg'), 'utf8');
-  settings = settings.replace('bind :8080', `bind 127.0.0.1:${port}`);
-  for (const [index, server] of servers.entries())
-    settings = settings.replace(`till-${index + 1}:3000`, `127.0.0.1:${server.port}`);
-  const folder = await mkdtemp(join(tmpdir(), 'till-proxy-'));
-  t.after(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'haproxy.cfg'), settings);
-  const child = spawn(findProgram('haproxy') ?? 'haproxy', ['-W', '-f', join(folder, 'haproxy.cfg')], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const exited = once(child, 'exit');
-  t.after(async () => {
-    child.kill('SIGTERM');
-    await exited;
-  });
-  let said = '';
-  for await (const line of createInterface({ input: child.stderr })) {
-    said += `${line}\n`;
-    if (line.includes('Loading success')) {
-      child.stderr.resume();
-      return `http://127.0.0.1:${port}`;
-    }
-  }
-  throw new Error(said);
-}
-
 test('the proxy sends requests only to healthy processes, and repeats none that may have been carried out', {
   skip,
 }, async (t) => {
   const [first, second] = [await startStandIn(t), await startStandIn(t)];
   first.isHealthy = false;
-  const url = await startProxy(t, [first, second]);
+  const { url } = await startProxy(t, [first, second]);
   // The check after two that failed.
   await first.checked(3);
   const post = () => fetch(url, { method: 'POST', body: '{}' });
@@ -143,7 +107,7 @@ test('without Redis the API goes on behind the proxy, although /health says that
   for (const till of tills) t.after(() => till.stop());
   const ports = tills.map(({ url }) => new URL(url).port);
   const watch = watchChecks(t, ports);
-  const url = await startProxy(
+  const { url } = await startProxy(
     t,
     ports.map((port) => ({ port })),
   );
