@@ -111,7 +111,7 @@ test('the services start with their commands and settings, are healthy, and a re
   const { line, url: databaseUrl } = await lineToDatabase(backend.databaseUrl);
   backend.atEnd(() => line.close());
   const [, sortOrder = ''] =
-    /^--locale-provider=builtin --builtin-locale=(\S+)$/.exec(
+    /^--locale-provider=builtin --builtin-locale=(\S+) --encoding=UTF8$/.exec(
       serviceOf('postgres').environment?.['POSTGRES_INITDB_ARGS'] ?? '',
     ) ?? [];
   await backend.sql(`create collation public.of_compose (provider = builtin, locale = '${sortOrder}')`);
