@@ -222,7 +222,7 @@ test('the controls need the scope operate, and are not in the OpenAPI document',
 });
 
 /** The controls of a processor that the test plays. */
-async function useControls(t: TestContext, respond: RequestListener) {
+async function useControls(t: TestContext, respond: RequestListener, timeoutMs?: number) {
   const server = createServer(respond).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -233,7 +233,7 @@ async function useControls(t: TestContext, respond: RequestListener) {
   const sandbox = new SandboxControl({
     url: `http://127.0.0.1:${port}`,
     secretKey: 'sk_test_x',
-    timeoutMs: 50,
+    ...(timeoutMs === undefined ? {} : { timeoutMs }),
   });
   const frame = await startFrame(t, async (app) =>
     registerSandboxRoutes(app, { sandbox, payments: till.services.payments }),
@@ -251,10 +251,11 @@ test('a processor that is not the sandbox has no controls', async (t) => {
 });
 
 test('a sandbox that is down, silent or broken has its own error each', async (t) => {
-  const { server, get } = await useControls(t, () => {});
-  assert.deepEqual(await get(), { status: 504, code: 'processor_timeout' });
-  server.removeAllListeners('request');
-  server.on('request', (_request, response) => response.writeHead(401, { 'till-sandbox': 'true' }).end('{}'));
+  const silent = await useControls(t, () => {}, 50);
+  assert.deepEqual(await silent.get(), { status: 504, code: 'processor_timeout' });
+  const { server, get } = await useControls(t, (_request, response) =>
+    response.writeHead(401, { 'till-sandbox': 'true' }).end('{}'),
+  );
   assert.deepEqual(await get(), { status: 502, code: 'processor_bad_answer' });
   server.removeAllListeners('request');
   server.on('request', (_request, response) => response.writeHead(200, { 'till-sandbox': 'true' }).end('<'));
