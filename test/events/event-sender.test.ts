@@ -39,13 +39,16 @@ async function startRawServer(t: TestContext, start: string, drip?: { part: stri
   let closed = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
-    const timer = drip && setInterval(() => socket.write(drip.part), drip.everyMs);
+    let timer: NodeJS.Timeout | undefined;
     socket.on('error', () => {});
     socket.on('close', () => {
       closed += 1;
       clearInterval(timer);
     });
-    socket.once('data', () => socket.write(start));
+    socket.once('data', () => {
+      socket.write(start);
+      timer = drip && setInterval(() => socket.write(drip.part), drip.everyMs);
+    });
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {

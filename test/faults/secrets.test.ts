@@ -255,8 +255,11 @@ async function dumpRedis(url: string): Promise<string> {
   await client.connect();
   const dumps = [];
   for (const key of await client.keys('*')) {
+    const type = await client.type(key);
+    // It has expired since it was listed.
+    if (type === 'none') continue;
     // Another type has to be read another way; until there is one, it must not go unread.
-    assert.equal(await client.type(key), 'string', key);
+    assert.equal(type, 'string', key);
     dumps.push(key, await client.get(key));
   }
   await client.close();
