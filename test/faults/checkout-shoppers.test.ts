@@ -19,9 +19,9 @@ import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import { inLanes } from '../webhooks/model/event-delivery.ts';
 
-const shoppersCount = Number(process.env['SHOPPERS'] ?? effort({ short: 40, long: 1_000 }));
+const shoppersCount = Number(process.env['SHOPPERS'] ?? effort({ short: 24, long: 1_000 }));
 /** Shoppers for each kill. In the long form a request is in progress at almost every crash point once. */
-const shoppersPerKill = effort({ short: 20, long: 8 });
+const shoppersPerKill = effort({ short: 12, long: 8 });
 const shoppersAtOnce = 12;
 const stepsPerTab = effort({ short: 2, long: 4 });
 /** A restart takes a second or two, longer on a busy machine. */

@@ -28,13 +28,14 @@ import {
   usageOf,
 } from '../support/usage.ts';
 
-const requestsCount = effort({ short: 200, long: 6_000 });
-const killsCount = effort({ short: 4, long: 40 });
+const requestsCount = effort({ short: 120, long: 6_000 });
+/** At least one for each of the two processes. */
+const killsCount = effort({ short: 2, long: 40 });
 const callersCount = 8;
 const customersCount = 3;
 const batchMax = 40;
 /** Far less than is asked for, so that most windows reach it. */
-const limit = effort({ short: 60, long: 1_500 });
+const limit = effort({ short: 40, long: 1_500 });
 /** Late events are in windows of their own: the months of UTC before the subscription. */
 const lateMsMax = 34 * 86_400_000;
 
