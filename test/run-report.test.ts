@@ -59,6 +59,19 @@ test('of a process that ended before its tests did, the last words are repeated,
   assert.deepEqual(output.match(/✔ passes/g)?.length, 2);
 });
 
+test('a process that leaves another one behind does not hang the run', async (t) => {
+  const { failures, files } = await run(
+    t,
+    `import { spawn } from 'node:child_process';
+     const { pid } = spawn('sleep', ['3600'], { stdio: ['ignore', 'ignore', 'inherit'] });
+     process.stderr.write('left ' + pid);
+     process.exit(0);`,
+  );
+  assert.deepEqual(failures[0]?.names, files);
+  const [, pid] = /left (\d+)/.exec(failures[0]?.output ?? '') ?? assert.fail(failures[0]?.output);
+  process.kill(Number(pid));
+});
+
 test('a file that cannot be loaded fails, even if it has declared a test before', async (t) => {
   const { failures, files } = await run(
     t,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { setImmediate } from 'node:timers/promises';
 import { effortVariable } from './effort.ts';
 import { type Failure, failureOf } from './run-report.ts';
 import { projectFolder } from './till-in-child.ts';
@@ -63,7 +63,10 @@ async function runWorker(waiting: string[][], print: (text: string) => void): Pr
   let output = '';
   let said = '';
   const exited = once(child, 'exit');
-  const complaints = text(child.stderr);
+  let errors = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    errors += text;
+  });
   next();
   for await (const line of createInterface({ input: child.stdout })) {
     said += `${line}\n`;
@@ -78,7 +81,9 @@ async function runWorker(waiting: string[][], print: (text: string) => void): Pr
   const [code, signal] = await exited;
   clearTimeout(timer);
   if (group.length > 0) waiting.unshift(group);
-  const errors = await complaints;
+  // What it wrote is there at the next look. A process that it left behind may keep its standard error open.
+  await setImmediate();
+  child.stderr.destroy();
   const end = file === '' ? '' : `✖ ${file} ended its process (${signal ?? code})\n`;
   print(`${said}${errors}${end}`);
   output += said;
