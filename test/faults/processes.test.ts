@@ -5,37 +5,79 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
-import { startBackend } from '../support/backend.ts';
+import { after, before, describe, test } from 'node:test';
+import { createLifetime, type Lifetime, startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
+import { copyCluster } from '../support/cluster-template.ts';
 import { until } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startTill } from '../support/till.ts';
-import { backendEnvironment, runTillUntilExit, type TillInChild } from '../support/till-in-child.ts';
+import {
+  backendEnvironment,
+  quickCommand,
+  runTillUntilExit,
+  type TillInChild,
+} from '../support/till-in-child.ts';
 import { startRig } from './rig/rig.ts';
 
 const count = 3;
 const poolSize = 7;
 const environment = { PROCESSES: String(count), DATABASE_POOL_SIZE: String(poolSize) };
 
-test('connections go to the processes in turn, and the metrics of all add up, also after one has died', async (t) => {
-  const till = await startProcesses(t);
-  const requests = 4 * count;
-  for (let request = 0; request < requests; request += 1) await readOnce(till);
-  const requestLines = till.lines.filter((line) => line.msg === 'request');
-  const byProcess = Map.groupBy(requestLines, (line) => line['process']);
-  assert.deepEqual([...byProcess.keys()].sort(), [1, 2, 3]);
-  assert.equal(await countedReads(till), requests);
+/** Starting so many processes takes longer than these tests, so they share them. The last one ends them. */
+describe('processes that share a port', () => {
+  const life = createLifetime();
+  let till: TillInChild;
+  before(async () => {
+    till = await startProcesses(life);
+  });
+  after(() => life.end());
 
-  await killProcess(till, 2);
-  assert.equal(await countedReads(till), requests, 'what it had counted is still there');
-  await till.logged('process ready', count + 1);
-  for (let request = 0; request < requests; request += 1) await readOnce(till);
-  assert.equal(await countedReads(till), 2 * requests);
-  const scrape = await (await till.fetch('/metrics')).text();
-  assert.match(scrape, /^processes_serving 3$/m);
-  assert.match(scrape, /^processes_restarted_total 1$/m);
-  assert.match(scrape, /^webhook_queue_depth 0$/m);
+  test('a connection that was given to a process which dies before it accepts it goes to another process', async () => {
+    const pid = pidOf(till, 2);
+    process.kill(pid, 'SIGSTOP');
+    // One of them is given to the process that is stopped.
+    const reads = Array.from({ length: count }, () => readOnce(till));
+    await Promise.race(reads);
+    await till.logged('request', count - 1);
+    process.kill(pid, 'SIGKILL');
+    await Promise.all(reads);
+    await till.logged('process ready', count + 1);
+  });
+
+  test('connections go to the processes in turn, and the metrics of all add up, also after one has died', async () => {
+    const [before, from] = [await countedReads(till), till.lines.length];
+    const requests = 4 * count;
+    for (let request = 0; request < requests; request += 1) await readOnce(till);
+    const requestLines = till.lines.slice(from).filter((line) => line.msg === 'request');
+    const byProcess = Map.groupBy(requestLines, (line) => line['process']);
+    assert.deepEqual([...byProcess.keys()].sort(), [1, 2, 3]);
+    assert.equal(await countedReads(till), before + requests);
+
+    await killProcess(till, 2);
+    assert.equal(await countedReads(till), before + requests, 'what it had counted is still there');
+    await till.logged('process ready', count + 2);
+    for (let request = 0; request < requests; request += 1) await readOnce(till);
+    assert.equal(await countedReads(till), before + 2 * requests);
+    const scrape = await (await till.fetch('/metrics')).text();
+    assert.match(scrape, /^processes_serving 3$/m);
+    assert.match(scrape, /^processes_restarted_total 2$/m);
+    assert.match(scrape, /^webhook_queue_depth 0$/m);
+  });
+
+  test('SIGTERM lets every process finish its requests, and nothing is left running', async () => {
+    const open = await Promise.all(Array.from({ length: 2 * count }, () => beginRequest(till)));
+    const pids = pidsOf(till);
+    const exited = once(till.child, 'exit');
+    till.child.kill('SIGTERM');
+    await till.logged('stopping', 1 + count);
+    for (const { socket } of open) socket.write('{}');
+    await exited;
+    for (const { received } of open)
+      assert.match(received.join(''), /\nHTTP\/1\.1 400 .*connection: close/is);
+    assert.equal(till.child.exitCode, 0);
+    assert.ok(pids.every((pid) => !isRunning(pid)));
+  });
 });
 
 test('a process that is killed costs only the requests that it had, and is restarted', async (t) => {
@@ -85,20 +127,6 @@ test('SIGHUP replaces every process under load: no request fails, and all of the
   assert.ok(before.every((pid) => !isRunning(pid)));
   await rig.check(load, { failures: [] });
   t.diagnostic(`${load.ledger.client.attempts.length} requests, ${rounds * count} replacements`);
-});
-
-test('SIGTERM lets every process finish its requests, and nothing is left running', async (t) => {
-  const till = await startProcesses(t);
-  const open = await Promise.all(Array.from({ length: 2 * count }, () => beginRequest(till)));
-  const pids = pidsOf(till);
-  const exited = once(till.child, 'exit');
-  till.child.kill('SIGTERM');
-  await till.logged('stopping', 1 + count);
-  for (const { socket } of open) socket.write('{}');
-  await exited;
-  for (const { received } of open) assert.match(received.join(''), /\nHTTP\/1\.1 400 .*connection: close/is);
-  assert.equal(till.child.exitCode, 0);
-  assert.ok(pids.every((pid) => !isRunning(pid)));
 });
 
 test('a process that cannot start is restarted ever later, while the others serve', async (t) => {
@@ -172,24 +200,14 @@ test('if the parent is killed, its processes end', async (t) => {
   await until(async () => pids.every((pid) => !isRunning(pid)));
 });
 
-test('a connection that was given to a process which dies before it accepts it goes to another process', async (t) => {
-  const till = await startProcesses(t);
-  const pid = pidOf(till, 2);
-  process.kill(pid, 'SIGSTOP');
-  // One of them is given to the process that is stopped.
-  const reads = Array.from({ length: count }, () => readOnce(till));
-  await Promise.race(reads);
-  await till.logged('request', count - 1);
-  process.kill(pid, 'SIGKILL');
-  await Promise.all(reads);
-});
-
 test('the parent runs the embedded parts, which outlive every process', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'till-processes-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
+  copyCluster(folder);
   const till = await startTill({
     in: 'child',
     for: t,
+    command: quickCommand,
     environment: { ...environment, DATA_DIR: folder, API_KEYS: `tests:${testKey}` },
   });
   const created = await till.post<{ id: string }>('/customers', { name: 'Ada', email: 'ada@example.com' });
@@ -202,10 +220,10 @@ test('the parent runs the embedded parts, which outlive every process', async (t
 });
 
 async function startProcesses(
-  t: TestContext,
+  life: Lifetime,
   own: Readonly<Record<string, string>> = {},
 ): Promise<TillInChild> {
-  const backend = await startBackend(t);
+  const backend = await startBackend(life);
   return startTill({ in: 'child', on: backend, environment: { ...environment, ...own } });
 }
 
