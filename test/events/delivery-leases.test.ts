@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { EndpointStore } from '../../src/events/endpoints/endpoint-store.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
@@ -34,10 +33,10 @@ async function owned(backend: Backend, owner: number | null): Promise<void> {
 
 test('one process at a time delivers, and another takes over at once when it is gone', async (t) => {
   const backend = await startBackend(t);
-  const held: ServerResponse[] = [];
+  const closed: Promise<unknown>[] = [];
   let holds = false;
   const sink = await startEventSink(t, (response) => {
-    if (holds) held.push(response);
+    if (holds) closed.push(once(response, 'close'));
     else response.writeHead(204).end();
   });
   const first = await startTill({ ...settings, on: backend });
@@ -71,9 +70,8 @@ test('one process at a time delivers, and another takes over at once when it is 
   }
   await sink.arrived(6);
   // It was not dead. When it notices that it lost the lease, it ends what it was doing.
-  const [response] = held;
-  assert(response !== undefined);
-  const ended = once(response, 'close');
+  const [ended] = closed;
+  assert(ended !== undefined);
   nudge(first);
   await ended;
   const [last] = await appendForIds(backend.sql, [{ objectId }]);
