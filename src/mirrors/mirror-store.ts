@@ -1,6 +1,6 @@
 import type { RowChange } from '../model/fold.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
-import { columnOf, recordSet, type Table } from '../platform/table.ts';
+import { columnOf, type Table } from '../platform/table.ts';
 
 /** The statements that every mirror needs for its table. */
 export class MirrorStore<Row extends { readonly id: string }> {
@@ -47,8 +47,8 @@ export class MirrorStore<Row extends { readonly id: string }> {
     const { name, columns, insert } = this.#table;
     if (rows.length === 0) return [];
     const created = await tx.query<Row>(
-      `${insert} returning ${columns}`,
-      [recordSet(rows)],
+      `${insert.text} returning ${columns}`,
+      insert.valuesOf(rows),
       `insert_${name}`,
     );
     tx.written.addNew(name, created);
@@ -57,12 +57,21 @@ export class MirrorStore<Row extends { readonly id: string }> {
 
   /** The rows must be locked. */
   update(tx: Transaction, changes: readonly RowChange<Row>[]): void {
-    const { name, ownColumns, update } = this.#table;
+    const { name, storedColumns, update } = this.#table;
     if (changes.length === 0) return;
     const rows = changes.map(({ after }) => after);
     const before = changes.map((change) => change.before);
-    const sql = `${update} returning ${ownColumns}`;
-    const stored = tx.query<Row>(sql, [recordSet(rows)], `update_${name}`);
-    tx.written.addChanged(name, rows, before, stored);
+    const sql = `${update.text} returning ${storedColumns}`;
+    const stored = tx.query<{ readonly id: string }>(sql, update.valuesOf(rows), `update_${name}`);
+    tx.written.addChanged(name, rows, before, completed(rows, stored));
   }
+}
+
+/** The written rows, with the fields that PostgreSQL returned. */
+async function completed<Row extends { readonly id: string }>(
+  rows: readonly Row[],
+  stored: Promise<readonly { readonly id: string }[]>,
+): Promise<readonly Row[]> {
+  const storedOf = new Map((await stored).map((row) => [row.id, row]));
+  return rows.flatMap((row) => (storedOf.has(row.id) ? [{ ...row, ...storedOf.get(row.id) }] : []));
 }
