@@ -1,6 +1,7 @@
 import { isSameValue } from '../../model/transition.ts';
 import type { DescribedEvent, EventData, NewEvent } from '../event.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
+import type { EventText } from './outbox-store.ts';
 
 /**
  * The events of a change, given what the API showed of the object before and shows now. Usually one, or none if nothing
@@ -34,17 +35,17 @@ function changedFields(before: EventData, after: EventData): EventData | undefin
   return names.length === 0 ? undefined : Object.fromEntries(names.map((name) => [name, before[name]]));
 }
 
-/** A `NewEvent` as JSON. `data` is JSON already. Readers of events see the cause, and not its trace. */
+/** An event as `till.append_events` takes it. `data` is JSON already. Readers of events see the cause, and not its trace. */
 export function eventText(
   { type: objectType }: ObjectKind,
   { id, customerId }: Shown,
   { type, previous }: DescribedEvent,
   data: string,
   { cause, traceparent }: Pick<NewEvent, 'cause' | 'traceparent'>,
-): string {
+): EventText {
   const shown = cause.traceparent === undefined ? cause : { ...cause, traceparent: undefined };
-  const rest: Omit<NewEvent, 'data'> = {
-    ...{ type, objectType, objectId: id, customerId, previous, cause: shown, traceparent },
+  return {
+    ...{ type, objectType, objectId: id, customerId, data, traceparent: traceparent ?? null },
+    ...{ previous: JSON.stringify(previous), cause: JSON.stringify(shown) },
   };
-  return `${JSON.stringify(rest).slice(0, -1)},"data":${data}}`;
 }

@@ -1,5 +1,6 @@
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { recordSet } from '../../platform/table.ts';
+import { textArray } from '../../platform/text-array.ts';
 
 /** The class of the advisory locks on the links of subscriptions ("tlsl" in ASCII). */
 const linkLockClass = 0x746c736c;
@@ -9,6 +10,26 @@ export interface GracePeriod {
   readonly subscriptionId: string;
   readonly endsAt: Date;
 }
+
+/** An event as `till.append_events` takes it. `data`, `previous` and `cause` are JSON. */
+export interface EventText {
+  readonly type: string;
+  readonly objectType: string;
+  readonly objectId: string;
+  readonly customerId: string | null;
+  readonly data: string;
+  readonly previous: string;
+  readonly cause: string;
+  readonly traceparent: string | null;
+}
+
+/** In the order of the parameters of `till.append_events`. */
+const eventFields = [
+  ...(['type', 'objectType', 'objectId', 'customerId'] as const),
+  ...(['data', 'previous', 'cause', 'traceparent'] as const),
+];
+
+const appendEvents = `select till.append_events(${eventFields.map((_, index) => `$${index + 1}`).join(', ')})`;
 
 /** All SQL that writes events. */
 export class OutboxStore {
@@ -21,8 +42,9 @@ export class OutboxStore {
     tx.send(sql, [locks], 'lock_event_links');
   }
 
-  append(tx: Transaction, events: readonly string[]): void {
-    tx.send('select till.append_events($1)', [`[${events.join(',')}]`], 'append_events');
+  append(tx: Transaction, events: readonly EventText[]): void {
+    const values = eventFields.map((field) => textArray(events.map((event) => event[field])));
+    tx.send(appendEvents, values, 'append_events');
   }
 
   findGrace(db: Queryable, subscriptionIds: readonly string[]): Promise<readonly GracePeriod[]> {

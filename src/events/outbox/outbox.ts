@@ -5,7 +5,7 @@ import type { WrittenRow } from '../../platform/written-rows.ts';
 import type { NewEvent } from '../event.ts';
 import { describeChange, eventText } from './describe-change.ts';
 import type { ObjectKind, Shown } from './object-kind.ts';
-import type { GracePeriod, OutboxStore } from './outbox-store.ts';
+import type { EventText, GracePeriod, OutboxStore } from './outbox-store.ts';
 import { isChanged, type SubscriptionLinks } from './subscription-links.ts';
 
 /** References of one span to others: as many as the SDK keeps by default. */
@@ -70,15 +70,12 @@ export class Outbox {
 
   /** Writes events that report something else than a changed row. Call it last in the transaction, as `write` runs. */
   report(tx: Transaction, events: readonly NewEvent[]): void {
-    this.#appendTexts(
-      tx,
-      events.map((event) => JSON.stringify(event)),
-    );
+    this.#appendTexts(tx, events.map(textOf));
   }
 
   #append(tx: Transaction, written: readonly WrittenRow[], graceOf: ReadonlyMap<string, GracePeriod>): void {
     const { store } = this.#parts;
-    const events: string[] = [];
+    const events: EventText[] = [];
     const current: GracePeriod[] = [];
     const ended: string[] = [];
     for (const { table, row, before } of written) {
@@ -98,7 +95,7 @@ export class Outbox {
     if (events.length > 0) this.#appendTexts(tx, events);
   }
 
-  #appendTexts(tx: Transaction, events: readonly string[]): void {
+  #appendTexts(tx: Transaction, events: readonly EventText[]): void {
     currentSpan()?.set({ 'till.events.count': events.length });
     for (let start = 0; start < events.length; start += eventsPerStep)
       this.#parts.store.append(tx, events.slice(start, start + eventsPerStep));
@@ -129,13 +126,22 @@ export class Outbox {
 }
 
 /** The events of a change, as the store takes them. */
-function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): readonly string[] {
+function describe(kind: ObjectKind, before: Shown | undefined, after: Shown): readonly EventText[] {
   const events = describeChange(kind, before, after);
   if (events.length === 0) return [];
   const data = JSON.stringify(after.view);
   const cause = currentCauseOf(after.ids) ?? unknownCause;
   const source = { cause, traceparent: traceparentOf(cause) };
   return events.map((event) => eventText(kind, after, event, data, source));
+}
+
+function textOf({ data, previous, cause, traceparent, ...event }: NewEvent): EventText {
+  const json = {
+    data: JSON.stringify(data),
+    previous: JSON.stringify(previous),
+    cause: JSON.stringify(cause),
+  };
+  return { ...event, ...json, traceparent: traceparent ?? null };
 }
 
 /** The current step if it is part of the request's trace. A statement of several requests is part of none. */
