@@ -56,8 +56,9 @@ test('an insert writes all fields except computed ones, in a fixed order of rows
     lines(parcels.insert.text),
     'insert into till.parcels (id, owner_id, weight, label, contents, seen_at) ' +
       'select v."id"::uuid, v."ownerId"::uuid, v."weight"::bigint, v."label", v."contents"::jsonb, v."seenAt"::timestamptz ' +
-      'from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) ' +
-      'as v ("id", "ownerId", "weight", "label", "contents", "seenAt") order by "ownerId" on conflict do nothing',
+      'from (select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[]) ' +
+      'as v ("id", "ownerId", "weight", "label", "contents", "seenAt") limit (select null::bigint)) as v ' +
+      'order by "ownerId" on conflict do nothing',
   );
 });
 
@@ -66,8 +67,8 @@ test('an update writes only the mutable fields, and increments the revision', ()
     lines(parcels.update.text),
     'update till.parcels set revision = revision + 1, weight = v."weight"::bigint, label = v."label", ' +
       'contents = v."contents"::jsonb, seen_at = v."seenAt"::timestamptz ' +
-      'from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) ' +
-      'as v ("id", "weight", "label", "contents", "seenAt") where parcels.id = v."id"::uuid',
+      'from (select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) ' +
+      'as v ("id", "weight", "label", "contents", "seenAt") limit (select null::bigint)) as v where parcels.id = v."id"::uuid',
   );
 });
 
