@@ -24,7 +24,6 @@ interface ChangeOptions {
   readonly isPlanned?: boolean;
   /** The metadata in the request, which a pending update keeps. */
   readonly metadata?: Record<string, string> | null;
-  readonly baseUrl: string;
 }
 
 /**
@@ -54,7 +53,7 @@ export function applyChange(
   });
   if (isHeld) return makeOncePaid(store, before, draft, changes, options);
   const updated = updateSubscription(store, before, { ...changes, latest_invoice: draft.id });
-  if (pause !== null) settlePaused(store, draft, pause.behavior, options.baseUrl);
+  if (pause !== null) settlePaused(store, draft, pause.behavior);
   // The invoices of an unpaid subscription stay drafts.
   else if (before.status !== 'unpaid') settle(store, draft, options);
   return store.subscriptions.get(before.id) ?? updated;
@@ -80,10 +79,10 @@ function makeOncePaid(
 }
 
 function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
-  const { behavior, baseUrl } = options;
+  const { behavior } = options;
   if (behavior === 'default_incomplete' && draft.collection_method === 'charge_automatically') {
     const method = methodFor(store, draft);
-    const invoice = finalizeInvoice(store, draft, baseUrl, { paymentMethod: method?.id ?? null });
+    const invoice = finalizeInvoice(store, draft, { paymentMethod: method?.id ?? null });
     if (invoice.amount_due === 0) invoicePaid(store, invoice);
     else awaitAction(store, invoice);
     return;
@@ -102,13 +101,13 @@ function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
 function collect(
   store: Store,
   draft: Invoice,
-  { baseUrl, offSession, isPlanned = false }: ChangeOptions,
+  { offSession, isPlanned = false }: ChangeOptions,
 ): ErrorBody | null {
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const invoice = finalizeInvoice(store, draft);
   const isCharged = invoice.collection_method === 'charge_automatically';
   if (!isPlanned && isCharged && invoice.amount_due > 0 && methodFor(store, invoice) === undefined)
     throw new WireError(400, noPaymentMethod);
-  return collectInvoice(store, invoice, { offSession, baseUrl });
+  return collectInvoice(store, invoice, { offSession });
 }
 
 const authenticationNeeded = {

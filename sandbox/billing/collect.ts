@@ -168,14 +168,14 @@ function becomeUnpaid(store: Store, subscription: Subscription): void {
 /** The payment method to charge: the default of the invoice, of the subscription, or of the customer, in this order. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
-  const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
+  const customer = store.customers.get(invoice.customer);
   const id =
     invoice.default_payment_method ??
     subscription?.default_payment_method ??
     (customer === undefined || customer.deleted
       ? null
       : (customer.invoice_settings.default_payment_method ?? customer.default_source));
-  const method = id === null ? undefined : store.paymentMethods.get(id);
+  const method = store.paymentMethods.get(id);
   // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;
 }

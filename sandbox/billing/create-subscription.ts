@@ -53,7 +53,7 @@ export interface NewSubscription {
 }
 
 /** Creates a subscription and its first invoice. With a trial or a free price, the invoice's amount is zero. */
-export function createSubscription(store: Store, input: NewSubscription, baseUrl: string): Wire.Subscription {
+export function createSubscription(store: Store, input: NewSubscription): Wire.Subscription {
   const invoiceId = store.invoices.newId();
   chooseCurrency(store, input);
   const { subscription, lines } = putSubscription(store, input, invoiceId);
@@ -72,13 +72,13 @@ export function createSubscription(store: Store, input: NewSubscription, baseUrl
   const isConfirmedLater = input.behavior === 'default_incomplete';
   const method = isConfirmedLater ? methodFor(store, draft) : undefined;
   const paidWith = input.paidWith ?? undefined;
-  const invoice = finalizeInvoice(store, draft, baseUrl, {
+  const invoice = finalizeInvoice(store, draft, {
     paymentMethod: method?.id ?? null,
     intent: paidWith,
   });
   if (invoice.amount_due === 0) startFree(store, subscription, invoice);
   else if (paidWith !== undefined) invoicePaid(store, invoice, paidWith);
-  else if (!isConfirmedLater) startPaid(store, invoice, input, baseUrl);
+  else if (!isConfirmedLater) startPaid(store, invoice, input);
   return store.subscriptions.get(subscription.id) ?? subscription;
 }
 
@@ -199,9 +199,9 @@ function startFree(store: Store, subscription: Wire.Subscription, invoice: Wire.
     );
 }
 
-function startPaid(store: Store, invoice: Wire.Invoice, input: NewSubscription, baseUrl: string): void {
+function startPaid(store: Store, invoice: Wire.Invoice, input: NewSubscription): void {
   if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
-  const failure = collectInvoice(store, invoice, { offSession: input.offSession ?? false, baseUrl });
+  const failure = collectInvoice(store, invoice, { offSession: input.offSession ?? false });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
   if (input.behavior === 'error_if_incomplete' && !isPaid) {
     const error = cardError(failure ?? authenticationNeeded);

@@ -137,7 +137,7 @@ export function useUpDiscounts(store: Store, invoice: Invoice): void {
       : [],
   );
   const owner = invoice.parent?.subscription_details.subscription;
-  const subscription = owner === undefined ? undefined : store.subscriptions.get(owner);
+  const subscription = store.subscriptions.get(owner);
   if (subscription !== undefined) endDiscounts(store, subscription, used);
   const customer = customerWith(store, invoice.customer);
   if (customer?.discount != null && used.includes(customer.discount.id))
@@ -145,7 +145,7 @@ export function useUpDiscounts(store: Store, invoice: Invoice): void {
 }
 
 function customerWith(store: Store, id: string | null): Customer | undefined {
-  const customer = id === null ? undefined : store.customers.get(id);
+  const customer = store.customers.get(id);
   return customer?.deleted === true ? undefined : customer;
 }
 

@@ -18,7 +18,7 @@ interface DueKind {
   clockIdOf(store: Store, id: string): string | null;
   /** The times at which the object needs work. Announcements up to `doneUntil` are done. */
   timesOf(store: Store, id: string, doneUntil: number): readonly number[];
-  happen(store: Store, id: string, at: number, baseUrl: string): void;
+  happen(store: Store, id: string, at: number): void;
 }
 
 /** The kinds of objects that change over time, by their names in the wire API. */
@@ -30,7 +30,7 @@ export const dueKinds: ReadonlyMap<string, DueKind> = new Map([
     kind(
       (store) => store.invoices,
       (invoice, _doneUntil, store) => invoiceDueTimes(store, invoice),
-      (store, invoice, _at, baseUrl) => invoiceFallsDue(store, invoice, baseUrl),
+      (store, invoice, _at) => invoiceFallsDue(store, invoice),
     ),
   ],
   [
@@ -65,7 +65,7 @@ export const dueKinds: ReadonlyMap<string, DueKind> = new Map([
 function kind<T extends WireObject>(
   collectionOf: (store: Store) => Collection<T>,
   times: (value: T, doneUntil: number, store: Store) => readonly number[] | number | null,
-  happen: (store: Store, value: T, at: number, baseUrl: string) => unknown,
+  happen: (store: Store, value: T, at: number) => unknown,
 ): DueKind {
   return {
     ids: (store) => [...collectionOf(store).values()].map(({ id }) => id),
@@ -75,9 +75,9 @@ function kind<T extends WireObject>(
       const due = value === undefined ? null : times(value, doneUntil, store);
       return due === null ? [] : [due].flat();
     },
-    happen: (store, id, at, baseUrl) => {
+    happen: (store, id, at) => {
       const value = collectionOf(store).get(id);
-      if (value !== undefined) happen(store, value, at, baseUrl);
+      if (value !== undefined) happen(store, value, at);
     },
   };
 }

@@ -14,11 +14,7 @@ class SlowStore extends Store {
 
 test('a test clock that advances again while its last step is being written reaches the new time', async (t) => {
   const store = new SlowStore();
-  const due = new Due(
-    store,
-    () => '',
-    (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
-  );
+  const due = new Due(store, (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`));
   t.after(() => due.close());
   const advance = (frozen_time: number) =>
     store.transact(null, () =>
@@ -55,11 +51,7 @@ test('a test clock that advances again while its last step is being written reac
 
 test('the clock runs on from the time that it was moved to, even if an event happened in that very second', async (t) => {
   const store = new Store();
-  const due = new Due(
-    store,
-    () => '',
-    (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`),
-  );
+  const due = new Due(store, (fields, message) => assert.fail(`${message} ${JSON.stringify(fields)}`));
   t.after(() => due.close());
   const weekLater = store.now() + 7 * 86_400;
   store.clock.note(weekLater);

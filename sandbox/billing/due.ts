@@ -15,7 +15,6 @@ const batchItems = 200;
  */
 export class Due {
   readonly #store: Store;
-  readonly #baseUrl: () => string;
   readonly #ownSchedule = this.#newSchedule(null);
   readonly #clockSchedules = new Map<string, Schedule>();
   readonly #onProblem: (fields: object, message: string) => void;
@@ -24,9 +23,8 @@ export class Due {
   readonly #advancing = new Map<string, Promise<void>>();
   #closed = false;
 
-  constructor(store: Store, baseUrl: () => string, onProblem: (fields: object, message: string) => void) {
+  constructor(store: Store, onProblem: (fields: object, message: string) => void) {
     this.#store = store;
-    this.#baseUrl = baseUrl;
     this.#onProblem = onProblem;
     store.onChanges((changes) => this.#note(changes));
   }
@@ -129,7 +127,7 @@ export class Due {
   /** Schedules the item. Everything up to `doneUntil` is done, by the world's clock. */
   #push(item: DueItem, doneUntil: number): void {
     const clockId = this.#clockIdOf(item);
-    const frozenTime = this.#store.testClocks.get(clockId ?? '')?.frozen_time;
+    const frozenTime = this.#store.testClocks.get(clockId)?.frozen_time;
     const times = this.#timesOf(item, this.#store.clock.frozenAt ?? frozenTime ?? doneUntil);
     const schedule = clockId === null ? this.#ownSchedule : this.#scheduleOf(clockId);
     for (const at of times) schedule.push(at, item);
@@ -156,7 +154,7 @@ export class Due {
   }
 
   #happen({ kind, id }: DueItem, at: number): void {
-    dueKinds.get(kind)?.happen(this.#store, id, at, this.#baseUrl());
+    dueKinds.get(kind)?.happen(this.#store, id, at);
   }
 
   #setTimer(): void {

@@ -6,7 +6,7 @@ import { updateSubscription } from './subscription-change.ts';
 /** Updates the invoice that a confirmed payment intent pays, if there is one. */
 export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
   const [payment] = store.invoicePayments.allWithin('payment_intent', intent.id);
-  const invoice = payment === undefined ? undefined : store.invoices.get(payment.invoice);
+  const invoice = store.invoices.get(payment?.invoice);
   if (invoice === undefined || invoice.status === 'paid' || invoice.status === 'void') return;
   if (intent.status === 'succeeded') invoicePaid(store, invoice, intent);
   else if (intent.status === 'requires_action') store.emit('invoice.payment_action_required', invoice);

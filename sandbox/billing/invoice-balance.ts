@@ -46,6 +46,6 @@ export function accountParts(store: Store, customer: string): AccountParts {
 }
 
 export function buyerOf(store: Store, customerId: string | null): Customer | null {
-  const customer = customerId === null ? undefined : store.customers.get(customerId);
+  const customer = store.customers.get(customerId);
   return customer === undefined || customer.deleted ? null : customer;
 }

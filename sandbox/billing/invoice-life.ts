@@ -20,13 +20,13 @@ export function invoiceDueTimes(store: Store, invoice: Invoice): number[] {
 }
 
 /** Finalizes a draft an hour after its creation and collects or sends it. Later calls are the retries. */
-export function invoiceFallsDue(store: Store, invoice: Invoice, baseUrl: string): void {
+export function invoiceFallsDue(store: Store, invoice: Invoice): void {
   if (resumptionExpiresAt(store, invoice) !== null) {
     voidInvoice(store, invoice);
     return;
   }
-  const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
+  const open = invoice.status === 'draft' ? finalizeInvoice(store, invoice) : invoice;
   if (open.amount_due === 0) invoicePaid(store, open);
-  else if (open.collection_method === 'send_invoice') sendInvoice(store, open, baseUrl);
-  else collectInvoice(store, open, { offSession: true, baseUrl });
+  else if (open.collection_method === 'send_invoice') sendInvoice(store, open);
+  else collectInvoice(store, open, { offSession: true });
 }

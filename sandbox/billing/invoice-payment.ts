@@ -5,7 +5,7 @@ import type { Invoice, InvoicePayment, PaymentIntent, Subscription } from '../wi
 /** The subscription that the invoice bills. A one-off invoice has none. */
 export function subscriptionOf(store: Store, invoice: Invoice): Subscription | undefined {
   const id = invoice.parent?.subscription_details.subscription;
-  return id === undefined ? undefined : store.subscriptions.get(id);
+  return store.subscriptions.get(id);
 }
 
 /**
@@ -15,7 +15,7 @@ export function subscriptionOf(store: Store, invoice: Invoice): Subscription | u
  */
 export function decidesStatus(store: Store, subscription: Subscription, invoice: Invoice): boolean {
   if (subscription.latest_invoice === invoice.id) return subscription.pending_update === null;
-  const latest = store.invoices.get(subscription.latest_invoice ?? '');
+  const latest = store.invoices.get(subscription.latest_invoice);
   const isSettled = latest?.status === 'void' || latest?.status === 'paid';
   if (!isSettled && subscription.pending_update === null) return false;
   const isNewer = (other: Invoice) =>
@@ -31,7 +31,7 @@ export function decidesStatus(store: Store, subscription: Subscription, invoice:
 /** The payment intent of the invoice. An invoice with amount zero has none. */
 export function intentOf(store: Store, invoice: Invoice): PaymentIntent | undefined {
   const payment = paymentOf(store, invoice);
-  return payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);
+  return store.paymentIntents.get(payment?.payment.payment_intent);
 }
 
 export function paymentOf(store: Store, invoice: Invoice): InvoicePayment | undefined {

@@ -91,7 +91,7 @@ function pendingFor(
 
 /** The line with a description that names the product and its price, unless it already has one. */
 function described(store: Store, line: InvoiceLine): InvoiceLine {
-  const price = store.prices.get(line.pricing.price_details?.price ?? '');
+  const price = store.prices.get(line.pricing.price_details?.price);
   if (price === undefined || (line.description !== null && line.description !== trialDescription))
     return line;
   const name = productName(store, price);
@@ -105,7 +105,6 @@ function described(store: Store, line: InvoiceLine): InvoiceLine {
 export function finalizeInvoice(
   store: Store,
   draft: Invoice,
-  baseUrl: string,
   options: {
     /** For a payment that only waits for confirmation. */
     readonly paymentMethod?: string | null;
@@ -124,8 +123,8 @@ export function finalizeInvoice(
     automatically_finalizes_at: null,
     effective_at: store.now(),
     ...useBalance(store, draft),
-    hosted_invoice_url: `${baseUrl}/sandbox/invoices/${draft.id}`,
-    invoice_pdf: `${baseUrl}/sandbox/invoices/${draft.id}/pdf`,
+    hosted_invoice_url: `${store.baseUrl()}/sandbox/invoices/${draft.id}`,
+    invoice_pdf: `${store.baseUrl()}/sandbox/invoices/${draft.id}/pdf`,
     next_payment_attempt: options.nextAttempt ?? null,
     number: nextNumber(store, draft),
     status_transitions: { ...draft.status_transitions, finalized_at: store.now() },
@@ -195,7 +194,7 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
 
 /** The customer's prefix and sequence number. */
 function nextNumber(store: Store, invoice: Invoice): string {
-  const customer = invoice.customer === null ? undefined : store.customers.get(invoice.customer);
+  const customer = store.customers.get(invoice.customer);
   if (customer === undefined || customer.deleted) return newId('', 8).toUpperCase();
   const sequence = customer.next_invoice_sequence ?? 1;
   store.change(store.customers, customer, { next_invoice_sequence: sequence + 1 });

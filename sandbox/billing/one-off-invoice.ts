@@ -73,12 +73,12 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
 }
 
 /** Finalizes the invoice if it is still a draft, and sends it to the customer. */
-export function sendInvoice(store: Store, invoice: Invoice, baseUrl: string): Invoice {
+export function sendInvoice(store: Store, invoice: Invoice): Invoice {
   if (invoice.collection_method !== 'send_invoice')
     throw wrongState("You can only manually send an invoice if its collection method is 'send_invoice'.");
   if (invoice.status !== 'draft' && invoice.status !== 'open' && invoice.status !== 'paid')
     throw wrongState(`This invoice is ${invoice.status}, so it cannot be sent.`);
-  const final = invoice.status === 'draft' ? finalizeInvoice(store, invoice, baseUrl) : invoice;
+  const final = invoice.status === 'draft' ? finalizeInvoice(store, invoice) : invoice;
   store.emit('invoice.sent', final);
   return final;
 }

@@ -20,10 +20,9 @@ export function settlePaused(
   store: Store,
   draft: Invoice,
   behavior: NonNullable<Subscription['pause_collection']>['behavior'],
-  baseUrl: string,
 ): void {
   if (behavior === 'keep_as_draft') return;
-  const open = finalizeInvoice(store, draft, baseUrl, { isCollected: false });
+  const open = finalizeInvoice(store, draft, { isCollected: false });
   if (behavior === 'void') voidInvoice(store, open);
   else markInvoiceUncollectible(store, open);
 }
@@ -42,10 +41,9 @@ export function resumeSubscription(
   store: Store,
   before: Subscription,
   { anchor, onSuccess }: Resumption,
-  baseUrl: string,
 ): Subscription {
   const moved = withNewPeriod(store, before, anchor);
-  const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  const latest = store.invoices.get(before.latest_invoice);
   if (latest?.status === 'open' && isResumption(before, latest))
     throw wrongState(`The subscription is already being resumed. Pay or void its invoice ${latest.id}.`);
   const { billing_cycle_anchor, items } = moved;
@@ -57,9 +55,9 @@ export function resumeSubscription(
     autoAdvance: onSuccess,
   });
   updateSubscription(store, before, { billing_cycle_anchor, items, latest_invoice: draft.id });
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const invoice = finalizeInvoice(store, draft);
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
-  else if (onSuccess) collectInvoice(store, invoice, { offSession: true, baseUrl });
+  else if (onSuccess) collectInvoice(store, invoice, { offSession: true });
   return store.subscriptions.get(before.id) ?? moved;
 }
 

@@ -67,7 +67,7 @@ export function dropUpdate(
   { expires }: { readonly expires: boolean },
 ): Subscription {
   if (before.pending_update === null) return before;
-  const invoice = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  const invoice = store.invoices.get(before.latest_invoice);
   if (invoice?.status === 'open' || invoice?.status === 'uncollectible') voidInvoice(store, invoice);
   const after = store.change(store.subscriptions, before, { pending_update: null });
   if (expires) store.emit('customer.subscription.pending_update_expired', after);

@@ -13,7 +13,7 @@ import { startPeriodNow } from './update-subscription.ts';
  * Starts the phase that is due at this time, if any, or releases the subscription after the last phase. A schedule that
  * cancels its subscription ends with it. A renewal at the same time follows, with the values of the phase.
  */
-export function enterPhase(store: Store, before: Subscription, at: number, baseUrl: string): Subscription {
+export function enterPhase(store: Store, before: Subscription, at: number): Subscription {
   const schedule = scheduleOf(store, before);
   if (schedule?.current_phase?.end_date !== at) return before;
   const phase = phaseAt(schedule.phases, at);
@@ -24,7 +24,7 @@ export function enterPhase(store: Store, before: Subscription, at: number, baseU
   const entered = store.update('subscription_schedule.updated', store.subscriptionSchedules, schedule, {
     current_phase: { start_date: phase.start_date, end_date: phase.end_date },
   });
-  return applyPhase(store, before, phase, entered, baseUrl);
+  return applyPhase(store, before, phase, entered);
 }
 
 /** Applies the values of the phase to the subscription. */
@@ -33,7 +33,6 @@ export function applyPhase(
   before: Subscription,
   phase: SchedulePhase,
   schedule: SubscriptionSchedule,
-  baseUrl: string,
 ): Subscription {
   const discounts = wantedBy(store, before, phase);
   const isSame =
@@ -44,7 +43,7 @@ export function applyPhase(
     metadata: { ...before.metadata, ...phase.metadata },
     ...(isSame ? {} : { discounts: changeDiscounts(store, before, discounts) }),
   };
-  return replaceItems(store, before, phase, changes, baseUrl);
+  return replaceItems(store, before, phase, changes);
 }
 
 /** Replaces the items without proration. A different interval starts a new billing cycle. */
@@ -53,14 +52,13 @@ function replaceItems(
   before: Subscription,
   phase: SchedulePhase,
   changes: Partial<Subscription>,
-  baseUrl: string,
 ): Subscription {
   const now = store.now();
   const items = itemsOf(store, before, phase, now);
   const isRenewal = periodOf(before).end === now;
   const resets = !sharesInterval(before.items, items) || phase.billing_cycle_anchor === 'phase_start';
   if (resets && !isRenewal && before.status !== 'trialing' && before.status !== 'paused')
-    return startPeriodNow(store, before, { ...changes, items }, baseUrl);
+    return startPeriodNow(store, before, { ...changes, items });
   return updateSubscription(store, before, {
     ...changes,
     items,
@@ -123,11 +121,11 @@ export function wantedBy(
   const isOver = ({ end }: { readonly end: number | null }) => end !== null && end <= store.now();
   return discounts.flatMap(
     ({ coupon: couponId, discount: discountId, promotion_code: codeId }): WantedDiscount[] => {
-      const code = codeId === null ? undefined : store.promotionCodes.get(codeId);
+      const code = store.promotionCodes.get(codeId);
       const wanted = couponId ?? code?.promotion.coupon ?? null;
       const existing = current.find(({ id, source }) => id === discountId || source.coupon === wanted);
       if (existing !== undefined) return isOver(existing) ? [] : [{ existing }];
-      const coupon = wanted === null ? undefined : store.coupons.get(wanted);
+      const coupon = store.coupons.get(wanted);
       return coupon === undefined ? [] : [{ coupon, code: code ?? null }];
     },
   );

@@ -20,18 +20,11 @@ export function scheduleDueTimes(schedule: SubscriptionSchedule, doneUntil: numb
   return notice > Math.max(doneUntil, schedule.created) ? [notice, end] : [end];
 }
 
-export function scheduleFallsDue(
-  store: Store,
-  schedule: SubscriptionSchedule,
-  at: number,
-  baseUrl: string,
-): void {
-  if (schedule.status === 'not_started')
-    startSchedule(store, schedule, 'subscription_schedule.updated', baseUrl);
+export function scheduleFallsDue(store: Store, schedule: SubscriptionSchedule, at: number): void {
+  if (schedule.status === 'not_started') startSchedule(store, schedule, 'subscription_schedule.updated');
   else if (at === schedule.current_phase?.end_date) {
-    const subscription =
-      schedule.subscription === null ? undefined : store.subscriptions.get(schedule.subscription);
-    if (subscription !== undefined) enterPhase(store, subscription, at, baseUrl);
+    const subscription = store.subscriptions.get(schedule.subscription);
+    if (subscription !== undefined) enterPhase(store, subscription, at);
   } else store.emit('subscription_schedule.expiring', schedule);
 }
 
@@ -40,36 +33,31 @@ export function startSchedule(
   store: Store,
   schedule: SubscriptionSchedule,
   event: 'subscription_schedule.created' | 'subscription_schedule.updated',
-  baseUrl: string,
 ): SubscriptionSchedule {
   const [phase] = schedule.phases;
-  const customer = store.customers.get(schedule.customer ?? '');
+  const customer = store.customers.get(schedule.customer);
   if (phase === undefined || customer === undefined || customer.deleted) {
     endSchedule(store, schedule.id, 'cancellation_requested');
     return schedule;
   }
-  const subscription = createSubscription(
-    store,
-    {
-      customer: customer.id,
-      items: phase.items.flatMap(({ price: id, quantity, metadata, tax_rates: rates }) => {
-        const price = store.prices.get(id);
-        return price === undefined
-          ? []
-          : [{ price, quantity, metadata: metadata ?? {}, taxRates: rates ?? [] }];
-      }),
-      trialEnd: null,
-      details: {
-        billing_mode: schedule.billing_mode,
-        default_payment_method:
-          phase.default_payment_method ?? schedule.default_settings.default_payment_method,
-        metadata: phase.metadata ?? {},
-      },
-      discounts: wantedBy(store, { discounts: [] }, phase),
-      offSession: true,
-      isScheduled: true,
+  const subscription = createSubscription(store, {
+    customer: customer.id,
+    items: phase.items.flatMap(({ price: id, quantity, metadata, tax_rates: rates }) => {
+      const price = store.prices.get(id);
+      return price === undefined
+        ? []
+        : [{ price, quantity, metadata: metadata ?? {}, taxRates: rates ?? [] }];
+    }),
+    trialEnd: null,
+    details: {
+      billing_mode: schedule.billing_mode,
+      default_payment_method:
+        phase.default_payment_method ?? schedule.default_settings.default_payment_method,
+      metadata: phase.metadata ?? {},
     },
-    baseUrl,
-  );
+    discounts: wantedBy(store, { discounts: [] }, phase),
+    offSession: true,
+    isScheduled: true,
+  });
   return attachSchedule(store, schedule, subscription, event);
 }

@@ -79,7 +79,7 @@ export function cancelSubscription(
   details: CancellationDetails = {},
 ): Subscription {
   const now = store.now();
-  const latest = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  const latest = store.invoices.get(before.latest_invoice);
   const isUnneeded = before.status === 'incomplete' || before.pending_update !== null;
   if (isUnneeded && latest?.status === 'open') voidInvoice(store, latest);
   else if (
@@ -93,8 +93,7 @@ export function cancelSubscription(
       next_payment_attempt: null,
     });
   }
-  const setup =
-    before.pending_setup_intent === null ? undefined : store.setupIntents.get(before.pending_setup_intent);
+  const setup = store.setupIntents.get(before.pending_setup_intent);
   if (setup !== undefined && setup.status !== 'succeeded' && setup.status !== 'canceled')
     cancelSetupIntent(store, setup, null);
   const { status_details: _, ...rest } = before;

@@ -47,7 +47,7 @@ export function subscriptionDueTimes(subscription: Subscription, doneUntil: numb
   }
 }
 
-export function subscriptionFallsDue(store: Store, given: Subscription, at: number, baseUrl: string): void {
+export function subscriptionFallsDue(store: Store, given: Subscription, at: number): void {
   // Resuming collection and starting a phase come before a renewal at the same time, so that the renewal uses their
   // values.
   const resumed =
@@ -56,12 +56,12 @@ export function subscriptionFallsDue(store: Store, given: Subscription, at: numb
       : given;
   const expired =
     resumed.pending_update?.expires_at === at ? dropUpdate(store, resumed, { expires: true }) : resumed;
-  const subscription = enterPhase(store, expired, at, baseUrl);
+  const subscription = enterPhase(store, expired, at);
   const { end } = periodOf(subscription);
   if (subscription.status === 'incomplete') expire(store, subscription);
   else if (subscription.cancel_at === at || (at === end && subscription.cancel_at_period_end))
     finish(store, subscription);
-  else if (at === end) renew(store, subscription, baseUrl);
+  else if (at === end) renew(store, subscription);
   else if (at === end - renewalNoticeSeconds) announceRenewal(store, subscription);
   else if (subscription.status === 'trialing' && at === end - trialNoticeSeconds)
     store.emit('customer.subscription.trial_will_end', subscription);
@@ -94,16 +94,15 @@ export function cancelNow(
   store: Store,
   before: Subscription,
   { prorates, invoicesNow, comment, feedback }: Cancellation,
-  baseUrl: string,
 ): Subscription {
   if (prorates) for (const item of unusedTime(store, before)) addInvoiceItem(store, item);
   const canceled = cancelSubscription(store, before, 'cancellation_requested', { comment, feedback });
   if (!invoicesNow || pendingOf(store, canceled).length === 0) return canceled;
   const draft = finalDraft(store, canceled, 'subscription_update', store.now());
   const ended = store.change(store.subscriptions, canceled, { latest_invoice: draft.id });
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const invoice = finalizeInvoice(store, draft);
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
-  else collectInvoice(store, invoice, { offSession: true, baseUrl });
+  else collectInvoice(store, invoice, { offSession: true });
   return store.subscriptions.get(before.id) ?? ended;
 }
 
@@ -128,13 +127,12 @@ function finalDraft(
 }
 
 function expire(store: Store, subscription: Subscription): void {
-  const invoice =
-    subscription.latest_invoice === null ? undefined : store.invoices.get(subscription.latest_invoice);
+  const invoice = store.invoices.get(subscription.latest_invoice);
   if (invoice?.status === 'open') voidInvoice(store, invoice);
   updateSubscription(store, subscription, { status: 'incomplete_expired', ended_at: store.now() });
 }
 
-function renew(store: Store, before: Subscription, baseUrl: string): void {
+function renew(store: Store, before: Subscription): void {
   const previous = periodOf(before);
   const endedTrial = before.status === 'trialing';
   if (endedTrial && endsWithoutMethod(store, before)) return;
@@ -150,15 +148,13 @@ function renew(store: Store, before: Subscription, baseUrl: string): void {
   });
   const { id: _, object: __, ...changes } = { ...renewed, latest_invoice: invoice.id };
   updateSubscription(store, before, changes);
-  if (before.pause_collection !== null)
-    settlePaused(store, invoice, before.pause_collection.behavior, baseUrl);
+  if (before.pause_collection !== null) settlePaused(store, invoice, before.pause_collection.behavior);
 }
 
 /** Cancels or pauses a trial that ends without a payment method, if configured. Returns true if it did. */
 export function endsWithoutMethod(store: Store, subscription: Subscription): boolean {
   const wanted = subscription.trial_settings?.end_behavior.missing_payment_method ?? 'create_invoice';
-  const invoice =
-    subscription.latest_invoice === null ? undefined : store.invoices.get(subscription.latest_invoice);
+  const invoice = store.invoices.get(subscription.latest_invoice);
   if (wanted === 'create_invoice' || (invoice !== undefined && methodFor(store, invoice) !== undefined))
     return false;
   if (wanted === 'cancel') cancelSubscription(store, subscription, 'cancellation_requested');

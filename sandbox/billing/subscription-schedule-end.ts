@@ -10,7 +10,7 @@ export function endSchedule(
   id: string | null,
   reason: 'cancellation_requested' | 'payment_disputed' | 'payment_failed',
 ): void {
-  const before = id === null ? undefined : store.subscriptionSchedules.get(id);
+  const before = store.subscriptionSchedules.get(id);
   if (before === undefined) return;
   const now = store.now();
   const lasts = (before.phases.at(-1)?.end_date ?? 0) > now;
@@ -44,8 +44,7 @@ export function releaseSchedule(
     subscription: null,
     current_phase: null,
   });
-  const subscription =
-    before.subscription === null ? undefined : store.subscriptions.get(before.subscription);
+  const subscription = store.subscriptions.get(before.subscription);
   if (subscription !== undefined) {
     store.update('customer.subscription.updated', store.subscriptions, subscription, {
       schedule: null,

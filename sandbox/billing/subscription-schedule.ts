@@ -136,7 +136,7 @@ export function cancellationOf({ end_behavior: ends, phases }: SubscriptionSched
 
 /** The schedule that manages the subscription. */
 export function scheduleOf(store: Store, { schedule }: Subscription): SubscriptionSchedule | undefined {
-  return schedule === null ? undefined : store.subscriptionSchedules.get(schedule);
+  return store.subscriptionSchedules.get(schedule);
 }
 
 /** A change to the items of a subscription also changes the running phase. */

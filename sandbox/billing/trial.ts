@@ -12,26 +12,21 @@ import { startPeriodNow } from './update-subscription.ts';
  * Ends the trial now. The first paid period starts, unless the customer has no card and the trial is configured
  * otherwise.
  */
-export function endTrial(store: Store, before: Subscription, baseUrl: string): Subscription {
+export function endTrial(store: Store, before: Subscription): Subscription {
   if (before.status !== 'trialing') return before;
   const ended = store.update('customer.subscription.trial_will_end', store.subscriptions, before, {
     trial_end: store.now(),
   });
   if (endsWithoutMethod(store, ended)) return store.subscriptions.get(before.id) ?? ended;
-  const invoice = before.latest_invoice === null ? undefined : store.invoices.get(before.latest_invoice);
+  const invoice = store.invoices.get(before.latest_invoice);
   const costs = before.items.data.some(({ price }) => price.unit_amount !== 0);
   if (costs && (invoice === undefined || methodFor(store, invoice) === undefined))
     throw new WireError(400, noPaymentMethod);
-  return startPeriodNow(store, before, { status: 'active', trial_end: store.now() }, baseUrl);
+  return startPeriodNow(store, before, { status: 'active', trial_end: store.now() });
 }
 
 /** Moves the end of the trial, or starts one. The next period begins when it ends. */
-export function moveTrial(
-  store: Store,
-  before: Subscription,
-  trialEnd: number,
-  baseUrl: string,
-): Subscription {
+export function moveTrial(store: Store, before: Subscription, trialEnd: number): Subscription {
   const wasTrialing = before.status === 'trialing';
   if (!wasTrialing && !['active', 'past_due', 'unpaid'].includes(before.status))
     throw wrongState(`A subscription that is ${before.status} cannot have a trial.`);
@@ -45,20 +40,13 @@ export function moveTrial(
     trial_start: wasTrialing ? before.trial_start : now,
     ...(before.cancel_at_period_end ? { cancel_at: trialEnd } : {}),
   };
-  const moved = wasTrialing
-    ? updateSubscription(store, before, changes)
-    : startTrial(store, before, changes, baseUrl);
+  const moved = wasTrialing ? updateSubscription(store, before, changes) : startTrial(store, before, changes);
   if (trialEnd - now <= trialNoticeSeconds) store.emit('customer.subscription.trial_will_end', moved);
   return moved;
 }
 
 /** A new trial has an invoice with amount zero, like a trial at the start of a subscription. */
-function startTrial(
-  store: Store,
-  before: Subscription,
-  changes: Partial<Subscription>,
-  baseUrl: string,
-): Subscription {
+function startTrial(store: Store, before: Subscription, changes: Partial<Subscription>): Subscription {
   const moved: Subscription = { ...before, ...changes };
   const draft = draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
@@ -68,7 +56,7 @@ function startTrial(
     autoAdvance: false,
   });
   const updated = updateSubscription(store, before, { ...changes, latest_invoice: draft.id });
-  const invoice = finalizeInvoice(store, draft, baseUrl);
+  const invoice = finalizeInvoice(store, draft);
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
   return store.subscriptions.get(before.id) ?? updated;
 }

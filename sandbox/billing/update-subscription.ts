@@ -89,7 +89,6 @@ export function startPeriodNow(
   store: Store,
   before: Subscription,
   changes: Partial<Subscription>,
-  baseUrl: string,
 ): Subscription {
   const moved = restarted(store, { ...before, ...changes }, changes.items ?? before.items);
   const { items, billing_cycle_anchor, cancel_at } = moved;
@@ -102,6 +101,6 @@ export function startPeriodNow(
       bill: { lines: invoiceLines(store, moved), includesPending: true },
     },
     { ...changes, items, billing_cycle_anchor, cancel_at },
-    { behavior: 'allow_incomplete', offSession: true, isPlanned: true, baseUrl },
+    { behavior: 'allow_incomplete', offSession: true, isPlanned: true },
   );
 }

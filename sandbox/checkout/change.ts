@@ -90,7 +90,7 @@ export function redeemableDiscounts(store: Store, session: CheckoutSession): New
 /** The discounts of the session, even if they can no longer be redeemed: the buyer has paid the reduced price. */
 export function paidDiscounts(store: Store, { discounts }: CheckoutSession): NewDiscount[] {
   return discounts.flatMap(({ coupon: couponId, promotion_code: codeId }) => {
-    const code = store.promotionCodes.get(codeId ?? '') ?? null;
+    const code = store.promotionCodes.get(codeId) ?? null;
     const coupon = couponTerms(store, code?.promotion.coupon ?? couponId ?? '');
     return coupon === undefined ? [] : [{ coupon, code }];
   });

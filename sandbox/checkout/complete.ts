@@ -37,7 +37,6 @@ export function completeSession(
   store: Store,
   given: Wire.CheckoutSession,
   { method, details: entered }: Buyer,
-  baseUrl: string,
 ): Completion {
   checkOpen(given, 'completed');
   redeemableDiscounts(store, given);
@@ -50,23 +49,22 @@ export function completeSession(
   });
   if (method === null || (before.mode === 'payment' && amountDue(store, before) === 0)) {
     dropIntent(store, before);
-    return { session: finish(store, before, null, baseUrl), failure: null };
+    return { session: finish(store, before, null), failure: null };
   }
-  const { intent, failure } = attempt(store, before, method, baseUrl);
+  const { intent, failure } = attempt(store, before, method);
   const session = store.change(store.checkoutSessions, before, {
     payment_intent: before.mode === 'payment' ? intent.id : null,
     terms: { ...before.terms, intent: intent.id },
   });
   const isDone = failure === null && intent.status !== 'requires_action';
-  return { session: isDone ? finish(store, session, intent, baseUrl) : session, failure };
+  return { session: isDone ? finish(store, session, intent) : session, failure };
 }
 
 /** Completes the open session whose intent the cardholder has authenticated. */
-export function followCheckout(store: Store, intent: Intent, baseUrl: string): void {
+export function followCheckout(store: Store, intent: Intent): void {
   const [session] = store.checkoutSessions.allWithin('intent', intent.id);
   if (session?.status !== 'open') return;
-  if (intent.status === 'succeeded' || intent.status === 'requires_capture')
-    finish(store, session, intent, baseUrl);
+  if (intent.status === 'succeeded' || intent.status === 'requires_capture') finish(store, session, intent);
 }
 
 /** Whether the page asks for a card. */
@@ -116,14 +114,9 @@ function attempt(
   store: Store,
   session: Wire.CheckoutSession,
   method: Wire.PaymentMethod,
-  baseUrl: string,
 ): { readonly intent: Intent; readonly failure: ErrorBody | null } {
   const { customer } = session.terms;
-  const options = {
-    offSession: false,
-    baseUrl,
-    returnUrl: pageUrl(session, baseUrl),
-  };
+  const options = { offSession: false, returnUrl: pageUrl(session, store.baseUrl()) };
   const amount = amountDue(store, session);
   const current = sessionIntent(store, session);
   const kind = amount > 0 ? 'payment_intent' : 'setup_intent';
@@ -153,18 +146,13 @@ const firstPayment = {
 } as const;
 
 /** Creates what the buyer has bought, and completes the session. */
-function finish(
-  store: Store,
-  before: Wire.CheckoutSession,
-  intent: Intent | null,
-  baseUrl: string,
-): Wire.CheckoutSession {
+function finish(store: Store, before: Wire.CheckoutSession, intent: Intent | null): Wire.CheckoutSession {
   const { mode, terms, customer_email } = before;
   const customer = buyerOf(store, terms.customer);
   const results =
     mode === 'subscription'
-      ? subscribe(store, before, intent, baseUrl)
-      : { invoice: mode === 'payment' ? sell(store, before, intent, baseUrl) : null };
+      ? subscribe(store, before, intent)
+      : { invoice: mode === 'payment' ? sell(store, before, intent) : null };
   const session = store.change(store.checkoutSessions, before, {
     ...results,
     collected_information: { business_name: null, individual_name: null, shipping_details: null },
@@ -203,41 +191,31 @@ function subscribe(
   store: Store,
   session: Wire.CheckoutSession,
   intent: Intent | null,
-  baseUrl: string,
 ): Pick<Wire.CheckoutSession, 'invoice' | 'subscription'> {
   const { terms } = session;
   const { trialDays, trialEnd, details } = terms.subscription;
   const customer = terms.customer ?? '';
   const isRecurring = ({ price }: Wire.LineItem) => price.recurring !== null;
-  const subscription = createSubscription(
-    store,
-    {
-      customer,
-      details: { ...details, default_payment_method: intent?.payment_method ?? null },
-      items: terms.lines.filter(isRecurring).map(({ price, quantity }) => ({
-        price,
-        quantity: quantity ?? undefined,
-        metadata: {},
-      })),
-      addedItems: terms.lines
-        .filter((line) => !isRecurring(line))
-        .map((line) => billedItem(store, line, customer, null)),
-      trialEnd: trialDays === null ? trialEnd : store.now() + trialDays * 86_400,
-      discounts: paidDiscounts(store, session),
-      paidWith: intent?.object === 'payment_intent' ? intent : null,
-    },
-    baseUrl,
-  );
+  const subscription = createSubscription(store, {
+    customer,
+    details: { ...details, default_payment_method: intent?.payment_method ?? null },
+    items: terms.lines.filter(isRecurring).map(({ price, quantity }) => ({
+      price,
+      quantity: quantity ?? undefined,
+      metadata: {},
+    })),
+    addedItems: terms.lines
+      .filter((line) => !isRecurring(line))
+      .map((line) => billedItem(store, line, customer, null)),
+    trialEnd: trialDays === null ? trialEnd : store.now() + trialDays * 86_400,
+    discounts: paidDiscounts(store, session),
+    paidWith: intent?.object === 'payment_intent' ? intent : null,
+  });
   return { subscription: subscription.id, invoice: subscription.latest_invoice };
 }
 
 /** Redeems the discounts of a purchase, and creates its invoice if the session wants one. */
-function sell(
-  store: Store,
-  session: Wire.CheckoutSession,
-  intent: Intent | null,
-  baseUrl: string,
-): string | null {
+function sell(store: Store, session: Wire.CheckoutSession, intent: Intent | null): string | null {
   const { terms, invoice_creation: wanted, currency } = session;
   for (const discount of paidDiscounts(store, session)) countRedemption(store, discount);
   for (const discount of terms.discounts) store.put(store.discounts, discount);
@@ -259,7 +237,7 @@ function sell(
   const draft = () => store.invoices.existing(id);
   for (const line of terms.lines) billedItem(store, line, customer.id, draft());
   const payment = intent?.object === 'payment_intent' ? intent : undefined;
-  invoicePaid(store, finalizeInvoice(store, draft(), baseUrl, { intent: payment }), payment);
+  invoicePaid(store, finalizeInvoice(store, draft(), { intent: payment }), payment);
   return id;
 }
 

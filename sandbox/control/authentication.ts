@@ -13,25 +13,25 @@ export async function authenticate(world: World, id: string, succeeded: boolean)
   const { store } = world;
   const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
   const intent = store.clock.at(objectTime(store, kind.name, id), () =>
-    store.transact(null, () => completeIntent(store, id, succeeded, world.baseUrl())),
+    store.transact(null, () => completeIntent(store, id, succeeded)),
   );
   await store.written();
   return intent;
 }
 
 /** Completes the authentication that an intent requires. */
-export function completeIntent(store: Store, id: string, succeeded: boolean, baseUrl: string): Intent {
+export function completeIntent(store: Store, id: string, succeeded: boolean): Intent {
   const payment = store.paymentIntents.get(id);
   if (payment !== undefined) {
     const { intent } = completeAuthentication(store, payment, succeeded);
     followPaymentIntent(store, intent);
-    followCheckout(store, intent, baseUrl);
+    followCheckout(store, intent);
     return intent;
   }
   const setup = store.setupIntents.get(id);
   if (setup === undefined) throw missing('intent', id);
   const { intent } = completeSetupAuthentication(store, setup, succeeded);
   followSetupIntent(store, intent);
-  followCheckout(store, intent, baseUrl);
+  followCheckout(store, intent);
   return intent;
 }

@@ -23,7 +23,7 @@ interface Attempted {
  * requires authentication; without it, the session waits for the bank's page.
  */
 export async function completeCheckout(
-  { store, baseUrl }: World,
+  { store }: World,
   id: string,
   enter: (session: CheckoutSession) => Buyer,
   authenticates?: boolean,
@@ -31,10 +31,10 @@ export async function completeCheckout(
   store.clock.at(objectTime(store, store.checkoutSessions.name, id), () =>
     store.transact(null, () => {
       const buyer = enter(store.checkoutSessions.existing(id));
-      const { session } = completeSession(store, store.checkoutSessions.existing(id), buyer, baseUrl());
+      const { session } = completeSession(store, store.checkoutSessions.existing(id), buyer);
       const intent = sessionIntent(store, session);
       if (intent?.status === 'requires_action' && authenticates !== undefined)
-        completeIntent(store, intent.id, authenticates, baseUrl());
+        completeIntent(store, intent.id, authenticates);
     }),
   );
   await store.written();

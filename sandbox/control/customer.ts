@@ -32,7 +32,7 @@ export async function confirmAsCustomer(
   { paymentMethod, returnUrl }: Confirmation,
 ): Promise<Confirmed> {
   const { store, accountId } = world;
-  const call = { store, id, fromBrowser: true, baseUrl: world.baseUrl(), accountId, version: null };
+  const call = { store, id, fromBrowser: true, accountId, version: null };
   const attempt = () => {
     const intent = store.paymentIntents.existing(id);
     const form = new Map([

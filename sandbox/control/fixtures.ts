@@ -94,7 +94,7 @@ function load(world: World, kind: Kind, { id, ...fields }: Input, at: string): o
   const isEndpoint = kind.name === store.webhookEndpoints.name;
   const secret = isEndpoint ? fields['secret'] : undefined;
   const form = formOf(isEndpoint ? { ...fields, secret: undefined } : fields, at);
-  const call = { store, id: '', fromBrowser: false, baseUrl: world.baseUrl(), accountId, version: null };
+  const call = { store, id: '', fromBrowser: false, accountId, version: null };
   const create = () => {
     // `create` operations return the object that they have created.
     return kind.create.run(call, form) as WireObject;

@@ -53,7 +53,7 @@ function openedIntent(
 function question({ store, basePath }: World, intent: Intent, isFramed: boolean): ControlResponse {
   const returnUrl = intent.next_action?.redirect_to_url?.return_url ?? '';
   const query = new URLSearchParams({ secret: intent.client_secret ?? '', return_url: returnUrl });
-  const method = store.paymentMethods.get(intent.payment_method ?? '');
+  const method = store.paymentMethods.get(intent.payment_method);
   const what = isFramed ? '' : ' authentication';
   const asked =
     intent.object === 'payment_intent'

@@ -19,7 +19,7 @@ export async function callApi<T extends object>(
   const operation = byName.get(name);
   if (operation === undefined) throw new Error(`the API has no operation ${name}`);
   const { store, accountId } = world;
-  const call = { store, id, fromBrowser: false, baseUrl: world.baseUrl(), accountId, version: null };
+  const call = { store, id, fromBrowser: false, accountId, version: null };
   const form = formOf(fields, name);
   const outcome = store.clock.at(requestTime(operation, call, form), () =>
     store.transact(null, () => {

@@ -130,7 +130,7 @@ function buyerFields(store: Store, session: CheckoutSession, entered: Details | 
     tax_id_collection: tax,
     consent_collection: consent,
   } = session;
-  const customer = store.customers.get(id ?? '');
+  const customer = store.customers.get(id);
   const known = customer === undefined || customer.deleted ? null : customer;
   const isWhole = session.billing_address_collection === 'required' || session.automatic_tax.enabled;
   const address = addressFields(entered?.address ?? known?.address, isWhole);

@@ -37,7 +37,6 @@ function attempt(world: World, invoice: Invoice, body: string): void {
   const failure = collectInvoice(store, invoice, {
     offSession: false,
     isManual: true,
-    baseUrl: world.baseUrl(),
     returnUrl: invoice.hosted_invoice_url ?? undefined,
     method: chosenMethod(store, new URLSearchParams(body), invoice.customer) ?? undefined,
   });

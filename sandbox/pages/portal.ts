@@ -26,8 +26,8 @@ const sessionLifeSeconds = 3_600;
 export function openedPortal(world: World, id: string, query: string): Portal | undefined {
   const { store, basePath } = world;
   const session = store.portalSessions.get(id);
-  const configuration = store.portalConfigurations.get(session?.configuration ?? '');
-  const customer = store.customers.get(session?.customer ?? '');
+  const configuration = store.portalConfigurations.get(session?.configuration);
+  const customer = store.customers.get(session?.customer);
   if (session === undefined || configuration === undefined || customer === undefined || customer.deleted)
     return undefined;
   if (store.worldNow() > session.created + sessionLifeSeconds) return undefined;

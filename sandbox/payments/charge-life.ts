@@ -21,7 +21,7 @@ export function chargeFallsDue(store: Store, charge: Charge): void {
 
 /** Releases an authorization that was not captured in time. */
 function expire(store: Store, charge: Charge): void {
-  const intent = charge.payment_intent === null ? undefined : store.paymentIntents.get(charge.payment_intent);
+  const intent = store.paymentIntents.get(charge.payment_intent);
   if (intent?.status !== 'requires_capture') return;
   store.emit('charge.expired', charge);
   cancelPaymentIntent(store, intent, 'automatic');

@@ -9,7 +9,7 @@ export function updateCustomer(
   id: string | null,
   changes: Pick<Partial<Customer>, 'balance' | 'currency' | 'delinquent'>,
 ): void {
-  const before = id === null ? undefined : store.customers.get(id);
+  const before = store.customers.get(id);
   if (before === undefined || before.deleted) return;
   const { balance, currency = before.currency, delinquent = before.delinquent } = changes;
   if (

@@ -15,7 +15,6 @@ export interface Attempt<T extends Intent> {
 export interface AttemptOptions {
   /** The customer is not present and cannot authenticate. */
   readonly offSession: boolean;
-  readonly baseUrl: string;
   readonly returnUrl?: string | undefined;
   /** The client library handles the authentication. */
   readonly usesSdk?: boolean;
@@ -36,15 +35,19 @@ export function intentError(intent: Intent, message: string): WireError {
 
 /** The card of an intent that waits for authentication. */
 export function waitingMethod(store: Store, intent: Intent): PaymentMethod {
-  const method = store.paymentMethods.get(intent.payment_method ?? '');
+  const method = store.paymentMethods.get(intent.payment_method);
   if (intent.status !== 'requires_action' || method === undefined)
     throw intentError(intent, `The ${nounOf(intent)} ${intent.id} does not require authentication.`);
   return method;
 }
 
 /** How the cardholder authenticates. A client library that handles it needs no `return_url`. */
-export function authenticationAction({ id, client_secret: secret }: Intent, options: AttemptOptions) {
-  const url = `${options.baseUrl}/sandbox/authenticate/${id}?secret=${secret}`;
+export function authenticationAction(
+  store: Store,
+  { id, client_secret: secret }: Intent,
+  options: AttemptOptions,
+) {
+  const url = `${store.baseUrl()}/sandbox/authenticate/${id}?secret=${secret}`;
   return options.usesSdk || options.returnUrl === undefined
     ? {
         type: 'use_stripe_sdk',

@@ -89,7 +89,7 @@ export function cancelPaymentIntent(
 ): PaymentIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled' || intent.status === 'processing')
     throw unexpectedState(intent, 'canceled');
-  const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
+  const charge = store.charges.get(intent.latest_charge);
   if (intent.status === 'requires_capture' && charge !== undefined) releaseAuthorization(store, charge);
   return store.update('payment_intent.canceled', store.paymentIntents, intent, {
     status: 'canceled',
@@ -106,7 +106,7 @@ export function capturePaymentIntent(
   amount: number,
   metadata: PaymentIntent['metadata'] = intent.metadata,
 ): PaymentIntent {
-  const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
+  const charge = store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
     throw unexpectedState(intent, 'captured', ' Its status must be requires_capture.');
   const captured = store.update('charge.captured', store.charges, charge, {
@@ -194,6 +194,6 @@ function requireAction(store: Store, intent: PaymentIntent, options: AttemptOpti
     ...intent,
     status: 'requires_action',
     last_payment_error: null,
-    next_action: authenticationAction(intent, options),
+    next_action: authenticationAction(store, intent, options),
   });
 }

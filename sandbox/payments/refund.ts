@@ -84,7 +84,7 @@ const settlesAfterSeconds = 60;
 
 /** When the refund's status changes without a request, or null. */
 export function refundDueAt(store: Store, refund: Refund): number | null {
-  const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
+  const charge = store.charges.get(refund.charge);
   const behaviour = charge === undefined ? undefined : behaviourOf(charge);
   const changes =
     charge?.captured === true &&
@@ -94,7 +94,7 @@ export function refundDueAt(store: Store, refund: Refund): number | null {
 }
 
 export function settleRefund(store: Store, refund: Refund): void {
-  const charge = refund.charge === null ? undefined : store.charges.get(refund.charge);
+  const charge = store.charges.get(refund.charge);
   if (charge === undefined) return;
   if (refund.status === 'pending') {
     const { pending_reason: _, ...rest } = refund;

@@ -132,7 +132,7 @@ function requireAction(
     ...intent,
     latest_attempt: noteAttempt(store, intent, method, 'requires_action'),
     status: 'requires_action',
-    next_action: authenticationAction(intent, options),
+    next_action: authenticationAction(store, intent, options),
   });
 }
 
@@ -144,7 +144,7 @@ function noteAttempt(
   status: 'failed' | 'requires_action' | 'succeeded',
   error: SetupAttempt['setup_error'] = null,
 ): string {
-  const waiting = store.setupAttempts.get(intent.latest_attempt ?? '');
+  const waiting = store.setupAttempts.get(intent.latest_attempt);
   if (waiting?.status === 'requires_action' && intent.status === 'requires_action')
     return store.change(store.setupAttempts, waiting, { status, setup_error: error }).id;
   const card = method.card;

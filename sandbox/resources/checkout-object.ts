@@ -49,7 +49,7 @@ export function sessionObject(
     status: 'open',
     terms: termsFrom(call, params),
     ui_mode: uiMode,
-    url: isHosted ? `${call.baseUrl}/c/pay/${id}` : null,
+    url: isHosted ? `${store.baseUrl()}/c/pay/${id}` : null,
     ...(isHosted ? {} : { redirect_on_completion: params.redirect_on_completion ?? 'always' }),
     ...(params.return_url === undefined ? {} : { return_url: params.return_url }),
   };

@@ -80,7 +80,7 @@ export const checkoutSessionOperations = [
         throw badParam('The amount of this Checkout Session has changed.', 'expected_amount');
       const method = usablePaymentMethod(store, params.payment_method, before.customer);
       const buyer = { method, details: method.billing_details };
-      const { session, failure } = completeSession(store, before, buyer, call.baseUrl);
+      const { session, failure } = completeSession(store, before, buyer);
       if (failure !== null) throw cardError(failure);
       return shownSession(session);
     },

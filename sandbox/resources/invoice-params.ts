@@ -99,7 +99,7 @@ function collectionFrom(
 
 /** Invoices are sent by e-mail. */
 export function checkEmail(store: Store, customerId: string | null): void {
-  const customer = customerId === null ? undefined : store.customers.get(customerId);
+  const customer = store.customers.get(customerId);
   if (customer === undefined || customer.deleted || customer.email === null)
     throw badParam(
       'Missing email. In order to create invoices that are sent to the customer, the customer must have a valid email.',

@@ -40,7 +40,7 @@ export const invoiceOperations = [
   invoices.operation('update', 'POST *', invoiceParams, update),
   invoices.delete(deleteDraft),
   invoices.operation('send', 'POST */send', {}, (call) => {
-    const invoice = sendInvoice(call.store, invoices.existing(call), call.baseUrl);
+    const invoice = sendInvoice(call.store, invoices.existing(call));
     return settledIfFree(call.store, invoice);
   }),
   invoices.operation('finalize', 'POST */finalize', { auto_advance: p.bool }, (call, params) => {
@@ -49,7 +49,7 @@ export const invoiceOperations = [
     // automatically.
     const draft = { ...before, auto_advance: params.auto_advance ?? true };
     const isCharged = draft.auto_advance && draft.collection_method === 'charge_automatically';
-    const invoice = finalizeInvoice(call.store, draft, call.baseUrl, {
+    const invoice = finalizeInvoice(call.store, draft, {
       nextAttempt: isCharged && draft.amount_due > 0 ? call.store.now() + draftSeconds : null,
     });
     return settledIfFree(call.store, invoice);
@@ -182,12 +182,12 @@ function settledIfFree(store: Store, invoice: Invoice): Invoice {
 }
 
 function pay(call: Call, params: p.Parsed<typeof payParams>): Invoice {
-  const { store, baseUrl } = call;
+  const { store } = call;
   const given = invoices.existing(call);
   if (given.status === 'paid') throw wrongState('Invoice is already paid');
   if (given.status === 'void')
     throw wrongState('This invoice is void, so it cannot be paid.', 'invoice_not_editable');
-  const invoice = given.status === 'draft' ? finalizeInvoice(store, given, baseUrl) : given;
+  const invoice = given.status === 'draft' ? finalizeInvoice(store, given) : given;
   if (params.paid_out_of_band === true) {
     dropPayment(store, invoice);
     return invoicePaid(store, invoice);
@@ -199,7 +199,6 @@ function pay(call: Call, params: p.Parsed<typeof payParams>): Invoice {
   const failure = collectInvoice(store, invoice, {
     offSession: params.off_session ?? true,
     isManual: true,
-    baseUrl,
     method,
   });
   if (failure?.type === 'card_error') throw cardError(failure);

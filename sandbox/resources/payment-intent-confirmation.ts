@@ -54,7 +54,6 @@ export function confirm(
   const intent = { ...before, ...p.present({ receipt_email, shipping: sentTo, setup_future_usage }) };
   const attempt = attemptPayment(store, intent, method, {
     offSession: params.off_session === true || params.error_on_requires_action === true,
-    baseUrl: call.baseUrl,
     returnUrl: params.return_url,
     usesSdk: params.use_stripe_sdk === true,
   });

@@ -170,7 +170,7 @@ function create(call: Call, given: Given, isDefault: boolean): PortalConfigurati
   );
 }
 
-function changed({ store, baseUrl }: Call, before: PortalConfiguration, given: Given): PortalConfiguration {
+function changed({ store }: Call, before: PortalConfiguration, given: Given): PortalConfiguration {
   const login = given.login_page;
   const after: PortalConfiguration = {
     ...before,
@@ -183,7 +183,7 @@ function changed({ store, baseUrl }: Call, before: PortalConfiguration, given: G
         ? before.login_page
         : {
             enabled: login.enabled,
-            url: login.enabled ? `${baseUrl}/sandbox/portal_logins/${before.id}` : null,
+            url: login.enabled ? `${store.baseUrl()}/sandbox/portal_logins/${before.id}` : null,
           },
     metadata: p.applyMetadata(before.metadata ?? {}, given.metadata),
     name: overlaid(before.name, given.name),

@@ -66,7 +66,7 @@ export const portalSessionOperations = [
       return_url: p.url,
     },
     (call, params) => {
-      const { store, baseUrl } = call;
+      const { store } = call;
       const customer = existingCustomer(store, params.customer);
       const configuration =
         params.configuration === undefined
@@ -90,7 +90,7 @@ export const portalSessionOperations = [
         locale: params.locale ?? null,
         on_behalf_of: null,
         return_url: params.return_url ?? configuration.default_return_url,
-        url: `${baseUrl}/sandbox/portal/${id}`,
+        url: `${store.baseUrl()}/sandbox/portal/${id}`,
       });
     },
   ),

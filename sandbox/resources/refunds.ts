@@ -55,7 +55,7 @@ function chargeToRefund(
   if (params.payment_intent === undefined)
     throw badParam('A refund needs a payment_intent or a charge.', undefined, 'parameter_missing');
   const intent = store.paymentIntents.existing(params.payment_intent, 'payment_intent');
-  const charge = intent.latest_charge === null ? undefined : store.charges.get(intent.latest_charge);
+  const charge = store.charges.get(intent.latest_charge);
   if (charge === undefined || !charge.paid)
     throw wrongState(`The PaymentIntent ${intent.id} has no successful charge to refund.`);
   return charge;

@@ -117,7 +117,6 @@ function confirm(call: Call, intent: SetupIntent, sent: p.Parsed<typeof confirma
   const method = confirmingMethod(store, intent, params);
   const attempt = attemptSetup(store, intent, method, {
     offSession: false,
-    baseUrl: call.baseUrl,
     returnUrl: params.return_url,
     usesSdk: params.use_stripe_sdk === true,
   });

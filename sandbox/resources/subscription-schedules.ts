@@ -26,10 +26,10 @@ export const subscriptionScheduleOperations = [
   ),
   schedules.operation('cancel', 'POST */cancel', { invoice_now: p.bool, prorate: p.bool }, (call, params) => {
     const { id, subscription } = running(call, 'cancel', 'canceled');
-    const { store, baseUrl } = call;
+    const { store } = call;
     const options = { prorates: params.prorate ?? true, invoicesNow: params.invoice_now ?? true };
     if (subscription === null) endSchedule(store, id, 'cancellation_requested');
-    else cancelNow(store, store.subscriptions.existing(subscription), options, baseUrl);
+    else cancelNow(store, store.subscriptions.existing(subscription), options);
     return schedules.existing(call);
   }),
   schedules.list(
@@ -68,7 +68,7 @@ function running(call: Call, verb: string, done: string): SubscriptionSchedule {
 }
 
 function create(call: Call, params: p.Parsed<typeof createParams>): SubscriptionSchedule {
-  const { store, baseUrl } = call;
+  const { store } = call;
   const { from_subscription: from, start_date: given = 'now', phases: [first, ...others] = [] } = params;
   if (from !== undefined) {
     const [other] = Object.keys(params).filter((name) => name !== 'from_subscription');
@@ -95,7 +95,7 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
     metadata: p.applyMetadata({}, params.metadata),
     phases: phasesFrom(store, dated, { phases: [], startDate: start }, scheduled),
   });
-  if (start === store.now()) return startSchedule(store, schedule, 'subscription_schedule.created', baseUrl);
+  if (start === store.now()) return startSchedule(store, schedule, 'subscription_schedule.created');
   store.emit('subscription_schedule.created', schedule);
   return schedule;
 }
@@ -143,7 +143,7 @@ function update(call: Call, params: p.Parsed<typeof updateParams>): Subscription
 
 /** Applies the current values of the running phase to the subscription, and the end of the schedule. */
 function follow(
-  { store, baseUrl }: Call,
+  { store }: Call,
   before: Subscription,
   schedule: SubscriptionSchedule,
   params: p.Parsed<typeof updateParams>,
@@ -155,9 +155,9 @@ function follow(
   });
   const changesPhase = params.phases !== undefined || params.default_settings !== undefined;
   if (phase === undefined || !changesPhase) return;
-  const applied = applyPhase(store, ending, phase, schedule, baseUrl);
+  const applied = applyPhase(store, ending, phase, schedule);
   if (applied.status !== 'trialing' || params.phases === undefined) return;
   // A phase without the end of the trial ends the trial.
-  if (phase.trial_end === null) endTrial(store, applied, baseUrl);
-  else if (phase.trial_end !== applied.trial_end) moveTrial(store, applied, phase.trial_end, baseUrl);
+  if (phase.trial_end === null) endTrial(store, applied);
+  else if (phase.trial_end !== applied.trial_end) moveTrial(store, applied, phase.trial_end);
 }

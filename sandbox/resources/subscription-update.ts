@@ -55,7 +55,7 @@ export function updateFrom(
   params: UpdateParams,
   itemsPath?: string | null,
 ): Subscription {
-  const { store, baseUrl } = call;
+  const { store } = call;
   checkUpdatable(call, given, params);
   const before = withDiscounts(call, withoutConflict(store, given, params), params);
   const added = addedItemsFrom(call, params.add_invoice_items ?? [], before);
@@ -79,14 +79,13 @@ export function updateFrom(
           behavior: params.payment_behavior ?? 'allow_incomplete',
           offSession: params.off_session ?? false,
           metadata: params.metadata == null ? null : p.applyMetadata({}, params.metadata),
-          baseUrl,
         });
   if (params.items !== undefined) followItems(store, updated);
   // The end of the trial comes last, because it may charge the customer with the other changes.
   const { trial_end: end } = params;
   if (end === undefined) return updated;
-  if (end === 'now') return endTrial(store, updated, baseUrl);
-  return moveTrial(store, updated, checkTrialEnd(store, end), baseUrl);
+  if (end === 'now') return endTrial(store, updated);
+  return moveTrial(store, updated, checkTrialEnd(store, end));
 }
 
 function checkUpdatable(call: Call, before: Subscription, params: UpdateParams): void {

@@ -78,22 +78,17 @@ export const subscriptionOperations = [
       const subscription = subscriptions.existing(call);
       // The processor responds with 404 if a subscription has already ended.
       if (subscription.ended_at !== null) throw missing('subscription', subscription.id);
-      return cancelNow(
-        call.store,
-        subscription,
-        {
-          prorates: params.prorate ?? false,
-          invoicesNow: params.invoice_now ?? false,
-          ...params.cancellation_details,
-        },
-        call.baseUrl,
-      );
+      return cancelNow(call.store, subscription, {
+        prorates: params.prorate ?? false,
+        invoicesNow: params.invoice_now ?? false,
+        ...params.cancellation_details,
+      });
     },
   ),
   subscriptions.operation('delete_discount', 'DELETE */discount', {}, (call) => {
     const subscription = subscriptions.existing(call);
     const [last] = subscription.discounts.slice(-1);
-    const discount = last === undefined ? undefined : call.store.discounts.get(last);
+    const discount = call.store.discounts.get(last);
     if (discount === undefined) throw missing('discount', subscription.id);
     endDiscounts(call.store, subscription, [discount.id]);
     const { end: _, ...rest } = discount;
@@ -118,7 +113,7 @@ export const subscriptionOperations = [
 ];
 
 function create(call: Call, params: p.Parsed<typeof createParams>): Subscription {
-  const { store, baseUrl, version } = call;
+  const { store, version } = call;
   const customer = existingCustomer(store, params.customer);
   if (params.items.length === 0) throw missingParam('items', 'A subscription needs at least one item.');
   const items = params.items.map(({ quantity, ...item }, index) => {
@@ -139,58 +134,52 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
   checkDates(store, params, items, trialEnds);
   const code = items[0]?.price.currency ?? '';
   const { payment_settings: settings } = params;
-  return createSubscription(
-    store,
-    {
+  return createSubscription(store, {
+    customer: customer.id,
+    items,
+    trialEnd: trialEnds,
+    added: addedItemsFrom(call, params.add_invoice_items ?? [], { customer: customer.id, currency: code }),
+    anchor: params.billing_cycle_anchor ?? null,
+    startDate: params.backdate_start_date ?? null,
+    prorates: params.proration_behavior !== 'none',
+    cancelAt: params.cancel_at ?? null,
+    details: {
+      ...billingFrom(store, params, {
+        collection_method: 'charge_automatically',
+        customer: customer.id,
+        days_until_due: null,
+      }),
+      ...p.present({
+        default_payment_method: params.default_payment_method,
+        description: params.description,
+      }),
+      ...trialSettingsFrom(params),
+      billing_mode: mode,
+      metadata: p.applyMetadata({}, params.metadata),
+      payment_settings: {
+        payment_method_options: null,
+        payment_method_types: listOrNull(settings?.payment_method_types),
+        save_default_payment_method: settings?.save_default_payment_method ?? 'off',
+      },
+    },
+    behavior: params.payment_behavior ?? 'allow_incomplete',
+    cancelsAtPeriodEnd: params.cancel_at_period_end ?? false,
+    discounts: wantedDiscounts(store, params.discounts ?? oldDiscounts(call, params) ?? [], {
       customer: customer.id,
       items,
-      trialEnd: trialEnds,
-      added: addedItemsFrom(call, params.add_invoice_items ?? [], { customer: customer.id, currency: code }),
-      anchor: params.billing_cycle_anchor ?? null,
-      startDate: params.backdate_start_date ?? null,
-      prorates: params.proration_behavior !== 'none',
-      cancelAt: params.cancel_at ?? null,
-      details: {
-        ...billingFrom(store, params, {
-          collection_method: 'charge_automatically',
-          customer: customer.id,
-          days_until_due: null,
-        }),
-        ...p.present({
-          default_payment_method: params.default_payment_method,
-          description: params.description,
-        }),
-        ...trialSettingsFrom(params),
-        billing_mode: mode,
-        metadata: p.applyMetadata({}, params.metadata),
-        payment_settings: {
-          payment_method_options: null,
-          payment_method_types: listOrNull(settings?.payment_method_types),
-          save_default_payment_method: settings?.save_default_payment_method ?? 'off',
-        },
-      },
-      behavior: params.payment_behavior ?? 'allow_incomplete',
-      cancelsAtPeriodEnd: params.cancel_at_period_end ?? false,
-      discounts: wantedDiscounts(store, params.discounts ?? oldDiscounts(call, params) ?? [], {
-        customer: customer.id,
-        items,
-        discounts: [],
-      }),
-      offSession: params.off_session ?? false,
-    },
-    baseUrl,
-  );
+      discounts: [],
+    }),
+    offSession: params.off_session ?? false,
+  });
 }
 
 function resume(call: Call, params: p.Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
   checkAnchor(call, anchor);
-  return resumeSubscription(
-    call.store,
-    subscriptions.existing(call),
-    { anchor: anchor?.type ?? 'now', onSuccess: behavior === 'resume_on_payment_success' },
-    call.baseUrl,
-  );
+  return resumeSubscription(call.store, subscriptions.existing(call), {
+    anchor: anchor?.type ?? 'now',
+    onSuccess: behavior === 'resume_on_payment_success',
+  });
 }
 
 function hasStatus(status: string, wanted: string | undefined): boolean {

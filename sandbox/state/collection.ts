@@ -104,9 +104,9 @@ export class Collection<T extends WireObject> {
     return this.#byId.size;
   }
 
-  /** The object with this id, unless it was created before `createdSince`. */
-  get(id: string, createdSince = 0): T | undefined {
-    const entry = this.#byId.get(id);
+  /** The object with this id, unless it was created before `createdSince`. References to an object may be null. */
+  get(id: string | null | undefined, createdSince = 0): T | undefined {
+    const entry = this.#byId.get(id ?? '');
     return entry === undefined || entry.created < createdSince ? undefined : entry.value;
   }
 

@@ -29,6 +29,8 @@ export class Store extends Collections {
   readonly searchLag = new SearchLag();
   /** The endpoint from the start options, in addition to those registered through the API. */
   builtInEndpointId: string | null = null;
+  /** The base address of links to the pages of the world. */
+  baseUrl: () => string = () => '';
   settings: Settings = defaultSettings;
 
   #journal: Journal | null = null;

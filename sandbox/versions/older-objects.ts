@@ -185,7 +185,7 @@ function olderPricing(
   pricing: Wire.InvoiceLine['pricing'],
 ): { price: Wire.Price | null; plan: unknown } {
   const id = pricing.price_details?.price;
-  const price = id === undefined ? undefined : store.prices.get(id);
+  const price = store.prices.get(id);
   return {
     price: price ?? null,
     plan: price === undefined || price.recurring === null ? null : planOf(price),

@@ -82,7 +82,7 @@ export class Api {
       if ((request.account ?? accountId) !== accountId) throw noAccess(request.account ?? '');
       const version =
         request.version === undefined ? (store.settings.apiVersion ?? null) : checkVersion(request.version);
-      const call: Call = { store, ...ids, fromBrowser, baseUrl: world.baseUrl(), accountId, version };
+      const call: Call = { store, ...ids, fromBrowser, accountId, version };
       return await this.#respond(request, requestId, world, operation, call, form);
     } catch (error) {
       const at = world.store.now();

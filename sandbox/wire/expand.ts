@@ -194,7 +194,7 @@ function includedInCheckout(store: Store, id: string, field: string): unknown {
 
 function confirmationSecret(store: Store, invoiceId: string): object | null {
   const [payment] = store.invoicePayments.allWithin('invoice', invoiceId);
-  const intent = payment === undefined ? undefined : store.paymentIntents.get(payment.payment.payment_intent);
+  const intent = store.paymentIntents.get(payment?.payment.payment_intent);
   return intent?.client_secret == null
     ? null
     : { client_secret: intent.client_secret, type: 'payment_intent' };

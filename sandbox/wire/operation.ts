@@ -13,8 +13,6 @@ export interface Call {
   readonly childId?: string;
   /** Sent with a publishable API key, which gives access only to the object whose client secret the caller has. */
   readonly fromBrowser: boolean;
-  /** The sandbox's own address, for links to its pages. */
-  readonly baseUrl: string;
   readonly accountId: string;
   /** The API version that the request names, if any. */
   readonly version: string | null;

@@ -35,7 +35,7 @@ function clockOf(store: Store, resource: string, id: string, form: FormMap): Tes
       typeof ownerId === 'string' ? clockIdOf(store, collection, ownerId) : null,
     ),
   ];
-  return clockIds.flatMap((clockId) => store.testClocks.get(clockId ?? '') ?? [])[0];
+  return clockIds.flatMap((clockId) => store.testClocks.get(clockId) ?? [])[0];
 }
 
 /** The time of an object's customer, for changes outside the API's requests. */

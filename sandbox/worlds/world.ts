@@ -28,8 +28,6 @@ interface WorldOptions {
 export class World {
   readonly accountId: string;
   readonly basePath: string;
-  /** The base address of links to this world's pages. */
-  readonly baseUrl: () => string;
   readonly store: Store;
   readonly faults = new Faults();
   readonly due: Due;
@@ -43,9 +41,9 @@ export class World {
   constructor({ accountId, url, basePath, webhook, log, clock, retention }: WorldOptions) {
     this.accountId = accountId;
     this.basePath = basePath;
-    this.baseUrl = () => `${url()}${basePath}`;
     this.store = new Store(clock, retention);
-    this.due = new Due(this.store, this.baseUrl, (fields, message) => log('error', fields, message));
+    this.store.baseUrl = () => `${url()}${basePath}`;
+    this.due = new Due(this.store, (fields, message) => log('error', fields, message));
     this.deliverer = new Deliverer(this.store, webhook ?? null, (fields, message) =>
       log('warn', fields, message),
     );

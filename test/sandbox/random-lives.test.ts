@@ -403,7 +403,7 @@ async function attached({ call }: World, name: string, customer: string): Promis
 
 function authenticate(store: Store, id: string, succeeded: boolean): void {
   try {
-    store.transact(null, () => completeIntent(store, id, succeeded, ''));
+    store.transact(null, () => completeIntent(store, id, succeeded));
   } catch (error) {
     assert.ok(error instanceof WireError);
   }

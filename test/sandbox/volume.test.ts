@@ -20,7 +20,7 @@ function run(
 ): { data: { id: string; created: number }[]; has_more: boolean; id: string } {
   const operation = operations.find((candidate) => candidate.name === name);
   assert.ok(operation);
-  const call: Call = { store, id, fromBrowser: false, accountId: 'acct_sandbox', baseUrl: '', version: null };
+  const call: Call = { store, id, fromBrowser: false, accountId: 'acct_sandbox', version: null };
   // Lists and objects are looked at for what both may have.
   return operation.run(call, parseForm(form)) as {
     data: { id: string; created: number }[];
@@ -44,7 +44,7 @@ function filledStore(): { store: Store; intentIds: string[] } {
         automatic_payment_methods: null,
       });
       const method = usablePaymentMethod(store, 'pm_card_visa', null);
-      attemptPayment(store, intent, method, { offSession: true, baseUrl: '' });
+      attemptPayment(store, intent, method, { offSession: true });
       intentIds.push(intent.id);
     });
   }
