@@ -6,7 +6,7 @@ import { operations } from './resources/operations.ts';
 import type { Retention } from './state/retention.ts';
 import { Api } from './wire/api.ts';
 import { createWireServer } from './wire/server.ts';
-import type { WorldLog } from './worlds/world-log.ts';
+import type { WorldLog } from './worlds/world.ts';
 import { Worlds } from './worlds/worlds.ts';
 
 export interface Sandbox {

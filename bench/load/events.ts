@@ -1,4 +1,4 @@
-import { signatureHeader } from '../../sandbox/webhooks/sign.ts';
+import { signatureHeader } from '../../sandbox/webhooks/render-event.ts';
 
 export const webhookSecret = 'whsec_bench';
 

@@ -2,13 +2,19 @@ import { updateCustomer } from '../payments/customer.ts';
 import type { AttemptOptions } from '../payments/intent.ts';
 import { attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, PaymentIntent, PaymentMethod, Subscription } from '../wire/objects.ts';
+import type { Invoice, PaymentIntent, PaymentMethod, SetupIntent, Subscription } from '../wire/objects.ts';
 import type { ErrorBody } from '../wire/wire-error.ts';
-import { pauseAfterFailure, resumeAfterFailure } from './failure-pause.ts';
 import { markInvoicePaid } from './invoice.ts';
 import { decidesStatus, intentOf, subscriptionOf } from './invoice-payment.ts';
 import { applyUpdate, isPendingInvoice } from './pending-update.ts';
-import { cancelSubscription, isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
+import {
+  cancelSubscription,
+  isResumption,
+  leavePaused,
+  pauseAfterFailure,
+  resumeAfterFailure,
+  updateSubscription,
+} from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
 const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
@@ -109,7 +115,7 @@ export function awaitAction(store: Store, before: Invoice): void {
 }
 
 /** Records a failed attempt. A first invoice waits for another card. A renewal follows the dunning schedule. */
-export function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
+function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | null): void {
   const attempts = before.attempt_count + 1;
   const subscription = subscriptionOf(store, before);
   const isRenewal = before.billing_reason !== 'subscription_create' || subscription?.status === 'active';
@@ -178,4 +184,28 @@ export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undef
   const method = store.paymentMethods.get(id);
   // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;
+}
+
+/** Updates the invoice that a confirmed payment intent pays, if there is one. */
+export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
+  const [payment] = store.invoicePayments.allWithin('payment_intent', intent.id);
+  const invoice = store.invoices.get(payment?.invoice);
+  if (invoice === undefined || invoice.status === 'paid' || invoice.status === 'void') return;
+  if (intent.status === 'succeeded') invoicePaid(store, invoice, intent);
+  else if (intent.status === 'requires_action') store.emit('invoice.payment_action_required', invoice);
+  else if (intent.status === 'requires_payment_method' && intent.last_payment_error !== null) {
+    // A manual attempt does not count as one of the scheduled retries.
+    if (invoice.billing_reason === 'subscription_create') paymentFailed(store, invoice, intent);
+    else store.emit('invoice.payment_failed', invoice);
+  }
+}
+
+/** Gives a saved card to the subscriptions that wait for it, such as trials. */
+export function followSetupIntent(store: Store, intent: SetupIntent): void {
+  if (intent.status !== 'succeeded' || intent.payment_method === null) return;
+  for (const subscription of store.subscriptions.allWithin('pending_setup_intent', intent.id))
+    updateSubscription(store, subscription, {
+      default_payment_method: intent.payment_method,
+      pending_setup_intent: null,
+    });
 }

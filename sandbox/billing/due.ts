@@ -1,8 +1,17 @@
+import { expireSession, sessionDueAt } from '../checkout/session.ts';
+import { chargeDueAt, chargeFallsDue } from '../payments/charge-life.ts';
+import { disputeDueAt, disputeFallsDue } from '../payments/dispute.ts';
+import { refundDueAt, settleRefund } from '../payments/refund.ts';
 import type { Changes } from '../state/changes.ts';
+import type { Collection } from '../state/collection.ts';
+import { MinHeap } from '../state/min-heap.ts';
 import type { Store } from '../state/store.ts';
-import { dueKinds } from './due-kinds.ts';
-import { type DueItem, Schedule } from './schedule.ts';
-import { clockFailed, clockIsReady } from './test-clock.ts';
+import type { WireObject } from '../wire/objects.ts';
+import { discountDueAt, discountFallsDue } from './discount.ts';
+import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
+import { scheduleDueTimes, scheduleFallsDue } from './schedule-life.ts';
+import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
+import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps. So check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -173,4 +182,163 @@ export class Due {
 /** The time that a test clock is advancing to. */
 function targetOf(store: Store, clockId: string): number | undefined {
   return store.testClocks.get(clockId)?.status_details.advancing?.target_frozen_time;
+}
+
+interface DueItem {
+  /** The object's name in the wire API. */
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** A smaller heap is not worth cleaning. */
+const cleanAboveItems = 1_000;
+
+/**
+ * Items by due time, for one clock. An entry that no longer matches its object's state is obsolete. Obsolete entries
+ * are dropped when they come up, and all at once when the heap has doubled, so that objects that are deleted long before
+ * they fall due take no memory.
+ */
+export class Schedule {
+  readonly #heap = new MinHeap<DueItem>();
+  /** The entries in the heap, so that an object that changes often is not scheduled twice for the same time. */
+  readonly #scheduled = new Set<string>();
+  readonly #isCurrent: (item: DueItem, at: number) => boolean;
+  #cleanAbove = cleanAboveItems;
+
+  constructor(isCurrent: (item: DueItem, at: number) => boolean) {
+    this.#isCurrent = isCurrent;
+  }
+
+  get size(): number {
+    return this.#heap.size;
+  }
+
+  /** The earliest due time. */
+  get firstAt(): number | undefined {
+    return this.#heap.firstAt;
+  }
+
+  push(at: number, item: DueItem): void {
+    const key = keyOf(item, at);
+    if (this.#scheduled.has(key)) return;
+    this.#scheduled.add(key);
+    this.#heap.push(at, item);
+    if (this.#heap.size > this.#cleanAbove) this.#dropObsolete();
+  }
+
+  /** Takes the next item that is due by `until`. */
+  next(until: number): { readonly at: number; readonly item: DueItem } | undefined {
+    while ((this.firstAt ?? Number.POSITIVE_INFINITY) <= until) {
+      const next = this.#pop();
+      if (next !== undefined && this.#isCurrent(next.item, next.at)) return next;
+    }
+    return undefined;
+  }
+
+  clear(): void {
+    this.#heap.clear();
+    this.#scheduled.clear();
+  }
+
+  #pop(): { readonly at: number; readonly item: DueItem } | undefined {
+    const next = this.#heap.pop();
+    if (next !== undefined) this.#scheduled.delete(keyOf(next.item, next.at));
+    return next;
+  }
+
+  #dropObsolete(): void {
+    const current: { readonly at: number; readonly item: DueItem }[] = [];
+    for (let next = this.#heap.pop(); next !== undefined; next = this.#heap.pop())
+      if (this.#isCurrent(next.item, next.at)) current.push(next);
+    this.clear();
+    for (const { at, item } of current) {
+      this.#scheduled.add(keyOf(item, at));
+      this.#heap.push(at, item);
+    }
+    this.#cleanAbove = Math.max(cleanAboveItems, 2 * current.length);
+  }
+}
+
+function keyOf({ id }: DueItem, at: number): string {
+  return `${id} ${at}`;
+}
+
+/** How objects of one kind change over time. */
+interface DueKind {
+  ids(store: Store): string[];
+  /** The test clock that decides when the object is due. Null for the world's clock. */
+  clockIdOf(store: Store, id: string): string | null;
+  /** The times at which the object needs work. Announcements up to `doneUntil` are done. */
+  timesOf(store: Store, id: string, doneUntil: number): readonly number[];
+  happen(store: Store, id: string, at: number): void;
+}
+
+/** The kinds of objects that change over time, by their names in the wire API. */
+const dueKinds: ReadonlyMap<string, DueKind> = new Map([
+  ['subscription', kind((store) => store.subscriptions, subscriptionDueTimes, subscriptionFallsDue)],
+  ['subscription_schedule', kind((store) => store.subscriptionSchedules, scheduleDueTimes, scheduleFallsDue)],
+  [
+    'invoice',
+    kind(
+      (store) => store.invoices,
+      (invoice, _doneUntil, store) => invoiceDueTimes(store, invoice),
+      (store, invoice, _at) => invoiceFallsDue(store, invoice),
+    ),
+  ],
+  [
+    'discount',
+    kind(
+      (store) => store.discounts,
+      (discount, _doneUntil, store) => discountDueAt(store, discount),
+      discountFallsDue,
+    ),
+  ],
+  [
+    'refund',
+    kind(
+      (store) => store.refunds,
+      (refund, _, store) => refundDueAt(store, refund),
+      settleRefund,
+    ),
+  ],
+  [
+    'test_helpers.test_clock',
+    kind(
+      (store) => store.testClocks,
+      ({ deletes_after: at }) => at,
+      deleteTestClock,
+    ),
+  ],
+  ['charge', kind((store) => store.charges, chargeDueAt, chargeFallsDue)],
+  ['dispute', kind((store) => store.disputes, disputeDueAt, disputeFallsDue)],
+  ['checkout.session', kind((store) => store.checkoutSessions, sessionDueAt, expireSession)],
+]);
+
+function kind<T extends WireObject>(
+  collectionOf: (store: Store) => Collection<T>,
+  times: (value: T, doneUntil: number, store: Store) => readonly number[] | number | null,
+  happen: (store: Store, value: T, at: number) => unknown,
+): DueKind {
+  return {
+    ids: (store) => [...collectionOf(store).values()].map(({ id }) => id),
+    clockIdOf: (store, id) => clockIdOf(store, collectionOf(store).get(id)),
+    timesOf: (store, id, doneUntil) => {
+      const value = collectionOf(store).get(id);
+      const due = value === undefined ? null : times(value, doneUntil, store);
+      return due === null ? [] : [due].flat();
+    },
+    happen: (store, id, at) => {
+      const value = collectionOf(store).get(id);
+      if (value !== undefined) happen(store, value, at);
+    },
+  };
+}
+
+/** A discount follows the clock of its subscription. */
+function clockIdOf(store: Store, value: WireObject | undefined): string | null {
+  if (value?.object === 'discount')
+    return clockIdOf(store, store.subscriptions.get(store.discounts.get(value.id)?.subscription ?? ''));
+  return value !== undefined && 'test_clock' in value && typeof value.test_clock === 'string'
+    ? value.test_clock
+    : null;
 }

@@ -2,7 +2,6 @@ import { accountOf } from '../payments/account.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice, TaxRate } from '../wire/objects.ts';
-import { settledWith } from './credit-balance.ts';
 
 /** The customer's balance that an invoice in this currency can use. */
 export function usableBalance(buyer: Customer | null, currency: string): number {
@@ -48,4 +47,17 @@ export function accountParts(store: Store, customer: string): AccountParts {
 export function buyerOf(store: Store, customerId: string | null): Customer | null {
   const customer = store.customers.get(customerId);
   return customer === undefined || customer.deleted ? null : customer;
+}
+
+/**
+ * The amount of an invoice that is left to pay, and the customer's balance afterwards. A negative balance is a credit,
+ * which pays for the invoice first. A positive balance is a debt, which is added to the invoice. A negative total
+ * becomes a credit.
+ */
+export function settledWith(
+  total: number,
+  balance: number,
+): { readonly due: number; readonly ending: number } {
+  const owed = total + balance;
+  return { due: Math.max(0, owed), ending: Math.min(0, owed) };
 }

@@ -1,8 +1,7 @@
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import { collectInvoice, invoicePaid } from './collect.ts';
-import { finalizeInvoice, voidInvoice } from './invoice.ts';
-import { sendInvoice } from './one-off-invoice.ts';
+import { finalizeInvoice, sendInvoice, voidInvoice } from './invoice.ts';
 import { resumptionExpiresAt } from './pause.ts';
 
 /** The times at which the invoice needs work, given its current state. */

@@ -1,9 +1,8 @@
 import { unitOf } from '../payments/money.ts';
 import { nulls } from '../wire/nulls.ts';
 import type { Customer, Invoice, InvoiceLine, Subscription, TaxRate } from '../wire/objects.ts';
-import { settledWith } from './credit-balance.ts';
-import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount-amounts.ts';
-import { usableBalance } from './invoice-balance.ts';
+import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount.ts';
+import { settledWith, usableBalance } from './invoice-balance.ts';
 import { sumOf, taxesOn, totalTaxes } from './tax.ts';
 
 type FindRate = (id: string) => TaxRate | undefined;

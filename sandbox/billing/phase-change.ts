@@ -1,13 +1,11 @@
 import type { Store } from '../state/store.ts';
 import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import { startPeriodNow } from './apply-change.ts';
 import { changeDiscounts, type WantedDiscount } from './discount.ts';
-import { phaseAt } from './phases.ts';
 import { sharesInterval } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { cycleAt, newItem, periodOf, withPrice } from './subscription-items.ts';
-import { scheduleOf } from './subscription-schedule.ts';
-import { releaseSchedule } from './subscription-schedule-end.ts';
-import { startPeriodNow } from './update-subscription.ts';
+import { phaseAt, releaseSchedule, scheduleOf } from './subscription-schedule.ts';
 
 /**
  * Starts the phase that is due at this time, if any, or releases the subscription after the last phase. A schedule that

@@ -2,12 +2,10 @@ import { unitOf } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
-import { creditedItems } from './credited-items.ts';
-import { currentTerms } from './discount.ts';
-import { discountAmounts } from './discount-amounts.ts';
-import { invoiceItemObject } from './invoice-item.ts';
+import { currentTerms, discountAmounts } from './discount.ts';
+import { invoiceItemObject, pendingItems } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
-import { costOf, isMetered, pricingOf } from './price-amount.ts';
+import { costOf, isMetered, pricingOf } from './price.ts';
 import { creditsFor, type ProratedItem, type Proration, prorationsBetween } from './proration.ts';
 import { cycleAt, intervalOf, invoiceLines, periodOf, productName, startedAt } from './subscription-items.ts';
 
@@ -186,4 +184,40 @@ const decimalPlacesMax = 12;
 function unitText(amount: number, quantity: number): string {
   const unit = quantity === 0 ? amount : amount / quantity;
   return String(Number(unit.toFixed(decimalPlacesMax)));
+}
+
+type ProrationDetails = NonNullable<InvoiceItem['proration_details']>;
+
+/** The charge that a credit for the subscription item reverses: an item that waits for an invoice, or a line of one. */
+function creditedItems(
+  store: Store,
+  subscription: Subscription,
+  subscriptionItem: string,
+): ProrationDetails['credited_items'] {
+  const { id, customer, currency } = subscription;
+  const waiting = pendingItems(store, { customer, currency, subscription: id }).findLast(
+    ({ amount, parent }) => amount > 0 && parent?.subscription_details.subscription_item === subscriptionItem,
+  );
+  if (waiting !== undefined) return { type: 'invoice_item', invoice_item: waiting.id };
+  const end = subscription.items.data.find((item) => item.id === subscriptionItem)?.current_period_end;
+  const billed = store.invoices
+    .allWithin('subscription', id)
+    .filter(({ status }) => status !== 'draft' && status !== 'void')
+    .flatMap((invoice) =>
+      invoice.lines.data
+        .filter(
+          ({ amount, parent, period }) =>
+            amount > 0 &&
+            period.end === end &&
+            parent?.subscription_item_details?.subscription_item === subscriptionItem,
+        )
+        .map((line) => ({ invoice: invoice.id, created: invoice.created, line: line.id })),
+    )
+    .sort((a, b) => a.created - b.created)
+    .at(-1);
+  if (billed === undefined) return null;
+  return {
+    type: 'invoice_line_items',
+    invoice_line_item_details: { invoice: billed.invoice, invoice_line_items: [billed.line] },
+  };
 }

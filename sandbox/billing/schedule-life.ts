@@ -2,8 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { SubscriptionSchedule } from '../wire/objects.ts';
 import { createSubscription } from './create-subscription.ts';
 import { enterPhase, wantedBy } from './phase-change.ts';
-import { attachSchedule } from './subscription-schedule.ts';
-import { endSchedule } from './subscription-schedule-end.ts';
+import { attachSchedule, endSchedule } from './subscription-schedule.ts';
 
 /** The processor announces the end of a schedule seven days ahead. */
 const expiryNoticeSeconds = 7 * 86_400;

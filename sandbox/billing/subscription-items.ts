@@ -1,8 +1,8 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { InvoiceLine, Plan, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
+import type { InvoiceLine, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { type Interval, periodAt } from './calendar.ts';
-import { costOf, isMetered, pricingOf } from './price-amount.ts';
+import { costOf, isMetered, planOf, pricingOf } from './price.ts';
 import { taxesOn } from './tax.ts';
 
 type Items = Subscription['items'];
@@ -150,29 +150,4 @@ export function withPrice(
   quantity = 1,
 ): SubscriptionItem {
   return { ...item, plan: planOf(price), price, ...(isMetered(price) ? {} : { quantity }) };
-}
-
-/** The price in the form of the older plan object, which items still contain. */
-export function planOf(price: Price): Plan {
-  return {
-    id: price.id,
-    object: 'plan',
-    active: price.active,
-    amount: price.unit_amount,
-    amount_decimal: price.unit_amount_decimal,
-    billing_scheme: price.billing_scheme,
-    created: price.created,
-    currency: price.currency,
-    interval: price.recurring?.interval ?? 'month',
-    interval_count: price.recurring?.interval_count ?? 1,
-    livemode: false,
-    metadata: price.metadata,
-    meter: price.recurring?.meter ?? null,
-    nickname: price.nickname,
-    product: price.product,
-    tiers_mode: price.tiers_mode,
-    transform_usage: price.transform_quantity,
-    trial_period_days: price.recurring?.trial_period_days ?? null,
-    usage_type: price.recurring?.usage_type ?? 'licensed',
-  };
 }

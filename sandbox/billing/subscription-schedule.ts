@@ -1,8 +1,8 @@
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
-import { wrongState } from '../wire/wire-error.ts';
-import { phaseAt } from './phases.ts';
+import { badParam, wrongState } from '../wire/wire-error.ts';
+import { addIntervals, type Interval } from './calendar.ts';
 import { periodOf } from './subscription-items.ts';
 import { testClockIdOf } from './test-clock.ts';
 
@@ -148,4 +148,123 @@ export function followItems(store: Store, subscription: Subscription): void {
   store.update('subscription_schedule.updated', store.subscriptionSchedules, before, {
     phases: before.phases.map((phase) => (phase === running ? changed : phase)),
   });
+}
+
+/**
+ * Ends the schedule of a subscription that ends. The caller changes the subscription. A schedule whose last phase is
+ * over is completed. If the customer did not pay, the schedule is aborted.
+ */
+export function endSchedule(
+  store: Store,
+  id: string | null,
+  reason: 'cancellation_requested' | 'payment_disputed' | 'payment_failed',
+): void {
+  const before = store.subscriptionSchedules.get(id);
+  if (before === undefined) return;
+  const now = store.now();
+  const lasts = (before.phases.at(-1)?.end_date ?? 0) > now;
+  if (!lasts && before.end_behavior === 'cancel') {
+    store.update('subscription_schedule.completed', store.subscriptionSchedules, before, {
+      status: 'completed',
+      completed_at: now,
+      current_phase: null,
+    });
+    return;
+  }
+  const canceled = store.change(store.subscriptionSchedules, before, {
+    status: 'canceled',
+    canceled_at: now,
+    current_phase: null,
+  });
+  if (reason === 'payment_failed') store.emit('subscription_schedule.aborted', canceled);
+  else store.emit('subscription_schedule.canceled', canceled);
+}
+
+/** Lets the subscription continue without its schedule. */
+export function releaseSchedule(
+  store: Store,
+  before: SubscriptionSchedule,
+  keepsCancellation = false,
+): SubscriptionSchedule {
+  const released = store.update('subscription_schedule.released', store.subscriptionSchedules, before, {
+    status: 'released',
+    released_at: store.now(),
+    released_subscription: before.subscription,
+    subscription: null,
+    current_phase: null,
+  });
+  const subscription = store.subscriptions.get(before.subscription);
+  if (subscription !== undefined) {
+    store.update('customer.subscription.updated', store.subscriptions, subscription, {
+      schedule: null,
+      ...(keepsCancellation || before.end_behavior !== 'cancel'
+        ? {}
+        : { cancel_at: null, canceled_at: null }),
+    });
+  }
+  return released;
+}
+
+interface Duration {
+  readonly interval: Interval;
+  readonly count: number;
+}
+
+/** When a phase of a schedule starts and ends, as given in the request. */
+export interface GivenDates {
+  readonly start: number | undefined;
+  readonly end: number | undefined;
+  readonly duration: Duration | undefined;
+  /** The length of a phase without an end or a duration: one period of its price. */
+  readonly period: Duration;
+}
+
+interface PhaseDates {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * The dates of the phases, which follow each other without gaps. `started` is when the running phase started, which
+ * cannot change. Past phases may be left out.
+ */
+export function phaseDates(given: readonly GivenDates[], started: number, now: number): PhaseDates[] {
+  if (given[0]?.start === undefined)
+    throw badParam(
+      'The subscription schedule update is missing at least one phase with a `start_date` to anchor end dates to.',
+      'phases[0][start_date]',
+    );
+  const dates: PhaseDates[] = [];
+  for (const [index, phase] of given.entries()) {
+    const at = `phases[${index}]`;
+    if (phase.end !== undefined && phase.duration !== undefined)
+      throw badParam('You may only specify one of these parameters: duration, end_date.', `${at}[duration]`);
+    const start = phase.start ?? dates[index - 1]?.end ?? 0;
+    const previous = dates[index - 1];
+    if (previous !== undefined && previous.end !== start)
+      throw badParam('A phase must start when the phase before it ends.', `${at}[start_date]`);
+    const { interval, count } = phase.duration ?? phase.period;
+    const next = phase.duration === undefined ? given[index + 1]?.start : undefined;
+    const end = phase.end ?? next ?? addIntervals(start, interval, count);
+    if (end <= start) throw badParam('The end of a phase must be after its start.', `${at}[end_date]`);
+    dates.push({ start, end });
+  }
+  checkRunning(dates, started, now);
+  return dates;
+}
+
+function checkRunning(dates: readonly PhaseDates[], started: number, now: number): void {
+  const running = dates.findIndex(({ start }) => start === started);
+  if (running < 0)
+    throw badParam('You can not modify the start date of the current phase.', 'phases[0][start_date]');
+  if ((dates[running]?.end ?? 0) < now)
+    throw badParam('The current phase must end in the future.', `phases[${running}][end_date]`);
+}
+
+/** The phase that runs at a time: the last one that has started by then. */
+export function phaseAt<P extends { readonly start_date: number; readonly end_date: number }>(
+  phases: readonly P[],
+  at: number,
+): P | undefined {
+  return phases.find(({ start_date: start, end_date: end }) => start <= at && at < end);
 }

@@ -1,12 +1,12 @@
 import type { Store } from '../state/store.ts';
 import type { Subscription } from '../wire/objects.ts';
 import { WireError, wrongState } from '../wire/wire-error.ts';
+import { startPeriodNow } from './apply-change.ts';
 import { invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { invoiceLines, periodOf, withPeriod } from './subscription-items.ts';
 import { endsWithoutMethod, trialNoticeSeconds } from './subscription-life.ts';
-import { startPeriodNow } from './update-subscription.ts';
 
 /**
  * Ends the trial now. The first paid period starts, unless the customer has no card and the trial is configured

@@ -1,13 +1,11 @@
 import { invoicePaid } from '../billing/collect.ts';
 import { countRedemption } from '../billing/coupon.ts';
 import { createSubscription } from '../billing/create-subscription.ts';
-import { settledWith } from '../billing/credit-balance.ts';
 import { termsOf } from '../billing/discount.ts';
-import { finalizeInvoice } from '../billing/invoice.ts';
-import { buyerOf, usableBalance } from '../billing/invoice-balance.ts';
+import { createOneOffInvoice, finalizeInvoice } from '../billing/invoice.ts';
+import { buyerOf, settledWith, usableBalance } from '../billing/invoice-balance.ts';
 import { createInvoiceItem } from '../billing/invoice-item.ts';
-import { createOneOffInvoice } from '../billing/one-off-invoice.ts';
-import { pricingOf } from '../billing/price-amount.ts';
+import { pricingOf } from '../billing/price.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Intent } from '../payments/intent.ts';
 import { attemptPayment, createPaymentIntent } from '../payments/payment-intent.ts';

@@ -1,6 +1,5 @@
-import { couponTermsFor, discountObject, type NewDiscount } from '../billing/discount.ts';
-import { discountAmounts } from '../billing/discount-amounts.ts';
-import { costOf } from '../billing/price-amount.ts';
+import { couponTermsFor, discountAmounts, discountObject, type NewDiscount } from '../billing/discount.ts';
+import { costOf } from '../billing/price.ts';
 import { productName } from '../billing/subscription-items.ts';
 import { newId } from '../ids.ts';
 import { type Intent, nounOf } from '../payments/intent.ts';

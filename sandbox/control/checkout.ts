@@ -6,8 +6,7 @@ import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { CheckoutSession } from '../wire/objects.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import type { World } from '../worlds/world.ts';
-import { completeIntent } from './authentication.ts';
-import { authenticationUrl, type Confirmed } from './customer.ts';
+import { authenticationUrl, type Confirmed, completeIntent } from './customer.ts';
 
 /** The session after an attempt to complete it. */
 interface Attempted {

@@ -9,7 +9,6 @@ import type { Control, ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { Worlds } from '../worlds/worlds.ts';
-import { authenticate } from './authentication.ts';
 import { completeAsBuyer } from './checkout.ts';
 import {
   ControlInputError,
@@ -24,7 +23,7 @@ import {
   parsePurchase,
   parseSearchLag,
 } from './control-input.ts';
-import { confirmAsCustomer } from './customer.ts';
+import { authenticate, confirmAsCustomer } from './customer.ts';
 import { loadFixtures } from './fixtures.ts';
 import { normalName, refuseForeign } from './foreign-request.ts';
 import type { Handler, Handlers } from './handler.ts';

@@ -1,8 +1,14 @@
-import { confirm, confirmationParams } from '../resources/payment-intent-confirmation.ts';
+import { followPaymentIntent, followSetupIntent } from '../billing/collect.ts';
+import { followCheckout } from '../checkout/complete.ts';
+import type { Intent } from '../payments/intent.ts';
+import { completeAuthentication } from '../payments/payment-intent.ts';
+import { completeSetupAuthentication } from '../payments/setup-intent.ts';
+import { confirm, confirmationParams } from '../resources/payment-intents.ts';
+import type { Store } from '../state/store.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import { parseFields } from '../wire/params.ts';
 import { objectTime } from '../wire/request-clock.ts';
-import { WireError } from '../wire/wire-error.ts';
+import { missing, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 
 interface Confirmation {
@@ -77,4 +83,32 @@ function errorOf(decline: WireError | null): Confirmed['error'] {
   if (decline === null) return null;
   const { code = null, decline_code = null, message } = decline.body;
   return { code, decline_code, message };
+}
+
+/** The cardholder authenticates successfully or fails. */
+export async function authenticate(world: World, id: string, succeeded: boolean): Promise<Intent> {
+  const { store } = world;
+  const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
+  const intent = store.clock.at(objectTime(store, kind.name, id), () =>
+    store.transact(null, () => completeIntent(store, id, succeeded)),
+  );
+  await store.written();
+  return intent;
+}
+
+/** Completes the authentication that an intent requires. */
+export function completeIntent(store: Store, id: string, succeeded: boolean): Intent {
+  const payment = store.paymentIntents.get(id);
+  if (payment !== undefined) {
+    const { intent } = completeAuthentication(store, payment, succeeded);
+    followPaymentIntent(store, intent);
+    followCheckout(store, intent);
+    return intent;
+  }
+  const setup = store.setupIntents.get(id);
+  if (setup === undefined) throw missing('intent', id);
+  const { intent } = completeSetupAuthentication(store, setup, succeeded);
+  followSetupIntent(store, intent);
+  followCheckout(store, intent);
+  return intent;
 }

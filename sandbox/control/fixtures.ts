@@ -1,6 +1,5 @@
 import type { AnyCollection } from '../state/collections.ts';
-import type { FormMap, FormNode } from '../wire/form.ts';
-import { shorten } from '../wire/form.ts';
+import { type FormMap, type FormNode, shorten } from '../wire/form.ts';
 import { words } from '../wire/nulls.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';

@@ -1,6 +1,6 @@
 import { countries } from '../browser/frame/countries.js';
 import type { Customer } from '../wire/objects.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from './page.ts';
 
 /** The names are those of the processor's own page, which public tests use. */
 const parts = [

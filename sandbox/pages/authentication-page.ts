@@ -1,13 +1,12 @@
-import { authenticate } from '../control/authentication.ts';
 import { isWebAddress } from '../control/control-input.ts';
+import { authenticate } from '../control/customer.ts';
 import type { Intent } from '../payments/intent.ts';
 import { priceText } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
-import { cardName } from './card-name.ts';
-import { html } from './html.ts';
-import { page, seeOther } from './page.ts';
+import { cardName } from './card-choice.ts';
+import { html, page, seeOther } from './page.ts';
 
 /** The page that imitates the cardholder's bank. It requires the intent's client secret. */
 export function authenticationPage(world: World, id: string, query: string): ControlResponse {

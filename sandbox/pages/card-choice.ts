@@ -2,13 +2,12 @@ import { brandOf, cvcMistake, expiryMistake, expiryOf, numberMistake } from '../
 import { formOf } from '../control/fixtures.ts';
 import { paymentMethodData } from '../payments/payment-method.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
-import { methodFrom } from '../resources/payment-intent-confirmation.ts';
+import { methodFrom } from '../resources/payment-intents.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentMethod } from '../wire/objects.ts';
 import { parseFields, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
-import { cardName } from './card-name.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from './page.ts';
 
 /** The fields with which people choose a saved card or a test card, or enter a new one. A new one may need `more`. */
 export function cardChoice(saved: readonly PaymentMethod[], more: Html | null = null): Html {
@@ -79,4 +78,19 @@ export function chosenCard(fields: URLSearchParams): Readonly<Record<string, unk
       ...(name === '' ? {} : { billing_details: { name } }),
     },
   };
+}
+
+const brands: Readonly<Record<string, string>> = {
+  amex: 'American Express',
+  diners: 'Diners Club',
+  discover: 'Discover',
+  jcb: 'JCB',
+  mastercard: 'Mastercard',
+  visa: 'Visa',
+};
+
+/** A readable name for a card: `Visa ending in 4242, expires 12/2034`. */
+export function cardName({ card }: Pick<PaymentMethod, 'card'>): string {
+  if (card === undefined) return 'Card';
+  return `${brands[card.brand] ?? card.brand} ending in ${card.last4}, expires ${card.exp_month}/${card.exp_year}`;
 }

@@ -1,6 +1,5 @@
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
-import { html } from './html.ts';
-import { page } from './page.ts';
+import { html, page } from './page.ts';
 
 /** Tells a person who opens the address of the sandbox what runs there, and how to use it. */
 export const homePage = page({

@@ -1,14 +1,16 @@
-import { methodFor } from '../billing/collect.ts';
+import { collectInvoice, methodFor } from '../billing/collect.ts';
 import { intentOf } from '../billing/invoice-payment.ts';
-import { authenticationUrl } from '../control/customer.ts';
+import { authenticationUrl, keepDecline } from '../control/customer.ts';
 import { priceText } from '../payments/money.ts';
+import { cardError } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import { objectTime } from '../wire/request-clock.ts';
 import type { ControlResponse } from '../wire/server.ts';
+import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
-import { cardChoice } from './card-choice.ts';
-import { type Html, html } from './html.ts';
-import { page } from './page.ts';
+import { cardChoice, chosenMethod } from './card-choice.ts';
+import { type Html, html, page, seeOther } from './page.ts';
 import { day } from './texts.ts';
 
 export const unknownInvoice = page({
@@ -36,7 +38,7 @@ ${payment(world, invoice, refusal)}
 }
 
 /** The payment intent with which an invoice can still be paid. */
-export function payableIntent(store: Store, invoice: Invoice): PaymentIntent | undefined {
+function payableIntent(store: Store, invoice: Invoice): PaymentIntent | undefined {
   if (invoice.status !== 'open' && invoice.status !== 'uncollectible') return undefined;
   const intent = intentOf(store, invoice);
   return intent?.status === 'canceled' ? undefined : intent;
@@ -132,4 +134,37 @@ function savedCards(store: Store, invoice: Invoice): PaymentMethod[] {
   const standard = methodFor(store, invoice);
   const saved = invoice.customer === null ? [] : store.paymentMethods.allWithin('customer', invoice.customer);
   return [...(standard === undefined ? [] : [standard]), ...saved.filter(({ id }) => id !== standard?.id)];
+}
+
+/**
+ * Pays an invoice on its page, as the customer would. Then shows the invoice, or the bank's page. The invoice page
+ * shows why a card was declined.
+ */
+export async function payInvoice(world: World, invoice: Invoice, body: string): Promise<ControlResponse> {
+  const { store } = world;
+  const address = `${world.basePath}/sandbox/invoices/${encodeURIComponent(invoice.id)}`;
+  if (payableIntent(store, invoice) === undefined) return seeOther(address);
+  try {
+    store.clock.at(objectTime(store, store.invoices.name, invoice.id), () =>
+      store.transact(null, () => keepDecline(() => attempt(world, invoice, body))),
+    );
+  } catch (error) {
+    if (error instanceof WireError) return invoicePage(world, invoice, error.message);
+    throw error;
+  }
+  await store.written();
+  const intent = payableIntent(store, store.invoices.get(invoice.id) ?? invoice);
+  const bank = intent === undefined ? null : authenticationUrl(intent);
+  return seeOther(bank ?? address);
+}
+
+function attempt(world: World, invoice: Invoice, body: string): void {
+  const { store } = world;
+  const failure = collectInvoice(store, invoice, {
+    offSession: false,
+    isManual: true,
+    returnUrl: invoice.hosted_invoice_url ?? undefined,
+    method: chosenMethod(store, new URLSearchParams(body), invoice.customer) ?? undefined,
+  });
+  if (failure !== null) throw cardError(failure);
 }

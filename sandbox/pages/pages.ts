@@ -4,12 +4,10 @@ import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
 import { authenticationPage, completeAuthentication } from './authentication-page.ts';
 import { checkoutPage, useCheckout } from './checkout.ts';
-import { invoicePage, unknownInvoice } from './invoice-page.ts';
+import { invoicePage, payInvoice, unknownInvoice } from './invoice-page.ts';
 import { invoicePdf } from './invoice-pdf.ts';
 import { stylesheetResponse } from './page.ts';
-import { payInvoice } from './pay-invoice.ts';
-import { portalLogin } from './portal-login.ts';
-import { portalPage, usePortal } from './portal-page.ts';
+import { portalLogin, portalPage, usePortal } from './portal-page.ts';
 
 /** The pages whose addresses the API returns. */
 export const pageHandlers: Handlers = {

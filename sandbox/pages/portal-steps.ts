@@ -1,11 +1,22 @@
+import { periodOf, productName } from '../billing/subscription-items.ts';
 import { authenticationUrl } from '../control/customer.ts';
-import type { PortalConfiguration, SetupIntent } from '../wire/objects.ts';
+import type {
+  Invoice,
+  PortalConfiguration,
+  Price,
+  PromotionCode,
+  SetupIntent,
+  Subscription,
+  SubscriptionItem,
+} from '../wire/objects.ts';
+import { badParam } from '../wire/wire-error.ts';
 import { addressFields, addressIn } from './address-fields.ts';
 import { callApi } from './call-api.ts';
 import { cardChoice, chosenCard } from './card-choice.ts';
-import { type Html, html } from './html.ts';
+import { invoiceLines } from './invoice-page.ts';
+import { type Html, html } from './page.ts';
 import { cardIn, type Portal, portalForm, subscriptionIn } from './portal.ts';
-import { cancel, cancelForm, changePlan, confirmForm, planForm } from './portal-plan-steps.ts';
+import { day, planText, rateText, sentence } from './texts.ts';
 
 /** One thing that a customer can do in the portal. */
 interface Step {
@@ -126,4 +137,155 @@ async function saveDetails(
   const address = allowed.includes('address') ? { address: addressIn(fields) ?? '' } : {};
   await callApi(world, 'customers.update', customer.id, { ...Object.fromEntries(contact), ...address });
   return null;
+}
+
+function cancelForm(portal: Portal): Html {
+  const { configuration, session, world } = portal;
+  const subscription = subscriptionIn(portal);
+  const { mode, cancellation_reason: reason } = configuration.features.subscription_cancel;
+  const coupon = session.flow?.subscription_cancel?.retention?.coupon_offer?.coupon;
+  const options = reason.options.map(
+    (option) => html`<option value="${option}">${sentence(option)}</option>`,
+  );
+  return portalForm(
+    portal,
+    html`<p>${planText(world.store, subscription)}</p>
+<p>${mode === 'immediately' ? 'Your plan ends now.' : `You keep your plan until ${day(periodOf(subscription).end)}. After that, you are not charged any more.`}</p>
+${coupon === undefined || !portal.isInFlow ? null : html`<p>Stay, and get ${world.store.coupons.get(coupon)?.name ?? coupon}.</p><button name="stay" value="yes">Stay with the discount</button>`}
+${reason.enabled ? html`<label>Why do you cancel? (optional)<select name="feedback"><option value="">No answer</option>${options}</select></label><label>Anything else? (optional)<textarea name="comment" rows="3"></textarea></label>` : null}`,
+    'Cancel plan',
+  );
+}
+
+/** In flexible billing mode, the processor's portal sets the date, and not `cancel_at_period_end`. */
+async function cancel(portal: Portal, fields: URLSearchParams): Promise<null> {
+  const { world, session } = portal;
+  const subscription = subscriptionIn(portal);
+  const { id, billing_mode: billing } = subscription;
+  const coupon = session.flow?.subscription_cancel?.retention?.coupon_offer?.coupon;
+  const { mode, proration_behavior: proration } = portal.configuration.features.subscription_cancel;
+  const given = ['feedback', 'comment'].flatMap((name) =>
+    fields.get(name) ? [[name, fields.get(name)]] : [],
+  );
+  const details = given.length === 0 ? {} : { cancellation_details: Object.fromEntries(given) };
+  if (fields.get('stay') === 'yes' && coupon !== undefined)
+    await callApi(world, 'subscriptions.update', id, { discounts: [{ coupon }] });
+  else if (mode === 'immediately')
+    await callApi(world, 'subscriptions.cancel', id, {
+      ...details,
+      prorate: proration !== 'none',
+      invoice_now: proration === 'always_invoice',
+    });
+  else
+    await callApi(world, 'subscriptions.update', id, {
+      ...details,
+      ...(billing.type === 'flexible'
+        ? { cancel_at: periodOf(subscription).end }
+        : { cancel_at_period_end: true }),
+    });
+  return null;
+}
+
+/** Leads to the confirmation, without changing anything. */
+function planForm(portal: Portal): Html {
+  const { configuration, path, query, world, isInFlow } = portal;
+  const { default_allowed_updates: allowed, products } = configuration.features.subscription_update;
+  const subscription = subscriptionIn(portal);
+  const { item, offered } = offersOf(portal, subscription);
+  const choices = offered.map(
+    (price) =>
+      html`<label class="check"><input type="radio" name="price" value="${price.id}"${price.id === item.price.id ? html` checked` : null}> ${productName(world.store, price)}, ${rateText(world.store, price)}</label>`,
+  );
+  const adjustable = products?.find(({ product }) => product === item.price.product)?.adjustable_quantity;
+  return html`<form method="get" action="${path}">
+<input type="hidden" name="step" value="confirm">
+<input type="hidden" name="subscription" value="${query.get('subscription') ?? ''}">
+${isInFlow ? null : html`<input type="hidden" name="home" value="">`}
+<fieldset><legend>Plan</legend>${choices}</fieldset>
+${allowed.includes('quantity') ? html`<label>Quantity<input type="number" name="quantity" min="${adjustable?.minimum ?? 1}" value="${item.quantity ?? 1}"></label>` : null}
+${allowed.includes('promotion_code') ? html`<label>Promotion code (optional)<input name="code"></label>` : null}
+<button class="main">Continue</button>
+</form>`;
+}
+
+/** The prices to choose from: of the configuration, active, and in the currency of the subscription. */
+function offersOf(
+  { world: { store }, configuration }: Portal,
+  { items }: Subscription,
+): { readonly item: SubscriptionItem; readonly offered: readonly Price[] } {
+  const [item, ...more] = items.data;
+  if (item === undefined || more.length > 0)
+    throw badParam('This plan has several items. It cannot be changed here.');
+  const { products, default_allowed_updates: allowed } = configuration.features.subscription_update;
+  const others = (allowed.includes('price') ? (products ?? []) : [])
+    .flatMap(({ prices }) => prices)
+    .flatMap((id) => store.prices.get(id) ?? [])
+    .filter(({ id, active, currency }) => active && currency === item.price.currency && id !== item.price.id);
+  return { item, offered: [item.price, ...others] };
+}
+
+/** Shows what the change costs before the customer makes it. */
+async function confirmForm(portal: Portal): Promise<Html> {
+  const { world } = portal;
+  const { subscription, price, items, proration, anchor } = chosenChange(portal);
+  const invoice = await callApi<Invoice>(world, 'invoices.create_preview', '', {
+    subscription: subscription.id,
+    subscription_details: { items, proration_behavior: proration, ...anchor },
+  });
+  return portalForm(
+    portal,
+    html`<p>Your new plan: ${productName(world.store, price)}, ${rateText(world.store, price)}.</p>
+${invoiceLines(invoice, proration === 'always_invoice' ? 'Due today' : 'On your next invoice')}`,
+    'Confirm',
+  );
+}
+
+async function changePlan(portal: Portal): Promise<null> {
+  const { subscription, items, proration, anchor } = chosenChange(portal);
+  const { trial_update_behavior: trial } = portal.configuration.features.subscription_update;
+  const discount = await addedDiscount(portal);
+  const kept = subscription.discounts.map((id) => ({ discount: id }));
+  await callApi(portal.world, 'subscriptions.update', subscription.id, {
+    items,
+    proration_behavior: proration,
+    ...anchor,
+    ...(proration === 'always_invoice' ? { payment_behavior: 'error_if_incomplete' } : {}),
+    ...(subscription.status === 'trialing' && trial === 'end_trial' ? { trial_end: 'now' } : {}),
+    ...(discount === null ? {} : { discounts: [...kept, discount] }),
+  });
+  return null;
+}
+
+function chosenChange(portal: Portal) {
+  const { query, configuration } = portal;
+  const subscription = subscriptionIn(portal);
+  const { item, offered } = offersOf(portal, subscription);
+  const wanted = query.get('price') || item.price.id;
+  const price = offered.find(({ id }) => id === wanted);
+  if (price === undefined) throw badParam('Choose one of the plans.', 'price');
+  const { proration_behavior: proration, billing_cycle_anchor: type } =
+    configuration.features.subscription_update;
+  return {
+    subscription,
+    price,
+    items: [{ id: item.id, price: price.id, quantity: query.get('quantity') || item.quantity }],
+    proration,
+    anchor: type === null ? {} : { billing_cycle_anchor: { type } },
+  };
+}
+
+/** The discount of the flow, or of the code that the customer entered. */
+async function addedDiscount({ world, customer, query, session, isInFlow }: Portal): Promise<object | null> {
+  const [given] = (isInFlow ? session.flow?.subscription_update_confirm?.discounts : null) ?? [];
+  if (given !== undefined)
+    return given.coupon === null ? { promotion_code: given.promotion_code } : { coupon: given.coupon };
+  const code = query.get('code') ?? '';
+  if (code === '') return null;
+  const { data } = await callApi<{ data: PromotionCode[] }>(world, 'promotion_codes.list', '', {
+    code,
+    active: true,
+  });
+  const found = data.find((one) => one.customer === null || one.customer === customer.id);
+  if (found === undefined) throw badParam('This code is invalid.', 'code');
+  return { promotion_code: found.id };
 }

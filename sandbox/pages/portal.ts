@@ -1,7 +1,7 @@
 import type * as Wire from '../wire/objects.ts';
 import { missing } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html } from './page.ts';
 
 /** A portal session that a customer has opened. */
 export interface Portal {

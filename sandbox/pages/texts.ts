@@ -1,4 +1,4 @@
-import { costOf } from '../billing/price-amount.ts';
+import { costOf } from '../billing/price.ts';
 import { productName } from '../billing/subscription-items.ts';
 import { priceText } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';

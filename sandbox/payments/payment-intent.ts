@@ -12,9 +12,8 @@ import {
   unexpectedState,
   waitingMethod,
 } from './intent.ts';
-import { attach, behaviourOf } from './payment-method.ts';
+import { attach, behaviourOf, spend } from './payment-method.ts';
 import { releaseAuthorization } from './refund.ts';
-import { spend } from './spent-payment-method.ts';
 import type { Decline } from './test-cards.ts';
 
 export function createPaymentIntent(

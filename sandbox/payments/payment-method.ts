@@ -1,15 +1,12 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
-import type { Charge, PaymentMethod } from '../wire/objects.ts';
+import type { Charge, PaymentMethod, SpentPaymentMethod } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
-import { badParam, missingParam, WireError } from '../wire/wire-error.ts';
+import { badParam, missing, missingParam, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
-import { checkCvc, checkExpiry } from './card-checks.ts';
 import { existingCustomer } from './customer.ts';
-import { checkUnspent, spend } from './spent-payment-method.ts';
 import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
-import { type GivenCard, namedExpiry, spendToken } from './token.ts';
 
 /** A card by its number, or the token of one. */
 const cardParam: p.Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
@@ -273,4 +270,72 @@ function passesLuhn(digits: string): boolean {
     sum += doubled > 9 ? doubled - 9 : doubled;
   }
   return sum % 10 === 0;
+}
+
+/** The processor rejects expiry years further ahead than this. */
+const expiryYearsMax = 50;
+
+/** Rejects a card that has expired. A card is valid until the end of its month. */
+export function checkExpiry(month: number, year: number, nowSeconds: number): void {
+  const now = new Date(nowSeconds * 1_000);
+  const thisYear = now.getUTCFullYear();
+  if (year < thisYear || year > thisYear + expiryYearsMax)
+    throw cardError('invalid_expiry_year', "Your card's expiration year is invalid.", 'exp_year');
+  if (month < 1 || month > 12 || (year === thisYear && month < now.getUTCMonth() + 1))
+    throw cardError('invalid_expiry_month', "Your card's expiration month is invalid.", 'exp_month');
+}
+
+/** Rejects a security code of the wrong form. The cards of one brand have four digits. */
+export function checkCvc(cvc: string, brand: TestCard['brand']): void {
+  if (!(brand === 'amex' ? /^\d{3,4}$/ : /^\d{3}$/).test(cvc))
+    throw cardError('invalid_cvc', "Your card's security code is invalid.", 'cvc');
+}
+
+function cardError(code: string, message: string, param: string): WireError {
+  return new WireError(402, { type: 'card_error', code, message, param });
+}
+
+/** A card as a payment method needs it. */
+interface GivenCard {
+  readonly testCard: TestCard;
+  readonly expMonth: number;
+  readonly expYear: number;
+}
+
+/** The expiry date of cards that are given by name. */
+const namedExpiry = { expMonth: 12, expYear: 2_034 };
+
+/**
+ * The card of a token, which can be used once. Tokens that are named after the test cards, such as `tok_visa`, can be
+ * used again.
+ */
+function spendToken(store: Store, id: string, param: string): GivenCard {
+  const named = id.startsWith('tok_') ? testCardByToken(id.replace('tok_', 'pm_card_')) : undefined;
+  if (named !== undefined) return { testCard: named, ...namedExpiry };
+  const token = store.tokens.get(id);
+  const testCard = testCardByLast4(token?.card?.last4);
+  if (token?.card === undefined || testCard === undefined) throw missing('token', id, param);
+  if (token.used)
+    throw badParam(
+      `You cannot use a Stripe token more than once: ${token.id}.`,
+      undefined,
+      'token_already_used',
+    );
+  store.change(store.tokens, token, { used: true });
+  return { testCard, expMonth: token.card.exp_month, expYear: token.card.exp_year };
+}
+
+/** Marks a payment method that must not be used again: it was detached, or it paid without a customer. */
+export function spend(store: Store, method: PaymentMethod): void {
+  const spent: SpentPaymentMethod = { id: method.id, object: 'spent_payment_method' };
+  store.put(store.spentPaymentMethods, spent);
+}
+
+function checkUnspent(store: Store, method: PaymentMethod, use: 'attach' | 'pay'): void {
+  if (store.spentPaymentMethods.get(method.id) === undefined) return;
+  throw badParam(
+    use === 'attach'
+      ? 'This PaymentMethod was previously used without being attached to a Customer or was detached from a Customer, and may not be used again.'
+      : 'The provided PaymentMethod was previously used with a PaymentIntent without Customer attachment, shared with a connected account without Customer attachment, or was detached from a Customer. It may not be used again. To use a PaymentMethod multiple times, you must attach it to a Customer first.',
+  );
 }

@@ -1,5 +1,4 @@
-import type { Parser } from '../wire/params.ts';
-import { text } from '../wire/params.ts';
+import { type Parser, text } from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 
 /** The processor's own limit: bank statements have no room for more. */

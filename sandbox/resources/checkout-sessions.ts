@@ -1,26 +1,32 @@
 import { checkedDiscounts, paidDiscounts, reprice } from '../checkout/change.ts';
 import { completeSession } from '../checkout/complete.ts';
 import { checkOpen, expireSession, shownSession } from '../checkout/session.ts';
+import { newId } from '../ids.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
-import type { CheckoutSession, Customer } from '../wire/objects.ts';
+import { nulls } from '../wire/nulls.ts';
+import type { CheckoutSession, CheckoutTerms, Customer } from '../wire/objects.ts';
 import { type Call, operation } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { badParam, missingParam } from '../wire/wire-error.ts';
-import { sessionObject } from './checkout-object.ts';
+import { badParam, exclusiveParams, missingParam } from '../wire/wire-error.ts';
 import {
   type CreateParams,
   checkCreation,
   createParams,
+  expiryOf,
   lineFields,
   linesFrom,
+  named,
+  type UiMode,
   uiModeOf,
 } from './checkout-params.ts';
 import { pageOf, pageParams } from './listing.ts';
+import { intentFields } from './payment-intents.ts';
 import { listedTypes } from './payment-method-types.ts';
 import { Resource } from './resource.ts';
+import { billingModeOf, checkTrialEnd, listOrNull, trialSettingsFrom } from './subscription-params.ts';
 
 const sessions = new Resource('checkout_sessions', (store) => store.checkoutSessions, {
   path: 'checkout/sessions',
@@ -132,3 +138,154 @@ function checkTaxLocation(customer: Customer | null, params: CreateParams): void
       'customer_tax_location_invalid',
     );
 }
+
+/** A new session without its lines and amounts. */
+function sessionObject(
+  call: Call,
+  params: CreateParams,
+  customer: Customer | null,
+  uiMode: UiMode,
+): CheckoutSession {
+  const { store } = call;
+  const id = store.checkoutSessions.newId();
+  const email = customer?.email ?? params.customer_email ?? null;
+  const isHosted = uiMode === 'hosted_page';
+  return {
+    id,
+    object: 'checkout.session',
+    ...unusedSessionParts,
+    ...shownAsGiven(params),
+    client_secret: isHosted ? null : newId(`${id}_secret_`),
+    created: store.worldNow(),
+    currency: params.currency ?? null,
+    customer: customer?.id ?? null,
+    customer_creation:
+      customer !== null
+        ? null
+        : params.mode === 'subscription'
+          ? 'always'
+          : (params.customer_creation ?? 'if_required'),
+    customer_details:
+      email === null
+        ? null
+        : { ...noDetails, email, name: customer?.name ?? null, phone: customer?.phone ?? null },
+    expires_at: expiryOf(store, params),
+    metadata: p.applyMetadata({}, params.metadata),
+    mode: params.mode,
+    payment_method_collection:
+      params.payment_method_collection ?? (params.mode === 'payment' ? 'if_required' : 'always'),
+    payment_method_types: listedTypes(call, params) ?? [...(params.allowed_payment_method_types ?? ['card'])],
+    payment_status: params.mode === 'setup' ? 'no_payment_required' : 'unpaid',
+    status: 'open',
+    terms: termsFrom(call, params),
+    ui_mode: uiMode,
+    url: isHosted ? `${store.baseUrl()}/c/pay/${id}` : null,
+    ...(isHosted ? {} : { redirect_on_completion: params.redirect_on_completion ?? 'always' }),
+    ...(params.return_url === undefined ? {} : { return_url: params.return_url }),
+  };
+}
+
+const noDetails = {
+  ...nulls('address business_name email individual_name name phone tax_ids'),
+  tax_exempt: 'none',
+};
+
+/** What the session shows of its parameters. */
+function shownAsGiven(params: CreateParams) {
+  const { automatic_tax: tax, invoice_creation: invoice } = params;
+  return {
+    allow_promotion_codes: params.allow_promotion_codes ?? null,
+    allowed_payment_method_types: listOrNull(params.allowed_payment_method_types),
+    automatic_tax: {
+      enabled: tax?.enabled ?? false,
+      liability: tax?.enabled === true ? { type: 'self' } : null,
+      provider: null,
+      status: tax?.enabled === true ? 'requires_location_inputs' : null,
+    },
+    billing_address_collection: params.billing_address_collection ?? null,
+    cancel_url: params.cancel_url ?? null,
+    client_reference_id: params.client_reference_id ?? null,
+    customer_email: params.customer_email ?? null,
+    invoice_creation:
+      params.mode !== 'payment'
+        ? null
+        : {
+            enabled: invoice?.enabled ?? false,
+            invoice_data: {
+              account_tax_ids: null,
+              custom_fields: null,
+              description: invoice?.invoice_data?.description ?? null,
+              footer: invoice?.invoice_data?.footer ?? null,
+              issuer: null,
+              metadata: p.applyMetadata({}, invoice?.invoice_data?.metadata),
+              rendering_options: null,
+            },
+          },
+    locale: params.locale ?? null,
+    phone_number_collection: { enabled: params.phone_number_collection?.enabled ?? false },
+    submit_type: params.submit_type ?? null,
+    success_url: params.success_url ?? null,
+    tax_id_collection: { enabled: params.tax_id_collection?.enabled ?? false, required: 'never' },
+  };
+}
+
+function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
+  const { payment_intent_data: payment, subscription_data: subscription } = params;
+  return {
+    lines: [],
+    taken: [],
+    discounts: [],
+    updates: {
+      address: params.customer_update?.address === 'auto',
+      name: params.customer_update?.name === 'auto',
+    },
+    payment: intentFields(call, payment ?? {}),
+    subscription: named('subscription_data', () => ({
+      details: {
+        billing_mode: billingModeOf(subscription?.billing_mode, call.version),
+        description: subscription?.description ?? null,
+        metadata: p.applyMetadata({}, subscription?.metadata),
+        ...trialSettingsFrom(subscription),
+      },
+      trialDays: subscription?.trial_period_days ?? null,
+      trialEnd: trialEndOf(call, subscription),
+    })),
+    intent: null,
+    customer: null,
+    buyer: null,
+  };
+}
+
+/** The buyer has up to a day to complete the session, so that a trial must last longer. */
+const trialSecondsMin = 48 * 60 * 60;
+
+function trialEndOf({ store }: Call, data: CreateParams['subscription_data']): number | null {
+  const { trial_end: end, trial_period_days: days } = data ?? {};
+  if (end === undefined) return null;
+  if (days !== undefined) throw exclusiveParams('trial_end', 'trial_period_days');
+  if (end < store.now() + trialSecondsMin)
+    throw badParam('The `trial_end` date has to be at least 2 days in the future.', 'trial_end');
+  return checkTrialEnd(store, end);
+}
+
+/** Fields that the sandbox does not use, or that are set later. Objects are immutable, so all sessions share them. */
+const unusedSessionParts = {
+  ...nulls(
+    'adaptive_pricing after_expiration amount_subtotal amount_total collected_information consent',
+    'consent_collection currency_conversion customer_account integration_identifier invoice managed_payments',
+    'origin_context payment_intent payment_link payment_method_configuration_details permissions',
+    'recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost',
+    'subscription total_details wallet_options',
+  ),
+  custom_fields: [],
+  custom_text: {
+    after_submit: null,
+    shipping_address: null,
+    submit: null,
+    terms_of_service_acceptance: null,
+  },
+  discounts: [],
+  livemode: false,
+  payment_method_options: { card: { request_three_d_secure: 'automatic' } },
+  shipping_options: [],
+} satisfies Partial<CheckoutSession>;

@@ -1,12 +1,12 @@
-import type { WantedDiscount } from '../billing/discount.ts';
-import { costOf } from '../billing/price-amount.ts';
 import {
   couponRefusal,
   isRedeemable,
   type Purchase,
   promotionRefusal,
   purchaseRefusal,
-} from '../billing/redemption.ts';
+} from '../billing/coupon.ts';
+import type { WantedDiscount } from '../billing/discount.ts';
+import { costOf } from '../billing/price.ts';
 import type { Store } from '../state/store.ts';
 import { refuseRemoved } from '../wire/api-version.ts';
 import type { Coupon, Price, PromotionCode } from '../wire/objects.ts';

@@ -1,8 +1,10 @@
+import { type Intent, nounOf } from '../payments/intent.ts';
 import { mayUseOld, sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { badParam, exclusiveParams } from '../wire/wire-error.ts';
+import { badParam, exclusiveParams, missingParam, WireError } from '../wire/wire-error.ts';
+import type { Resource } from './resource.ts';
 
 /** More than the number of types at the processor. */
 const typesMax = 100;
@@ -95,4 +97,22 @@ export function chosenMethods(
       ? { enabled: true, allow_redirects: automatic?.allow_redirects ?? 'always' }
       : null,
   };
+}
+
+/** The intent with the id in the path. A browser must send the intent's client secret. A server may. */
+export function openedIntent<T extends Intent>(
+  intents: Resource<T>,
+  call: Call,
+  clientSecret: string | undefined,
+): T {
+  if (call.fromBrowser && clientSecret === undefined) throw missingParam('client_secret');
+  const intent = intents.existing(call);
+  if (clientSecret !== undefined && intent.client_secret !== clientSecret)
+    throw new WireError(404, {
+      type: 'invalid_request_error',
+      code: 'resource_missing',
+      message: `The client_secret does not match this ${nounOf(intent)}.`,
+      param: 'client_secret',
+    });
+  return intent;
 }

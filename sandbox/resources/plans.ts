@@ -1,4 +1,4 @@
-import { planOf } from '../billing/subscription-items.ts';
+import { planOf } from '../billing/price.ts';
 import * as p from '../wire/params.ts';
 import { missing } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';

@@ -1,5 +1,4 @@
-import { addCurrencies, createPrice, currencyOption } from '../billing/price.ts';
-import { planOf } from '../billing/subscription-items.ts';
+import { addCurrencies, createPrice, currencyOption, planOf } from '../billing/price.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { CurrencyOption, Price, PriceTiers } from '../wire/objects.ts';

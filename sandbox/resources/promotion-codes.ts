@@ -1,5 +1,4 @@
-import { shownPromotionCode } from '../billing/coupon.ts';
-import { couponRefusal, isRedeemable } from '../billing/redemption.ts';
+import { couponRefusal, isRedeemable, shownPromotionCode } from '../billing/coupon.ts';
 import { newId } from '../ids.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { currency } from '../payments/money.ts';

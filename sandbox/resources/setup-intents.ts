@@ -1,6 +1,5 @@
-import { followSetupIntent } from '../billing/follow-payment.ts';
+import { followSetupIntent } from '../billing/collect.ts';
 import { checkNotInCheckout } from '../checkout/session.ts';
-import { withConfirmationToken } from '../payments/confirmation-token.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { unexpectedState } from '../payments/intent.ts';
 import { cardError } from '../payments/payment-intent.ts';
@@ -9,9 +8,15 @@ import { attemptSetup, cancelSetupIntent, createSetupIntent } from '../payments/
 import type { SetupIntent } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { openedIntent } from './client-secret.ts';
-import { confirmingMethod, methodFrom, typesChange } from './payment-intent-confirmation.ts';
-import { chosenMethods, methodChoiceParams, methodOptions, typesParam } from './payment-method-types.ts';
+import { withConfirmationToken } from './confirmation-tokens.ts';
+import { confirmingMethod, methodFrom, typesChange } from './payment-intents.ts';
+import {
+  chosenMethods,
+  methodChoiceParams,
+  methodOptions,
+  openedIntent,
+  typesParam,
+} from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 const confirmationParams = {

@@ -4,9 +4,8 @@ import * as p from '../wire/params.ts';
 import { missing, WireError } from '../wire/wire-error.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
-import { itemFields } from './subscription-item-changes.ts';
 import { prorationBehavior } from './subscription-params.ts';
-import { updateBehavior, updateFrom } from './subscription-update.ts';
+import { itemFields, updateBehavior, updateFrom } from './subscription-update.ts';
 
 const changeParams = {
   payment_behavior: updateBehavior,

@@ -1,5 +1,4 @@
-import { priceIn } from '../billing/price.ts';
-import { isMetered } from '../billing/price-amount.ts';
+import { isMetered, priceIn } from '../billing/price.ts';
 import { intervalOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { mayUseOld, sees } from '../wire/api-version.ts';
@@ -10,7 +9,7 @@ import * as p from '../wire/params.ts';
 import { badParam, missing, missingParam } from '../wire/wire-error.ts';
 import { discountsParam, oldDiscountParams } from './discount-params.ts';
 import { inlinePrice, recurringPriceParams } from './inline-price.ts';
-import { addedItemsParam } from './invoice-item-amount.ts';
+import { addedItemsParam } from './invoice-items.ts';
 import { checkEmail, invoicePaymentSettings } from './invoice-params.ts';
 import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 

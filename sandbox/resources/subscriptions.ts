@@ -12,9 +12,8 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, missing, missingParam } from '../wire/wire-error.ts';
 import { oldDiscounts, wantedDiscounts } from './discount-params.ts';
-import { addedItemsFrom } from './invoice-item-amount.ts';
+import { addedItemsFrom } from './invoice-items.ts';
 import { Resource } from './resource.ts';
-import { itemFields } from './subscription-item-changes.ts';
 import {
   anchorParam,
   billingFrom,
@@ -35,7 +34,7 @@ import {
   trialDaysMax,
   trialSettingsFrom,
 } from './subscription-params.ts';
-import { updateFrom, updateParams } from './subscription-update.ts';
+import { itemFields, updateFrom, updateParams } from './subscription-update.ts';
 import { taxRatesFrom } from './tax-rates.ts';
 
 const createParams = {

@@ -1,7 +1,6 @@
 import { newId } from '../ids.ts';
-import { checkCvc, checkExpiry } from '../payments/card-checks.ts';
 import { currency } from '../payments/money.ts';
-import { testCardOf } from '../payments/payment-method.ts';
+import { checkCvc, checkExpiry, testCardOf } from '../payments/payment-method.ts';
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type { Token } from '../wire/objects.ts';

@@ -7,11 +7,10 @@ import type { Journal } from './journal.ts';
 import { decodeLine, encodeLine, type JournalLine, snapshotLines } from './journal-line.ts';
 import { type Memo, Memos } from './memos.ts';
 import { previousAttributes } from './previous-attributes.ts';
-import { defaultRetention, type Retention } from './retention.ts';
+import { defaultRetention, type Retention, SpentObjects } from './retention.ts';
 import { SandboxClock } from './sandbox-clock.ts';
 import { SearchLag } from './search-lag.ts';
 import { defaultSettings, type Settings } from './settings.ts';
-import { SpentObjects } from './spent-objects.ts';
 
 /** Pruning is cheap at this rate, and expired events stay a small part of memory. */
 const pruneEveryEvents = 10_000;

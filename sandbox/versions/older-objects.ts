@@ -1,7 +1,8 @@
 import { couponTerms, shownCoupon } from '../billing/coupon.ts';
 import { itemIdOf } from '../billing/invoice-item.ts';
 import { intentOf } from '../billing/invoice-payment.ts';
-import { periodOf, planOf } from '../billing/subscription-items.ts';
+import { planOf } from '../billing/price.ts';
+import { periodOf } from '../billing/subscription-items.ts';
 import type { Store } from '../state/store.ts';
 import { sees } from '../wire/api-version.ts';
 import type * as Wire from '../wire/objects.ts';

@@ -4,10 +4,8 @@ import type { Store } from '../state/store.ts';
 import { shapeOf } from '../versions/older-objects.ts';
 import { apiVersion } from '../wire/api-version.ts';
 import { inFlightMax, Lane } from './lane.ts';
-import { olderEvent } from './older-event.ts';
 import { Poster } from './post.ts';
-import { renderEvent } from './render-event.ts';
-import { signatureHeader } from './sign.ts';
+import { olderEvent, renderEvent, signatureHeader } from './render-event.ts';
 
 export interface BuiltInEndpoint {
   readonly url: string;

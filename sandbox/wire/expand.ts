@@ -1,5 +1,5 @@
 import { couponTerms, shownCoupon, shownPromotionCode } from '../billing/coupon.ts';
-import { totalDiscounts } from '../billing/discount-amounts.ts';
+import { totalDiscounts } from '../billing/discount.ts';
 import { currencyOption } from '../billing/price.ts';
 import type { Store } from '../state/store.ts';
 import type { Shape } from '../versions/older-objects.ts';

@@ -5,7 +5,6 @@ import type { Retention } from '../state/retention.ts';
 import type { SandboxClock } from '../state/sandbox-clock.ts';
 import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
-import type { WorldLog } from './world-log.ts';
 
 interface WorldOptions {
   readonly accountId: string;
@@ -111,3 +110,5 @@ export class World {
 const compactAboveLines = 10_000;
 /** A rewritten journal has about one line per object. Rewrite it when a third of its lines are obsolete. */
 const compactAboveRatio = 1.5;
+
+export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;

@@ -5,8 +5,7 @@ import type { Retention } from '../state/retention.ts';
 import type { BuiltInEndpoint } from '../webhooks/deliverer.ts';
 import { isWorldName } from '../wire/authenticate.ts';
 import { WireError } from '../wire/wire-error.ts';
-import { World } from './world.ts';
-import type { WorldLog } from './world-log.ts';
+import { World, type WorldLog } from './world.ts';
 
 interface WorldsOptions {
   /** The folder for the journals. Without it, the state is only in memory. */

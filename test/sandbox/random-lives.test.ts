@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Due } from '../../sandbox/billing/due.ts';
 import { itemIdOf } from '../../sandbox/billing/invoice-item.ts';
-import { completeIntent } from '../../sandbox/control/authentication.ts';
+import { completeIntent } from '../../sandbox/control/customer.ts';
 import { operations } from '../../sandbox/resources/operations.ts';
 import { SandboxClock } from '../../sandbox/state/sandbox-clock.ts';
 import type { Settings } from '../../sandbox/state/settings.ts';

@@ -1,9 +1,23 @@
-import type { CustomerFacts } from '../../src/model/customer.ts';
+import { type Customer, type CustomerFacts, takeCustomerFacts } from '../../src/model/customer.ts';
 import { type AsOf, asOfEvent, rowTime } from '../../src/model/facts.ts';
-import type { InvoiceFacts } from '../../src/model/invoice.ts';
-import type { PaymentFacts } from '../../src/model/payment.ts';
-import type { RefundFacts } from '../../src/model/refund.ts';
-import type { SubscriptionFacts } from '../../src/model/subscription.ts';
+import {
+  coverageOf,
+  detailsAfter,
+  firstDetails,
+  type Invoice,
+  type InvoiceFacts,
+  takeInvoiceFacts,
+} from '../../src/model/invoice.ts';
+import { noInvoice, type Payment, type PaymentFacts, takePaymentFacts } from '../../src/model/payment.ts';
+import { type Refund, type RefundFacts, takeRefundFacts } from '../../src/model/refund.ts';
+import {
+  noReason,
+  type Subscription,
+  type SubscriptionFacts,
+  takeReason,
+  takeSubscriptionFacts,
+  valuesOfSubscription,
+} from '../../src/model/subscription.ts';
 /**
  * Every order in which the events of a short life can arrive, instead of a sample of them. The pure fold is what decides,
  * so that is what is gone through in full; a sample goes through the inbox, the worker and the database as well.
@@ -19,26 +33,9 @@ import { test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type ChargeFacts, chargeValues, noCharge, takeChargeFacts } from '../../src/model/charge.ts';
 import { type Checkout, type CheckoutFacts, resultsOf, takeCheckoutFacts } from '../../src/model/checkout.ts';
-import { type Customer, takeCustomerFacts } from '../../src/model/customer.ts';
 import { type DisputeFacts, takeDispute } from '../../src/model/dispute.ts';
 import { foldFacts, groupFacts, type MirrorRow, type Source, type Take } from '../../src/model/fold.ts';
-import {
-  coverageOf,
-  detailsAfter,
-  firstDetails,
-  type Invoice,
-  takeInvoiceFacts,
-} from '../../src/model/invoice.ts';
-import { noInvoice, type Payment, takePaymentFacts } from '../../src/model/payment.ts';
 import { type Plan, type ProductFacts, takeProductFacts } from '../../src/model/plan.ts';
-import { type Refund, takeRefundFacts } from '../../src/model/refund.ts';
-import {
-  noReason,
-  type Subscription,
-  takeReason,
-  takeSubscriptionFacts,
-  valuesOfSubscription,
-} from '../../src/model/subscription.ts';
 import type { KnownPlan } from '../../src/model/subscription-items.ts';
 import { createRandom } from '../../src/seed/random.ts';
 import { effort } from '../support/effort.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Coupon, PromotionCode } from '../wire/objects.ts';
-import { couponRefusal, isRedeemable, promotionRefusal, purchaseRefusal } from './redemption.ts';
+import { couponRefusal, isRedeemable, promotionRefusal, purchaseRefusal } from './coupon.ts';
 
 const now = 1_000;
 

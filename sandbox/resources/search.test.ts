@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { matcherOf } from './search-fields.ts';
-import { parseSearchQuery } from './search-query.ts';
+import { matcherOf, parseSearchQuery } from './search.ts';
 
 const clause = { metadataKey: null, isQuoted: true, isNegated: false };
 

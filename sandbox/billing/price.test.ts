@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Price, PriceTiers } from '../wire/objects.ts';
-import { priceAmount } from './price-amount.ts';
+import { priceAmount } from './price.ts';
 
 const perUnit = {
   billing_scheme: 'per_unit',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { html } from './html.ts';
+import { html } from './page.ts';
 
 test('every value is escaped, even in attributes and lists, unless the template created it', () => {
   const name = `<script>"&'`;

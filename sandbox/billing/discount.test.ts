@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount-amounts.ts';
+import { type DiscountTerms, discountAmounts, totalDiscounts } from './discount.ts';
 
 const line = (amount: number, discountable = true, product: string | null = null) => ({
   amount,

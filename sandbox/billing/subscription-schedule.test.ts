@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type GivenDates, phaseAt, phaseDates } from './phases.ts';
+import { type GivenDates, phaseAt, phaseDates } from './subscription-schedule.ts';
 
 const day = 86_400;
 const january = Date.UTC(2027, 0, 31) / 1_000;

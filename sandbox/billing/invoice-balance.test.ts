@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { settledWith } from './credit-balance.ts';
+import { settledWith } from './invoice-balance.ts';
 
 test('a credit pays for an invoice first, and the rest of it is kept', () => {
   assert.deepEqual(settledWith(2_000, -500), { due: 1_500, ending: 0 });

@@ -1,1 +1,0 @@
-export type WorldLog = (level: 'info' | 'warn' | 'error', fields: object, message: string) => void;
