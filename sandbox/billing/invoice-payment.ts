@@ -55,15 +55,12 @@ export function newPayment(store: Store, invoice: Invoice, paymentMethod: string
 
 export function makePayment(store: Store, invoice: Invoice, intent: PaymentIntent): void {
   store.put(store.invoicePayments, {
-    id: store.invoicePayments.newId(),
-    object: 'invoice_payment',
+    ...store.blank(store.invoicePayments, 'invoice_payment'),
     amount_paid: null,
     amount_requested: invoice.amount_due,
-    created: store.now(),
     currency: invoice.currency,
     invoice: invoice.id,
     is_default: true,
-    livemode: false,
     payment: { type: 'payment_intent', payment_intent: intent.id },
     status: 'open',
     status_transitions: { canceled_at: null, paid_at: null },

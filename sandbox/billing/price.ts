@@ -30,14 +30,11 @@ interface NewPrice {
 
 export function createPrice(store: Store, input: NewPrice): Price {
   const price = store.put(store.prices, {
-    id: store.prices.newId(),
-    object: 'price',
+    ...store.blank(store.prices, 'price'),
     active: input.active ?? true,
     billing_scheme: input.tiers === undefined ? 'per_unit' : 'tiered',
-    created: store.now(),
     currency: input.currency,
     custom_unit_amount: null,
-    livemode: false,
     lookup_key: input.lookup_key ?? null,
     metadata: applyMetadata({}, input.metadata),
     nickname: input.nickname ?? null,

@@ -33,13 +33,11 @@ export function newSchedule(
   },
 ): SubscriptionSchedule {
   return store.put(store.subscriptionSchedules, {
-    id: store.subscriptionSchedules.newId(),
-    object: 'subscription_schedule',
+    ...store.blank(store.subscriptionSchedules, 'subscription_schedule'),
     ...nulls(
       'application canceled_at completed_at current_phase customer_account released_at released_subscription',
       'subscription',
     ),
-    created: store.now(),
     default_settings: {
       ...nulls('application_fee_percent billing_thresholds description on_behalf_of transfer_data'),
       automatic_tax: { disabled_reason: null, enabled: false, liability: null },
@@ -51,7 +49,6 @@ export function newSchedule(
         issuer: { type: 'self' },
       },
     },
-    livemode: false,
     pause_schedules: [],
     status: 'not_started',
     test_clock: testClockIdOf(store, input.customer),

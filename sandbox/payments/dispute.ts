@@ -26,12 +26,10 @@ export function createDispute(store: Store, before: Charge): void {
   const charge = store.change(store.charges, before, { disputed: true });
   const network = charge.payment_method_details?.card?.brand ?? 'visa';
   const dispute = store.record('charge.dispute.created', store.disputes, {
-    id: store.disputes.newId(),
-    object: 'dispute',
+    ...store.blank(store.disputes, 'dispute', now),
     amount: charge.amount - charge.amount_refunded,
     balance_transactions: [],
     charge: charge.id,
-    created: now,
     currency: charge.currency,
     enhanced_eligibility_types: [],
     evidence: noEvidence,
@@ -45,7 +43,6 @@ export function createDispute(store: Store, before: Charge): void {
     },
     intended_submission_method: null,
     is_charge_refundable: isInquiry,
-    livemode: false,
     metadata: {},
     payment_intent: charge.payment_intent,
     payment_method_details: {

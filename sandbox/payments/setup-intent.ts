@@ -149,14 +149,11 @@ function noteAttempt(
     return store.change(store.setupAttempts, waiting, { status, setup_error: error }).id;
   const card = method.card;
   return store.put(store.setupAttempts, {
-    id: store.setupAttempts.newId(),
-    object: 'setup_attempt',
+    ...store.blank(store.setupAttempts, 'setup_attempt', store.worldNow()),
     application: null,
-    created: store.worldNow(),
     customer: intent.customer,
     customer_account: null,
     flow_directions: null,
-    livemode: false,
     on_behalf_of: null,
     payment_method: method.id,
     payment_method_details: { type: 'card', ...(card === undefined ? {} : { card: usedCard(card) }) },

@@ -34,27 +34,21 @@ const sessions = new Resource('checkout_sessions', (store) => store.checkoutSess
 });
 
 export const checkoutSessionOperations = [
-  sessions.operation('create', 'POST', createParams, (call, params) => shownSession(create(call, params))),
+  sessions.create(createParams, (call, params) => shownSession(create(call, params))),
   sessions.retrieve(),
-  sessions.operation(
-    'update',
-    'POST *',
+  sessions.update(
     { line_items: p.array(p.object({ ...lineFields, id: p.text() }), 100), metadata: p.metadata },
-    (call, params) => {
-      const { store } = call;
-      const before = sessions.existing(call);
+    ({ store }, before, params) => {
       const changed = store.change(store.checkoutSessions, before, {
         metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       });
-      if (params.line_items === undefined) return shownSession(changed);
+      if (params.line_items === undefined) return changed;
       checkOpen(before, 'updated');
       const lines = linesFrom(store, params.line_items, modeOf(before), before.terms.lines);
-      return shownSession(reprice(store, changed, lines, paidDiscounts(store, before)));
+      return reprice(store, changed, lines, paidDiscounts(store, before));
     },
   ),
-  sessions.operation('expire', 'POST */expire', {}, (call) =>
-    shownSession(expireSession(call.store, sessions.existing(call))),
-  ),
+  sessions.action('expire', {}, ({ store }, before) => expireSession(store, before)),
   sessions.operation('list_line_items', 'GET */line_items', pageParams, (call, params) => ({
     object: 'list',
     ...pageOf(sessions.existing(call).terms.lines, params),

@@ -20,9 +20,7 @@ const params = {
 const confirmationTokens = new Resource('confirmation_tokens', (store) => store.confirmationTokens, { show });
 
 export const confirmationTokenOperations = [
-  confirmationTokens.operation('create', 'POST', { ...params, use_stripe_sdk: p.bool }, create, {
-    forBrowsers: true,
-  }),
+  confirmationTokens.create({ ...params, use_stripe_sdk: p.bool }, create, { forBrowsers: true }),
   confirmationTokens.retrieve(),
   // Servers create them only for tests.
   operation(
@@ -47,11 +45,8 @@ function create(
   const { allow_redisplay, billing_details, card, customer, customer_account, type } = method;
   const now = store.worldNow();
   const token = store.put(store.confirmationTokens, {
-    id: store.confirmationTokens.newId(),
-    object: 'confirmation_token',
-    created: now,
+    ...store.blank(store.confirmationTokens, 'confirmation_token', now),
     expires_at: now + confirmationTokenLifeSeconds,
-    livemode: false,
     ...nulls('mandate_data metadata payment_intent payment_method_options setup_intent'),
     payment_method: method.id,
     payment_method_preview: {

@@ -38,25 +38,21 @@ const createParams = {
 const coupons = new Resource('coupons', (store) => store.coupons, { show: shownCoupon });
 
 export const couponOperations = [
-  coupons.operation('create', 'POST', createParams, ({ store }, params) => {
+  coupons.create(createParams, ({ store }, params) => {
     const coupon = store.put(store.coupons, couponFrom(store, params));
     store.emit('coupon.created', shownCoupon(store, coupon));
     return shownCoupon(store, coupon);
   }),
   coupons.retrieve(),
-  coupons.operation(
-    'update',
-    'POST *',
+  coupons.update(
     { metadata: p.metadata, name: p.clearable(p.text(nameLengthMax)) },
-    (call, params) => {
-      const { store } = call;
-      const before = coupons.existing(call);
+    ({ store }, before, params) => {
       const after = store.change(store.coupons, before, {
         ...p.present(params),
         metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       });
       store.emitUpdated('coupon.updated', shownCoupon(store, before), shownCoupon(store, after));
-      return shownCoupon(store, after);
+      return after;
     },
   ),
   coupons.delete(deleteCoupon),

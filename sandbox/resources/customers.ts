@@ -60,9 +60,7 @@ const changeable = {
 const customers = new Resource('customers', (store) => store.customers);
 
 export const customerOperations = [
-  customers.operation(
-    'create',
-    'POST',
+  customers.create(
     {
       ...changeable,
       payment_method: p.text(),
@@ -178,13 +176,11 @@ function sourceFrom(
 
 export function newCustomer(store: Store, testClock: string | null): Customer {
   return {
-    id: store.customers.newId(),
-    object: 'customer',
+    ...store.blank(store.customers, 'customer'),
     ...nulls(
       'address currency customer_account default_source description discount email name phone shipping',
     ),
     balance: 0,
-    created: store.now(),
     delinquent: false,
     invoice_prefix: newId('', 8).toUpperCase(),
     invoice_settings: {
@@ -193,7 +189,6 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
       footer: null,
       rendering_options: null,
     },
-    livemode: false,
     metadata: {},
     next_invoice_sequence: 1,
     preferred_locales: [],

@@ -12,20 +12,12 @@ const disputes = new Resource('disputes', (store) => store.disputes);
 export const disputeOperations = [
   disputes.retrieve(),
   disputes.list(p.each(p.text(), 'charge payment_intent')),
-  disputes.operation(
-    'update',
-    'POST *',
-    { evidence, metadata: p.metadata, submit: p.bool },
-    (call, params) => {
-      const before = disputes.existing(call);
-      return respond(call.store, before, {
-        evidence: p.present(params.evidence ?? {}),
-        metadata: p.applyMetadata(before.metadata, params.metadata),
-        submits: params.submit ?? params.evidence !== undefined,
-      });
-    },
+  disputes.update({ evidence, metadata: p.metadata, submit: p.bool }, ({ store }, before, params) =>
+    respond(store, before, {
+      evidence: p.present(params.evidence ?? {}),
+      metadata: p.applyMetadata(before.metadata, params.metadata),
+      submits: params.submit ?? params.evidence !== undefined,
+    }),
   ),
-  disputes.operation('close', 'POST */close', {}, (call) =>
-    closeDispute(call.store, disputes.existing(call)),
-  ),
+  disputes.action('close', {}, ({ store }, before) => closeDispute(store, before)),
 ];

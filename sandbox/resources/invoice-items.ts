@@ -54,10 +54,9 @@ const createParams = {
 const invoiceItems = new Resource('invoiceitems', (store) => store.invoiceItems);
 
 export const invoiceItemOperations = [
-  invoiceItems.operation('create', 'POST', createParams, create),
+  invoiceItems.create(createParams, create),
   invoiceItems.retrieve(),
-  invoiceItems.operation('update', 'POST *', changeable, (call, params) => {
-    const before = invoiceItems.existing(call);
+  invoiceItems.update(changeable, (call, before, params) => {
     const billed = billedAmount(call, params, before);
     if (billed !== null && billed.currency !== before.currency)
       throw badParam(`The price must be in ${before.currency}, the currency of the invoice item.`, 'pricing');

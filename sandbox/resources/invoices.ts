@@ -80,15 +80,11 @@ const invoices = new Resource('invoices', (store) => store.invoices);
 
 export const invoiceOperations = [
   invoices.retrieve(),
-  invoices.operation('create', 'POST', createParams, create),
-  invoices.operation('update', 'POST *', invoiceParams, update),
+  invoices.create(createParams, create),
+  invoices.update(invoiceParams, update),
   invoices.delete(deleteDraft),
-  invoices.operation('send', 'POST */send', {}, (call) => {
-    const invoice = sendInvoice(call.store, invoices.existing(call));
-    return settledIfFree(call.store, invoice);
-  }),
-  invoices.operation('finalize', 'POST */finalize', { auto_advance: p.bool }, (call, params) => {
-    const before = invoices.existing(call);
+  invoices.action('send', {}, ({ store }, before) => settledIfFree(store, sendInvoice(store, before))),
+  invoices.action('finalize', { auto_advance: p.bool }, (call, before, params) => {
     // Unless the caller turns it off, collection continues after this, even for a draft that did not advance
     // automatically.
     const draft = { ...before, auto_advance: params.auto_advance ?? true };
@@ -98,7 +94,7 @@ export const invoiceOperations = [
     });
     return settledIfFree(call.store, invoice);
   }),
-  invoices.operation('pay', 'POST */pay', payParams, pay),
+  invoices.action('pay', payParams, pay),
   invoices.operation('create_preview', 'POST create_preview', previewParams, preview),
   invoices.operation('upcoming', 'GET upcoming', upcomingParams, upcoming),
   invoices.operation(
@@ -110,29 +106,25 @@ export const invoiceOperations = [
       return { ...lines, ...pageOf(lines.data, params) };
     },
   ),
-  invoices.operation('void', 'POST */void', {}, (call) => {
-    const invoice = voidInvoice(call.store, invoices.existing(call));
-    const subscription = subscriptionOf(call.store, invoice);
+  invoices.action('void', {}, ({ store }, before) => {
+    const invoice = voidInvoice(store, before);
+    const subscription = subscriptionOf(store, invoice);
     // The change can no longer be paid, so it never applies.
     if (subscription !== undefined && isPendingInvoice(subscription, invoice))
-      dropUpdate(call.store, subscription, { expires: false });
+      dropUpdate(store, subscription, { expires: false });
     // A subscription cannot start once its first invoice is void.
     if (subscription?.status === 'incomplete' && subscription.latest_invoice === invoice.id)
-      updateSubscription(call.store, subscription, {
-        status: 'incomplete_expired',
-        ended_at: call.store.now(),
-      });
+      updateSubscription(store, subscription, { status: 'incomplete_expired', ended_at: store.now() });
     return invoice;
   }),
-  invoices.operation('mark_uncollectible', 'POST */mark_uncollectible', {}, (call) => {
-    const invoice = markInvoiceUncollectible(call.store, invoices.existing(call));
-    const subscription = subscriptionOf(call.store, invoice);
-    if (subscription === undefined || !decidesStatus(call.store, subscription, invoice)) return invoice;
+  invoices.action('mark_uncollectible', {}, ({ store }, before) => {
+    const invoice = markInvoiceUncollectible(store, before);
+    const subscription = subscriptionOf(store, invoice);
+    if (subscription === undefined || !decidesStatus(store, subscription, invoice)) return invoice;
     // Writing off the latest invoice resolves what the subscription waits for.
-    if (isResumption(subscription, invoice)) leavePaused(call.store, subscription, { status: 'active' });
-    else resumeAfterFailure(call.store, subscription, invoice);
-    if (subscription.status === 'past_due')
-      updateSubscription(call.store, subscription, { status: 'active' });
+    if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active' });
+    else resumeAfterFailure(store, subscription, invoice);
+    if (subscription.status === 'past_due') updateSubscription(store, subscription, { status: 'active' });
     return invoice;
   }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {
@@ -178,9 +170,7 @@ function create({ store }: Call, params: p.Parsed<typeof createParams>): Invoice
   });
 }
 
-function update(call: Call, params: p.Parsed<typeof invoiceParams>): Invoice {
-  const { store } = call;
-  const before = invoices.existing(call);
+function update({ store }: Call, before: Invoice, params: p.Parsed<typeof invoiceParams>): Invoice {
   const {
     auto_advance: advances,
     metadata: _,
@@ -225,9 +215,7 @@ function settledIfFree(store: Store, invoice: Invoice): Invoice {
   return invoice.status === 'open' && invoice.amount_due === 0 ? invoicePaid(store, invoice) : invoice;
 }
 
-function pay(call: Call, params: p.Parsed<typeof payParams>): Invoice {
-  const { store } = call;
-  const given = invoices.existing(call);
+function pay({ store }: Call, given: Invoice, params: p.Parsed<typeof payParams>): Invoice {
   if (given.status === 'paid') throw wrongState('Invoice is already paid');
   if (given.status === 'void')
     throw wrongState('This invoice is void, so it cannot be paid.', 'invoice_not_editable');

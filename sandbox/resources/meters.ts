@@ -7,9 +7,7 @@ const payloadKey = p.required(p.text());
 const meters = new Resource('meters', (store) => store.meters, { path: 'billing/meters' });
 
 export const meterOperations = [
-  meters.operation(
-    'create',
-    'POST',
+  meters.create(
     {
       customer_mapping: p.object({ event_payload_key: payloadKey, type: p.required(p.oneOf('by_id')) }),
       default_aggregation: p.required(p.object({ formula: p.required(p.oneOf('count', 'last', 'sum')) })),
@@ -21,9 +19,7 @@ export const meterOperations = [
     ({ store }, params) => {
       const now = store.now();
       return store.record('billing.meter.created', store.meters, {
-        id: store.meters.newId(),
-        object: 'billing.meter',
-        created: now,
+        ...store.blank(store.meters, 'billing.meter', now),
         customer_mapping: params.customer_mapping ?? {
           event_payload_key: 'stripe_customer_id',
           type: 'by_id',
@@ -32,7 +28,6 @@ export const meterOperations = [
         display_name: params.display_name,
         event_name: params.event_name,
         event_time_window: params.event_time_window ?? null,
-        livemode: false,
         status: 'active',
         status_transitions: { deactivated_at: null },
         updated: now,

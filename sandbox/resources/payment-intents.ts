@@ -72,7 +72,7 @@ const confirmParams = { ...confirmationParams, client_secret: p.text() };
 const paymentIntents = new Resource('payment_intents', (store) => store.paymentIntents);
 
 export const paymentIntentOperations = [
-  paymentIntents.operation('create', 'POST', createParams, create),
+  paymentIntents.create(createParams, create),
   paymentIntents.operation(
     'retrieve',
     'GET *',
@@ -80,9 +80,7 @@ export const paymentIntentOperations = [
     (call, params) => shownTo(call, opened(call, params.client_secret)),
     { forBrowsers: true },
   ),
-  paymentIntents.operation(
-    'update',
-    'POST *',
+  paymentIntents.update(
     {
       ...typesParam,
       amount: p.integer(0),
@@ -95,16 +93,9 @@ export const paymentIntentOperations = [
       shipping: p.clearable(shipping),
       setup_future_usage: p.clearable(p.oneOf('off_session', 'on_session')),
     },
-    (call, params) => {
+    (call, before, params) => {
       const { store } = call;
-      const {
-        description,
-        payment_method_options: options,
-        receipt_email,
-        shipping,
-        setup_future_usage,
-      } = params;
-      const before = paymentIntents.existing(call);
+      const { description, payment_method_options: options, receipt_email, shipping } = params;
       checkNotInCheckout(store, before);
       const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
         before.status,
@@ -119,7 +110,7 @@ export const paymentIntentOperations = [
         amount: params.amount ?? before.amount,
         customer,
         metadata: p.applyMetadata(before.metadata, params.metadata),
-        ...p.present({ description, receipt_email, shipping, setup_future_usage }),
+        ...p.present({ description, receipt_email, shipping, setup_future_usage: params.setup_future_usage }),
         ...typesChange(call, params),
         ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
         ...(method === undefined
@@ -141,12 +132,10 @@ export const paymentIntentOperations = [
     },
     { forBrowsers: true },
   ),
-  paymentIntents.operation(
+  paymentIntents.action(
     'capture',
-    'POST */capture',
     { amount_to_capture: p.integer(1), metadata: p.metadata },
-    (call, params) => {
-      const intent = paymentIntents.existing(call);
+    ({ store }, intent, params) => {
       const amount = params.amount_to_capture ?? intent.amount_capturable;
       if (intent.status === 'requires_capture' && amount > intent.amount_capturable)
         throw badParam(
@@ -155,7 +144,6 @@ export const paymentIntentOperations = [
           'amount_too_large',
         );
       if (amount !== intent.amount_capturable) checkRound(amount, intent.currency, 'amount_to_capture');
-      const { store } = call;
       const metadata = p.applyMetadata(intent.metadata, params.metadata);
       const captured = capturePaymentIntent(store, intent, amount, metadata);
       for (const session of store.checkoutSessions.allWithin('intent', intent.id))
@@ -163,19 +151,17 @@ export const paymentIntentOperations = [
       return captured;
     },
   ),
-  paymentIntents.operation(
+  paymentIntents.action(
     'cancel',
-    'POST */cancel',
     { cancellation_reason: p.oneOf('abandoned', 'duplicate', 'fraudulent', 'requested_by_customer') },
-    (call, params) => {
-      const intent = paymentIntents.existing(call);
-      checkNotInCheckout(call.store, intent);
-      if (call.store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
+    ({ store }, intent, params) => {
+      checkNotInCheckout(store, intent);
+      if (store.invoicePayments.allWithin('payment_intent', intent.id).length > 0)
         throw wrongState(
           'This PaymentIntent belongs to an invoice. Void the invoice instead.',
           'payment_intent_unexpected_state',
         );
-      return cancelPaymentIntent(call.store, intent, params.cancellation_reason ?? null);
+      return cancelPaymentIntent(store, intent, params.cancellation_reason ?? null);
     },
   ),
   paymentIntents.list({ customer: p.text() }),

@@ -15,20 +15,17 @@ import { Resource } from './resource.ts';
 const paymentMethods = new Resource('payment_methods', (store) => store.paymentMethods);
 
 export const paymentMethodOperations = [
-  paymentMethods.operation(
-    'create',
-    'POST',
+  paymentMethods.create(
     { ...paymentMethodParams, type: p.required(p.oneOf('card')) },
     ({ store }, params) => createPaymentMethod(store, params),
     { forBrowsers: true },
   ),
   paymentMethods.retrieve(),
-  paymentMethods.operation('update', 'POST *', changeParams, (call, params) => {
-    const before = paymentMethods.existing(call);
+  paymentMethods.update(changeParams, ({ store }, before, params) => {
     if (before.customer === null)
       throw badParam('You must save this PaymentMethod to a customer before you can update it.');
-    return call.store.update('payment_method.updated', call.store.paymentMethods, before, {
-      ...paymentMethodChanges(call.store, before, params),
+    return store.update('payment_method.updated', store.paymentMethods, before, {
+      ...paymentMethodChanges(store, before, params),
       metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     });
   }),
@@ -41,11 +38,10 @@ export const paymentMethodOperations = [
       return attachChecked(store, method, params.customer, 'customer');
     },
   ),
-  paymentMethods.operation('detach', 'POST */detach', {}, (call) => {
-    const method = paymentMethods.existing(call);
+  paymentMethods.action('detach', {}, ({ store }, method) => {
     if (method.customer === null)
       throw badParam('The PaymentMethod is not attached to a customer, so it cannot be detached.');
-    return detach(call.store, method);
+    return detach(store, method);
   }),
   paymentMethods.listWithoutCreated(
     { customer: p.text(), type: p.oneOf('card') },

@@ -83,16 +83,17 @@ const configurations = new Resource('portal_configurations', (store) => store.po
 });
 
 export const portalConfigurationOperations = [
-  configurations.operation('create', 'POST', { ...params, features: p.required(features) }, (call, given) =>
+  configurations.create({ ...params, features: p.required(features) }, (call, given) =>
     create(call, given, false),
   ),
-  configurations.operation('update', 'POST *', updateParams, (call, given) => {
-    const { store } = call;
-    const before = configurations.existing(call);
-    const after = store.put(store.portalConfigurations, changed(call, before, given));
-    store.emitUpdated('billing_portal.configuration.updated', before, after);
-    return after;
-  }),
+  configurations.update(updateParams, (call, before, given) =>
+    call.store.update(
+      'billing_portal.configuration.updated',
+      call.store.portalConfigurations,
+      before,
+      changed(call, before, given),
+    ),
+  ),
   configurations.retrieve(),
   configurations.listWithoutCreated(p.each(p.bool, 'active is_default')),
 ];
@@ -148,16 +149,13 @@ function create(call: Call, given: Given, isDefault: boolean): PortalConfigurati
   const { store } = call;
   const now = store.worldNow();
   const blank: PortalConfiguration = {
-    id: store.portalConfigurations.newId(),
-    object: 'billing_portal.configuration',
+    ...store.blank(store.portalConfigurations, 'billing_portal.configuration', now),
     active: true,
     application: null,
     business_profile: { headline: null, privacy_policy_url: null, terms_of_service_url: null },
-    created: now,
     default_return_url: null,
     features: noFeatures,
     is_default: isDefault,
-    livemode: false,
     login_page: { enabled: false, url: null },
     metadata: {},
     name: null,

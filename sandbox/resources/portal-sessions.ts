@@ -55,9 +55,7 @@ const sessions = new Resource('portal_sessions', (store) => store.portalSessions
 });
 
 export const portalSessionOperations = [
-  sessions.operation(
-    'create',
-    'POST',
+  sessions.create(
     {
       configuration: p.text(),
       customer: p.required(p.text()),

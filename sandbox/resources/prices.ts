@@ -79,11 +79,9 @@ const priceParams = {
 const prices = new Resource('prices', (store) => store.prices);
 
 export const priceOperations = [
-  prices.operation('create', 'POST', priceParams, ({ store }, params) => priceFrom(store, params)),
+  prices.create(priceParams, ({ store }, params) => priceFrom(store, params)),
   prices.retrieve(),
-  prices.operation(
-    'update',
-    'POST *',
+  prices.update(
     {
       active: p.bool,
       currency_options: p.clearable(currencyOptions),
@@ -93,9 +91,7 @@ export const priceOperations = [
       tax_behavior: taxBehavior,
       transfer_lookup_key: p.bool,
     },
-    (call, { transfer_lookup_key, currency_options: options, ...params }) => {
-      const { store } = call;
-      const before = prices.existing(call);
+    ({ store }, before, { transfer_lookup_key, currency_options: options, ...params }) => {
       claimLookupKey(store, { ...params, transfer_lookup_key }, before.id);
       if (options !== undefined) addCurrencies(store, before.id, options ?? {});
       const after = store.change(store.prices, before, {

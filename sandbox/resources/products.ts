@@ -30,9 +30,7 @@ export const productParams = { ...changeable, name: p.required(p.text()), id: p.
 const products = new Resource('products', (store) => store.products);
 
 export const productOperations = [
-  products.operation(
-    'create',
-    'POST',
+  products.create(
     { ...productParams, default_price_data: p.object(inlinePriceParams), type: p.text() },
     ({ store }, { default_price_data: price, type: _, ...params }) => {
       const product = createProduct(store, params);
@@ -42,9 +40,7 @@ export const productOperations = [
     },
   ),
   products.retrieve(),
-  products.operation('update', 'POST *', { ...changeable, default_price: p.text() }, (call, params) => {
-    const { store, id } = call;
-    const before = products.existing(call);
+  products.update({ ...changeable, default_price: p.text() }, ({ store, id }, before, params) => {
     if (params.default_price !== undefined && store.prices.get(params.default_price)?.product !== id)
       throw missing('price', params.default_price, 'default_price');
     return store.update('product.updated', store.products, before, {

@@ -36,13 +36,13 @@ const promotionCodes = new Resource('promotion_codes', (store) => store.promotio
 });
 
 export const promotionCodeOperations = [
-  promotionCodes.operation('create', 'POST', createParams, (call, params) => {
+  promotionCodes.create(createParams, (call, params) => {
     const { store } = call;
     refuseRemoved(call.version, 'promotionObject', params, 'coupon');
     return store.record('promotion_code.created', store.promotionCodes, promotionCodeFrom(store, params));
   }),
   promotionCodes.retrieve(),
-  promotionCodes.operation('update', 'POST *', updateParams, update),
+  promotionCodes.update(updateParams, update),
   promotionCodes.list(
     { active: p.bool, code: p.text(codeLengthMax), coupon: p.text(), customer: p.text() },
     {
@@ -65,15 +65,12 @@ function promotionCodeFrom(store: Store, params: p.Parsed<typeof createParams>):
     throw badParam('A promotion code can only contain letters, digits and dashes.', 'code');
   checkLimits(store, coupon, params);
   const created: PromotionCode = {
-    id: store.promotionCodes.newId(),
-    object: 'promotion_code',
+    ...store.blank(store.promotionCodes, 'promotion_code'),
     active: params.active ?? true,
     code,
-    created: store.now(),
     customer,
     customer_account: null,
     expires_at: params.expires_at ?? null,
-    livemode: false,
     max_redemptions: params.max_redemptions ?? null,
     metadata: p.applyMetadata({}, params.metadata),
     promotion: { type: 'coupon', coupon: coupon.id },
@@ -123,9 +120,11 @@ function checkUnique(store: Store, created: PromotionCode): void {
     });
 }
 
-function update(call: Call, params: p.Parsed<typeof updateParams>): PromotionCode {
-  const { store } = call;
-  const before = promotionCodes.existing(call);
+function update(
+  { store }: Call,
+  before: PromotionCode,
+  params: p.Parsed<typeof updateParams>,
+): PromotionCode {
   const changed: PromotionCode = {
     ...before,
     active: params.active ?? before.active,

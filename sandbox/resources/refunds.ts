@@ -8,9 +8,7 @@ import { Resource } from './resource.ts';
 const refunds = new Resource('refunds', (store) => store.refunds);
 
 export const refundOperations = [
-  refunds.operation(
-    'create',
-    'POST',
+  refunds.create(
     {
       amount: p.integer(1),
       charge: p.text(),
@@ -26,16 +24,14 @@ export const refundOperations = [
       }),
   ),
   refunds.retrieve(),
-  refunds.operation('update', 'POST *', { metadata: p.metadata }, (call, params) => {
-    const before = refunds.existing(call);
-    const after = call.store.update('refund.updated', call.store.refunds, before, {
+  refunds.update({ metadata: p.metadata }, ({ store }, before, params) => {
+    const after = store.update('refund.updated', store.refunds, before, {
       metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     });
-    call.store.emitUpdated('charge.refund.updated', before, after);
+    store.emitUpdated('charge.refund.updated', before, after);
     return after;
   }),
-  refunds.operation('cancel', 'POST */cancel', {}, (call) => {
-    refunds.existing(call);
+  refunds.action('cancel', {}, () => {
     // Only a refund that requires action can be canceled, and a refund to a card never does.
     throw wrongState('Only a refund that requires action can be canceled.', 'resource_missing');
   }),

@@ -68,6 +68,32 @@ export class Resource<T extends WireObject> {
     return operation({ name: `${this.#name}.${verb}`, method, path, ...access }, fields, run);
   }
 
+  create<F extends Fields>(
+    fields: F,
+    run: (call: Call, params: Parsed<F>) => object,
+    access: { readonly forBrowsers?: true } = {},
+  ): Operation {
+    return this.operation('create', 'POST', fields, run, access);
+  }
+
+  /** Changes the object with the id in the path. */
+  update<F extends Fields>(fields: F, run: (call: Call, before: T, params: Parsed<F>) => T): Operation {
+    return this.operation('update', 'POST *', fields, (call, params) =>
+      this.#show(call.store, run(call, this.existing(call), params)),
+    );
+  }
+
+  /** Something else that happens to the object, such as a cancellation. Its path ends with the verb. */
+  action<F extends Fields>(
+    verb: string,
+    fields: F,
+    run: (call: Call, before: T, params: Parsed<F>) => T,
+  ): Operation {
+    return this.operation(verb, `POST */${verb}`, fields, (call, params) =>
+      this.#show(call.store, run(call, this.existing(call), params)),
+    );
+  }
+
   retrieve(): Operation {
     return this.operation('retrieve', 'GET *', {}, (call) => this.#show(call.store, this.existing(call)));
   }

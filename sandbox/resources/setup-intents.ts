@@ -47,8 +47,8 @@ const updateParams = {
 const setupIntents = new Resource('setup_intents', (store) => store.setupIntents);
 
 export const setupIntentOperations = [
-  setupIntents.operation('create', 'POST', createParams, create),
-  setupIntents.operation('update', 'POST *', updateParams, update),
+  setupIntents.create(createParams, create),
+  setupIntents.update(updateParams, update),
   setupIntents.operation(
     'retrieve',
     'GET *',
@@ -63,14 +63,12 @@ export const setupIntentOperations = [
     (call, params) => confirm(call, opened(call, params.client_secret), params),
     { forBrowsers: true },
   ),
-  setupIntents.operation(
+  setupIntents.action(
     'cancel',
-    'POST */cancel',
     { cancellation_reason: p.oneOf('abandoned', 'duplicate', 'requested_by_customer') },
-    (call, params) => {
-      const intent = setupIntents.existing(call);
-      checkNotInCheckout(call.store, intent);
-      return cancelSetupIntent(call.store, intent, params.cancellation_reason ?? null);
+    ({ store }, intent, params) => {
+      checkNotInCheckout(store, intent);
+      return cancelSetupIntent(store, intent, params.cancellation_reason ?? null);
     },
   ),
   setupIntents.list(p.each(p.text(), 'customer payment_method')),
@@ -95,9 +93,8 @@ function create(call: Call, params: p.Parsed<typeof createParams>): SetupIntent 
   return confirm(call, intent, { ...params, payment_method: undefined, payment_method_data: undefined });
 }
 
-function update(call: Call, params: p.Parsed<typeof updateParams>): SetupIntent {
+function update(call: Call, before: SetupIntent, params: p.Parsed<typeof updateParams>): SetupIntent {
   const { store } = call;
-  const before = setupIntents.existing(call);
   if (before.status === 'succeeded' || before.status === 'canceled') throw unexpectedState(before, 'updated');
   const customer =
     params.customer === undefined ? before.customer : existingCustomer(store, params.customer).id;

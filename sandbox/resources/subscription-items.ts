@@ -17,9 +17,7 @@ const items = new Resource('subscription_items', (store) => store.subscriptions)
 
 /** Items are part of their subscription: to change an item is to change its subscription. */
 export const subscriptionItemOperations = [
-  items.operation(
-    'create',
-    'POST',
+  items.create(
     { ...itemFields, ...changeParams, subscription: p.required(p.text()) },
     (call, { subscription: id, plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
       const before = call.store.subscriptions.existing(id, 'subscription');

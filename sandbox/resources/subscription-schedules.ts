@@ -88,15 +88,17 @@ const createParams = {
 const schedules = new Resource('subscription_schedules', (store) => store.subscriptionSchedules);
 
 export const subscriptionScheduleOperations = [
-  schedules.operation('create', 'POST', createParams, create),
+  schedules.create(createParams, create),
   schedules.retrieve(),
-  schedules.operation('update', 'POST *', updateParams, update),
-  schedules.operation('release', 'POST */release', { preserve_cancel_date: p.bool }, (call, params) =>
-    releaseSchedule(call.store, running(call, 'release', 'released'), params.preserve_cancel_date ?? false),
-  ),
-  schedules.operation('cancel', 'POST */cancel', { invoice_now: p.bool, prorate: p.bool }, (call, params) => {
-    const { id, subscription } = running(call, 'cancel', 'canceled');
+  schedules.update(updateParams, update),
+  schedules.action('release', { preserve_cancel_date: p.bool }, ({ store }, before, params) => {
+    checkRunning(before, 'release', 'released');
+    return releaseSchedule(store, before, params.preserve_cancel_date ?? false);
+  }),
+  schedules.action('cancel', { invoice_now: p.bool, prorate: p.bool }, (call, before, params) => {
+    checkRunning(before, 'cancel', 'canceled');
     const { store } = call;
+    const { id, subscription } = before;
     const options = { prorates: params.prorate ?? true, invoicesNow: params.invoice_now ?? true };
     if (subscription === null) endSchedule(store, id, 'cancellation_requested');
     else cancelNow(store, store.subscriptions.existing(subscription), options);
@@ -127,14 +129,11 @@ function isWithin(at: number | null, wanted: p.Range | undefined): boolean {
   return at !== null && at > gt && at >= gte && at < lt && at <= lte;
 }
 
-/** The schedule with the id in the path, if it has not ended. */
-function running(call: Call, verb: string, done: string): SubscriptionSchedule {
-  const schedule = schedules.existing(call);
-  if (schedule.status !== 'active' && schedule.status !== 'not_started')
+function checkRunning({ status }: SubscriptionSchedule, verb: string, done: string): void {
+  if (status !== 'active' && status !== 'not_started')
     throw wrongState(
-      `You cannot ${verb} a subscription schedule that is currently in the \`${schedule.status}\` status. It must be in \`not_started\`, \`active\` status to be ${done}.`,
+      `You cannot ${verb} a subscription schedule that is currently in the \`${status}\` status. It must be in \`not_started\`, \`active\` status to be ${done}.`,
     );
-  return schedule;
 }
 
 function create(call: Call, params: p.Parsed<typeof createParams>): SubscriptionSchedule {
@@ -178,9 +177,13 @@ function beforeStart(known: Pick<Scheduled, 'billing_mode' | 'currency' | 'custo
   return { ...known, discounts: [], items, status: 'active' };
 }
 
-function update(call: Call, params: p.Parsed<typeof updateParams>): SubscriptionSchedule {
+function update(
+  call: Call,
+  before: SubscriptionSchedule,
+  params: p.Parsed<typeof updateParams>,
+): SubscriptionSchedule {
   const { store } = call;
-  const before = running(call, 'update', 'updated');
+  checkRunning(before, 'update', 'updated');
   const subscription =
     before.subscription === null ? null : store.subscriptions.existing(before.subscription, 'subscription');
   const scheduled =

@@ -64,11 +64,9 @@ const statuses = words(
 const subscriptions = new Resource('subscriptions', (store) => store.subscriptions);
 
 export const subscriptionOperations = [
-  subscriptions.operation('create', 'POST', createParams, create),
+  subscriptions.create(createParams, create),
   subscriptions.retrieve(),
-  subscriptions.operation('update', 'POST *', updateParams, (call, params) =>
-    updateFrom(call, subscriptions.existing(call), params),
-  ),
+  subscriptions.update(updateParams, (call, before, params) => updateFrom(call, before, params)),
   subscriptions.operation(
     'cancel',
     'DELETE *',
@@ -93,7 +91,7 @@ export const subscriptionOperations = [
     const { end: _, ...rest } = discount;
     return { ...rest, deleted: true };
   }),
-  subscriptions.operation('resume', 'POST */resume', resumeParams, resume),
+  subscriptions.action('resume', resumeParams, resume),
   subscriptions.list(
     { ...p.each(p.text(), 'customer price test_clock'), status: p.oneOf(...statuses) },
     {
@@ -172,10 +170,10 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
   });
 }
 
-function resume(call: Call, params: p.Parsed<typeof resumeParams>): Subscription {
+function resume(call: Call, before: Subscription, params: p.Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
   checkAnchor(call, anchor);
-  return resumeSubscription(call.store, subscriptions.existing(call), {
+  return resumeSubscription(call.store, before, {
     anchor: anchor?.type ?? 'now',
     onSuccess: behavior === 'resume_on_payment_success',
   });

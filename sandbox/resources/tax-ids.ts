@@ -49,14 +49,11 @@ const verifiedTypes = new Set(['au_abn', 'eu_vat', 'gb_vat']);
 export function createTaxId(store: Store, customer: string, params: p.Parsed<typeof taxIdParams>): TaxId {
   const country = params.type.slice(0, 2).toUpperCase();
   return store.record('customer.tax_id.created', store.taxIds, {
-    id: store.taxIds.newId(),
-    object: 'tax_id',
+    ...store.blank(store.taxIds, 'tax_id'),
     // The two letters of a European number name its country.
     country: country === 'EU' ? params.value.slice(0, 2).toUpperCase() : country,
-    created: store.now(),
     customer,
     customer_account: null,
-    livemode: false,
     owner: { type: 'customer', customer, customer_account: null },
     ...params,
     verification: {

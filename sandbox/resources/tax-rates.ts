@@ -21,9 +21,7 @@ const changeable = {
 const taxRates = new Resource('tax_rates', (store) => store.taxRates);
 
 export const taxRateOperations = [
-  taxRates.operation(
-    'create',
-    'POST',
+  taxRates.create(
     {
       ...changeable,
       display_name: p.required(p.text()),
@@ -32,15 +30,12 @@ export const taxRateOperations = [
     },
     ({ store }, params) => {
       return store.record('tax_rate.created', store.taxRates, {
-        id: store.taxRates.newId(),
-        object: 'tax_rate',
+        ...store.blank(store.taxRates, 'tax_rate'),
         active: true,
         ...nulls(
           'country description effective_percentage flat_amount jurisdiction jurisdiction_level state',
           'tax_type',
         ),
-        created: store.now(),
-        livemode: false,
         rate_type: 'percentage',
         ...p.present(params),
         display_name: params.display_name,
@@ -51,13 +46,12 @@ export const taxRateOperations = [
     },
   ),
   taxRates.retrieve(),
-  taxRates.operation('update', 'POST *', changeable, (call, params) => {
-    const before = taxRates.existing(call);
-    return call.store.update('tax_rate.updated', call.store.taxRates, before, {
+  taxRates.update(changeable, ({ store }, before, params) =>
+    store.update('tax_rate.updated', store.taxRates, before, {
       ...p.present(params),
       metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
-    });
-  }),
+    }),
+  ),
   taxRates.list(p.each(p.bool, 'active inclusive')),
 ];
 

@@ -18,19 +18,14 @@ const testClocks = new Resource('test_clocks', (store) => store.testClocks, {
 });
 
 export const testClockOperations = [
-  testClocks.operation(
-    'create',
-    'POST',
+  testClocks.create(
     { frozen_time: p.required(frozenTime), name: p.text(nameLengthMax), customer: p.text() },
     ({ store }, params) => {
       const now = store.now();
       const clock = store.put(store.testClocks, {
-        id: store.testClocks.newId(),
-        object: 'test_helpers.test_clock',
-        created: now,
+        ...store.blank(store.testClocks, 'test_helpers.test_clock', now),
         deletes_after: now + lifetimeSeconds,
         frozen_time: params.frozen_time,
-        livemode: false,
         name: params.name ?? null,
         status: 'ready',
         status_details: {},
@@ -41,13 +36,10 @@ export const testClockOperations = [
     },
   ),
   testClocks.retrieve(),
-  testClocks.operation(
+  testClocks.action(
     'advance',
-    'POST */advance',
     { frozen_time: p.required(frozenTime) },
-    (call, { frozen_time: target }) => {
-      const { store } = call;
-      const before = testClocks.existing(call);
+    ({ store }, before, { frozen_time: target }) => {
       checkReady(before);
       if (target <= before.frozen_time)
         throw badParam("The new frozen time must be after the clock's current frozen time.", 'frozen_time');

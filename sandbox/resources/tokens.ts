@@ -23,9 +23,7 @@ const cardParams = {
 const tokens = new Resource('tokens', (store) => store.tokens);
 
 export const tokenOperations = [
-  tokens.operation(
-    'create',
-    'POST',
+  tokens.create(
     { card: p.object(cardParams), cvc_update: p.object({ cvc: p.required(p.text()) }) },
     ({ store }, { card, cvc_update: update }) => {
       if (card !== undefined) return createToken(store, 'card', tokenizedCard(store, card));

@@ -39,9 +39,7 @@ const webhookEndpoints = new Resource('webhook_endpoints', (store) => store.webh
 });
 
 export const webhookEndpointOperations = [
-  webhookEndpoints.operation(
-    'create',
-    'POST',
+  webhookEndpoints.create(
     {
       ...changeable,
       api_version: version,
@@ -52,14 +50,11 @@ export const webhookEndpointOperations = [
       if (store.webhookEndpoints.size >= endpointsMax)
         throw wrongState(`You have reached the maximum of ${endpointsMax} test webhook endpoints.`);
       return store.put(store.webhookEndpoints, {
-        id: store.webhookEndpoints.newId(),
-        object: 'webhook_endpoint',
+        ...store.blank(store.webhookEndpoints, 'webhook_endpoint'),
         api_version: params.api_version ?? null,
         application: null,
-        created: store.now(),
         description: params.description ?? null,
         enabled_events: [...params.enabled_events],
-        livemode: false,
         metadata: p.applyMetadata({}, params.metadata),
         secret: newId('whsec_', 32),
         status: 'enabled',
@@ -68,17 +63,14 @@ export const webhookEndpointOperations = [
     },
   ),
   webhookEndpoints.retrieve(),
-  webhookEndpoints.operation('update', 'POST *', { ...changeable, disabled: p.bool }, (call, params) => {
-    const before = webhookEndpoints.existing(call);
+  webhookEndpoints.update({ ...changeable, disabled: p.bool }, ({ store }, before, params) => {
     const { description, disabled, url: to } = params;
-    return withoutSecret(
-      call.store.change(call.store.webhookEndpoints, before, {
-        ...p.present({ description, url: to }),
-        enabled_events: [...(params.enabled_events ?? before.enabled_events)],
-        metadata: p.applyMetadata(before.metadata, params.metadata),
-        status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
-      }),
-    );
+    return store.change(store.webhookEndpoints, before, {
+      ...p.present({ description, url: to }),
+      enabled_events: [...(params.enabled_events ?? before.enabled_events)],
+      metadata: p.applyMetadata(before.metadata, params.metadata),
+      status: disabled === undefined ? before.status : disabled ? 'disabled' : 'enabled',
+    });
   }),
   webhookEndpoints.delete((store, { id }) => store.remove(store.webhookEndpoints, id)),
   webhookEndpoints.listWithoutCreated({}),

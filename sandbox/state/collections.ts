@@ -11,23 +11,18 @@ export class Collections {
     'customers',
     'customer',
     'cus_',
-    {
-      idLength: 14,
-      by: ['metadata', 'email', 'test_clock'],
-    },
+    ['metadata', 'email', 'test_clock'],
+    { idLength: 14 },
   );
-  readonly products: Collection<Wire.Product> = this.#add('products', 'product', 'prod_', {
+  readonly products: Collection<Wire.Product> = this.#add('products', 'product', 'prod_', ['metadata'], {
     idLength: 14,
-    by: ['metadata'],
   });
-  readonly prices = this.#add<Wire.Price>('prices', 'price', 'price_', {
-    by: ['metadata', 'lookup_key', 'product'],
-  });
+  readonly prices = this.#add<Wire.Price>('prices', 'price', 'price_', ['metadata', 'lookup_key', 'product']);
   readonly priceTiers = this.#add<Wire.PriceTiers>('price_tiers', 'price tiers', 'price_');
   readonly meters: Collection<Wire.Meter> = this.#add('meters', 'billing meter', 'mtr_');
-  readonly paymentMethods = this.#add<Wire.PaymentMethod>('payment_methods', 'PaymentMethod', 'pm_', {
-    by: ['customer'],
-  });
+  readonly paymentMethods = this.#add<Wire.PaymentMethod>('payment_methods', 'PaymentMethod', 'pm_', [
+    'customer',
+  ]);
   readonly spentPaymentMethods = this.#add<Wire.SpentPaymentMethod>(
     'spent_payment_methods',
     'spent payment method',
@@ -39,67 +34,88 @@ export class Collections {
     'confirmation_token',
     'ctoken_',
   );
-  readonly paymentIntents = this.#add<Wire.PaymentIntent>('payment_intents', 'payment_intent', 'pi_', {
-    by: ['metadata', 'customer', 'payment_method'],
-  });
-  readonly setupIntents = this.#add<Wire.SetupIntent>('setup_intents', 'setupintent', 'seti_', {
-    by: ['customer', 'payment_method'],
-  });
-  readonly setupAttempts = this.#add<Wire.SetupAttempt>('setup_attempts', 'setup_attempt', 'setatt_', {
-    by: ['setup_intent'],
-  });
+  readonly paymentIntents = this.#add<Wire.PaymentIntent>('payment_intents', 'payment_intent', 'pi_', [
+    'metadata',
+    'customer',
+    'payment_method',
+  ]);
+  readonly setupIntents = this.#add<Wire.SetupIntent>('setup_intents', 'setupintent', 'seti_', [
+    'customer',
+    'payment_method',
+  ]);
+  readonly setupAttempts = this.#add<Wire.SetupAttempt>('setup_attempts', 'setup_attempt', 'setatt_', [
+    'setup_intent',
+  ]);
   readonly taxRates: Collection<Wire.TaxRate> = this.#add('tax_rates', 'tax rate', 'txr_');
-  readonly taxIds = this.#add<Wire.TaxId>('tax_ids', 'tax id', 'txi_', { by: ['customer'] });
-  readonly charges = this.#add<Wire.Charge>('charges', 'charge', 'ch_', {
-    by: ['metadata', 'customer', 'payment_intent'],
-  });
+  readonly taxIds = this.#add<Wire.TaxId>('tax_ids', 'tax id', 'txi_', ['customer']);
+  readonly charges = this.#add<Wire.Charge>('charges', 'charge', 'ch_', [
+    'metadata',
+    'customer',
+    'payment_intent',
+  ]);
   readonly balanceTransactions = this.#add<Wire.BalanceTransaction>(
     'balance_transactions',
     'balance transaction',
     'txn_',
-    { by: ['source'] },
+    ['source'],
   );
-  readonly refunds = this.#add<Wire.Refund>('refunds', 'refund', 're_', { by: ['payment_intent', 'charge'] });
-  readonly disputes = this.#add<Wire.Dispute>('disputes', 'dispute', 'du_', {
-    by: ['payment_intent', 'charge'],
-  });
-  readonly subscriptions = this.#add<Wire.Subscription>('subscriptions', 'subscription', 'sub_', {
-    by: ['metadata', 'customer', 'pending_setup_intent', 'test_clock'],
-    indexes: { item: (subscription) => subscription.items.data.map(({ id }) => id) },
-  });
-  readonly invoices = this.#add<Wire.Invoice>('invoices', 'invoice', 'in_', {
-    by: ['metadata', 'customer'],
+  readonly refunds = this.#add<Wire.Refund>('refunds', 'refund', 're_', ['payment_intent', 'charge']);
+  readonly disputes = this.#add<Wire.Dispute>('disputes', 'dispute', 'du_', ['payment_intent', 'charge']);
+  readonly subscriptions = this.#add<Wire.Subscription>(
+    'subscriptions',
+    'subscription',
+    'sub_',
+    ['metadata', 'customer', 'pending_setup_intent', 'test_clock'],
+    {
+      indexes: { item: (subscription) => subscription.items.data.map(({ id }) => id) },
+    },
+  );
+  readonly invoices = this.#add<Wire.Invoice>('invoices', 'invoice', 'in_', ['metadata', 'customer'], {
     indexes: { subscription: (invoice) => [invoice.parent?.subscription_details.subscription ?? null] },
   });
-  readonly invoiceItems = this.#add<Wire.InvoiceItem>('invoiceitems', 'invoiceitem', 'ii_', {
-    by: ['customer', 'invoice'],
-    indexes: {
-      // By customer, until an invoice bills them.
-      pending: (item) => [item.invoice === null ? item.customer : null],
+  readonly invoiceItems = this.#add<Wire.InvoiceItem>(
+    'invoiceitems',
+    'invoiceitem',
+    'ii_',
+    ['customer', 'invoice'],
+    {
+      indexes: {
+        // By customer, until an invoice bills them.
+        pending: (item) => [item.invoice === null ? item.customer : null],
+      },
     },
-  });
-  readonly invoicePayments = this.#add<Wire.InvoicePayment>('invoice_payments', 'invoice_payment', 'inpay_', {
-    by: ['invoice'],
-    indexes: { payment_intent: (payment) => [payment.payment.payment_intent] },
-  });
+  );
+  readonly invoicePayments = this.#add<Wire.InvoicePayment>(
+    'invoice_payments',
+    'invoice_payment',
+    'inpay_',
+    ['invoice'],
+    {
+      indexes: { payment_intent: (payment) => [payment.payment.payment_intent] },
+    },
+  );
   readonly subscriptionSchedules = this.#add<Wire.SubscriptionSchedule>(
     'subscription_schedules',
     'subscription schedule',
     'sub_sched_',
-    { by: ['customer'] },
+    ['customer'],
   );
-  readonly coupons: Collection<Wire.Coupon> = this.#add('coupons', 'coupon', '', { idLength: 8 });
+  readonly coupons: Collection<Wire.Coupon> = this.#add('coupons', 'coupon', '', [], { idLength: 8 });
   readonly deletedCoupons = this.#add<Wire.DeletedCoupon>('deleted_coupons', 'deleted coupon', '');
-  readonly promotionCodes = this.#add<Wire.PromotionCode>('promotion_codes', 'promotion code', 'promo_', {
-    by: ['customer'],
-    indexes: {
-      // Codes are unique regardless of case.
-      code: (promotion) => [promotion.code.toLowerCase()],
-      coupon: (promotion) => [promotion.promotion.coupon],
+  readonly promotionCodes = this.#add<Wire.PromotionCode>(
+    'promotion_codes',
+    'promotion code',
+    'promo_',
+    ['customer'],
+    {
+      indexes: {
+        // Codes are unique regardless of case.
+        code: (promotion) => [promotion.code.toLowerCase()],
+        coupon: (promotion) => [promotion.promotion.coupon],
+      },
     },
-  });
-  readonly discounts = this.#add<Wire.Discount>('discounts', 'discount', 'di_', {
-    by: ['customer'],
+  );
+  readonly discounts = this.#add<Wire.Discount>('discounts', 'discount', 'di_', ['customer'], {
     indexes: { coupon: (discount) => [discount.source.coupon] },
   });
   readonly portalConfigurations = this.#add<Wire.PortalConfiguration>(
@@ -112,9 +128,9 @@ export class Collections {
     'checkout_sessions',
     'checkout.session',
     'cs_test_',
+    ['customer', 'payment_intent', 'subscription'],
     {
       idLength: 58,
-      by: ['customer', 'payment_intent', 'subscription'],
       indexes: {
         intent: (session) => [session.terms.intent],
         line: (session) => session.terms.lines.map(({ id }) => id),
@@ -150,17 +166,13 @@ export class Collections {
     name: string,
     noun: string,
     idPrefix: string,
-    { by = [], idLength, indexes = {} }: KindOptions<T> = {},
+    /** The fields that have an index of the same name. */
+    fields: readonly FieldOf<T>[] = [],
+    { indexes = {}, ...options }: Pick<Kind<T>, 'idLength' | 'indexes'> = {},
   ): Collection<T> {
-    const byField = Object.fromEntries(by.map((field) => [field, keysIn(field)]));
-    const length = idLength === undefined ? {} : { idLength };
-    const collection = new Collection<T>({
-      name,
-      noun,
-      idPrefix,
-      ...length,
-      indexes: { ...byField, ...indexes },
-    });
+    const byField = Object.fromEntries(fields.map((field) => [field, keysIn(field)]));
+    const kind = { name, noun, idPrefix, ...options, indexes: { ...byField, ...indexes } };
+    const collection = new Collection<T>(kind);
     // Each collection holds one kind of object. Code that handles all kinds alike looks collections up by name.
     this.#byName.set(name, collection as unknown as AnyCollection);
     return collection;
@@ -168,11 +180,6 @@ export class Collections {
 }
 
 type FieldOf<T> = T extends T ? keyof T & string : never;
-
-interface KindOptions<T> extends Pick<Kind<T>, 'idLength' | 'indexes'> {
-  /** The fields that have an index of the same name. */
-  readonly by?: readonly FieldOf<T>[];
-}
 
 function keysIn(field: string): (value: object) => string[] {
   if (field === 'metadata') return metadataKeys;

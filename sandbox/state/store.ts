@@ -71,6 +71,11 @@ export class Store extends Collections {
     return this.clock.worldNow();
   }
 
+  /** What every new object begins with. The processor creates payments at the time of the world. */
+  blank<O extends string>(kind: { newId(): string }, object: O, created = this.now()) {
+    return { id: kind.newId(), object, created, livemode: false };
+  }
+
   put<T extends Wire.WireObject>(collection: Collection<T>, value: T): T {
     const open = this.#transaction();
     const previous = collection.put(value);
