@@ -10,9 +10,9 @@ export function startCommand({ port, host, dataDir, webhook, allowedHosts }: Com
   return startSandbox({
     port,
     allowedHosts,
-    ...(host === undefined ? {} : { host }),
-    ...(dataDir === undefined ? {} : { dataDir }),
-    ...(webhook === undefined ? {} : { webhook }),
+    ...(host !== undefined && { host }),
+    ...(dataDir !== undefined && { dataDir }),
+    ...(webhook !== undefined && { webhook }),
     log,
   });
 }

@@ -1,9 +1,15 @@
-import { cardError } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
 import { applyMetadata, type MetadataChange } from '../wire/params.ts';
 import { badParam, type ErrorBody, missingParam, WireError } from '../wire/wire-error.ts';
-import { awaitAction, collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
+import {
+  awaitAction,
+  collectInvoice,
+  incomplete,
+  invoicePaid,
+  methodFor,
+  noPaymentMethod,
+} from './collect.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { addInvoiceItem } from './invoice-item.ts';
 import { settlePaused } from './pause.ts';
@@ -99,10 +105,7 @@ function settle(store: Store, draft: Invoice, options: ChangeOptions): void {
   const failure = collect(store, draft, options);
   const invoice = store.invoices.get(draft.id) ?? draft;
   if (invoice.status === 'paid' || invoice.collection_method === 'send_invoice') return;
-  if (behavior === 'error_if_incomplete') {
-    const { status, body } = cardError(failure ?? authenticationNeeded);
-    throw new WireError(status, body, { remembered: true });
-  }
+  if (behavior === 'error_if_incomplete') throw incomplete(failure, 'subscription can be changed');
   if (failure === null) awaitAction(store, invoice);
 }
 
@@ -118,12 +121,6 @@ function collect(
     throw new WireError(400, noPaymentMethod);
   return collectInvoice(store, invoice, { offSession });
 }
-
-const authenticationNeeded = {
-  type: 'card_error' as const,
-  code: 'subscription_payment_intent_requires_action',
-  message: 'The customer must authenticate the payment before the subscription can be changed.',
-};
 
 interface ItemChange {
   readonly id: string | undefined;

@@ -3,7 +3,7 @@ import type { AttemptOptions } from '../payments/intent.ts';
 import { attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod, SetupIntent, Subscription } from '../wire/objects.ts';
-import type { ErrorBody } from '../wire/wire-error.ts';
+import { type ErrorBody, WireError } from '../wire/wire-error.ts';
 import { markInvoicePaid } from './invoice.ts';
 import { decidesStatus, intentOf, subscriptionOf } from './invoice-payment.ts';
 import { applyUpdate, isPendingInvoice } from './pending-update.ts';
@@ -60,6 +60,16 @@ export const noPaymentMethod: ErrorBody = {
   message: 'The customer has no default payment method to charge.',
 };
 
+/** The error of a payment without which nothing happens: its failure, or the need for an authentication. */
+export function incomplete(failure: ErrorBody | null, purpose: string): WireError {
+  const needed: ErrorBody = {
+    type: 'card_error',
+    code: 'subscription_payment_intent_requires_action',
+    message: `The customer must authenticate the payment before the ${purpose}.`,
+  };
+  return new WireError(402, failure ?? needed, { remembered: true });
+}
+
 /**
  * Marks the invoice as paid, activates its subscription or applies its pending update, and saves the payment method if
  * requested. After the first attempt, only scheduled attempts count.
@@ -90,7 +100,7 @@ export function invoicePaid(
   if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active', ...saved });
   else {
     const settled = updateSubscription(store, subscription, {
-      ...(revives ? { status: 'active' } : {}),
+      ...(revives && { status: 'active' }),
       ...saved,
     });
     resumeAfterFailure(store, settled, invoice);

@@ -89,7 +89,7 @@ export function promotionRefusal(code: PromotionCode, coupon: Coupon, purchase: 
   const { restrictions } = code;
   const cannot = (reason: string, errorCode?: string): Refusal => ({
     message: `This promotion code cannot be redeemed because ${reason}.`,
-    ...(errorCode === undefined ? {} : { code: errorCode }),
+    ...(errorCode !== undefined && { code: errorCode }),
   });
   if (!isRedeemable(code, coupon, purchase.now))
     return purchaseRefusal(coupon, purchase) ?? cannot('it is expired, used up or inactive');

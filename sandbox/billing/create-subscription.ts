@@ -1,14 +1,13 @@
 import { newId } from '../ids.ts';
 import { updateCustomer } from '../payments/customer.ts';
 import { unitOf } from '../payments/money.ts';
-import { cardError } from '../payments/payment-intent.ts';
 import { createSetupIntent } from '../payments/setup-intent.ts';
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type * as Wire from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
 import { addIntervals, type Interval } from './calendar.ts';
-import { collectInvoice, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
+import { collectInvoice, incomplete, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { currentTerms, discountAmounts, discountableLine, redeem, type WantedDiscount } from './discount.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
 import { createInvoiceItem, type NewInvoiceItem } from './invoice-item.ts';
@@ -202,17 +201,9 @@ function startPaid(store: Store, invoice: Wire.Invoice, input: NewSubscription):
   if (methodFor(store, invoice) === undefined) throw new WireError(400, noPaymentMethod);
   const failure = collectInvoice(store, invoice, { offSession: input.offSession ?? false });
   const isPaid = store.invoices.get(invoice.id)?.status === 'paid';
-  if (input.behavior === 'error_if_incomplete' && !isPaid) {
-    const error = cardError(failure ?? authenticationNeeded);
-    throw new WireError(error.status, error.body, { remembered: true });
-  }
+  if (input.behavior === 'error_if_incomplete' && !isPaid)
+    throw incomplete(failure, 'subscription can start');
 }
-
-const authenticationNeeded = {
-  type: 'card_error' as const,
-  code: 'subscription_payment_intent_requires_action',
-  message: 'The customer must authenticate the first payment before the subscription can start.',
-};
 
 function subscriptionObject(store: Store, input: NewSubscription, invoiceId: string): Wire.Subscription {
   const now = store.now();

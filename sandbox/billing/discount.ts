@@ -162,7 +162,7 @@ function couponOf(store: Store, discountId: string): Coupon | undefined {
 }
 
 /** When the discount ends. Null if that is unknown, or if nothing has it any more. */
-export function discountDueAt(store: Store, discount: Discount): number | null {
+export function discountDueAt(discount: Discount, _doneUntil: number, store: Store): number | null {
   const isUsed = ownerOf(store, discount) !== undefined;
   return isUsed ? discount.end : null;
 }

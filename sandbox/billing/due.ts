@@ -11,7 +11,7 @@ import { discountDueAt, discountFallsDue } from './discount.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
 import { scheduleDueTimes, scheduleFallsDue } from './schedule-life.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
-import { clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
+import { clockDueAt, clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps. So check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -277,38 +277,10 @@ interface DueKind {
 const dueKinds: ReadonlyMap<string, DueKind> = new Map([
   ['subscription', kind((store) => store.subscriptions, subscriptionDueTimes, subscriptionFallsDue)],
   ['subscription_schedule', kind((store) => store.subscriptionSchedules, scheduleDueTimes, scheduleFallsDue)],
-  [
-    'invoice',
-    kind(
-      (store) => store.invoices,
-      (invoice, _doneUntil, store) => invoiceDueTimes(store, invoice),
-      (store, invoice, _at) => invoiceFallsDue(store, invoice),
-    ),
-  ],
-  [
-    'discount',
-    kind(
-      (store) => store.discounts,
-      (discount, _doneUntil, store) => discountDueAt(store, discount),
-      discountFallsDue,
-    ),
-  ],
-  [
-    'refund',
-    kind(
-      (store) => store.refunds,
-      (refund, _, store) => refundDueAt(store, refund),
-      settleRefund,
-    ),
-  ],
-  [
-    'test_helpers.test_clock',
-    kind(
-      (store) => store.testClocks,
-      ({ deletes_after: at }) => at,
-      deleteTestClock,
-    ),
-  ],
+  ['invoice', kind((store) => store.invoices, invoiceDueTimes, invoiceFallsDue)],
+  ['discount', kind((store) => store.discounts, discountDueAt, discountFallsDue)],
+  ['refund', kind((store) => store.refunds, refundDueAt, settleRefund)],
+  ['test_helpers.test_clock', kind((store) => store.testClocks, clockDueAt, deleteTestClock)],
   ['charge', kind((store) => store.charges, chargeDueAt, chargeFallsDue)],
   ['dispute', kind((store) => store.disputes, disputeDueAt, disputeFallsDue)],
   ['checkout.session', kind((store) => store.checkoutSessions, sessionDueAt, expireSession)],

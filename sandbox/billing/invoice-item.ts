@@ -62,14 +62,14 @@ export function invoiceItemObject(store: Store, input: NewInvoiceItem): InvoiceI
         : {
             subscription_details: {
               subscription,
-              ...(prorated === undefined ? {} : { subscription_item: prorated.subscriptionItem }),
+              ...(prorated !== undefined && { subscription_item: prorated.subscriptionItem }),
             },
             type: 'subscription_details',
           },
     proration: prorated !== undefined,
-    ...(prorated === undefined
-      ? {}
-      : { proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] } }),
+    ...(prorated !== undefined && {
+      proration_details: { credited_items: prorated.creditedItems, discount_amounts: [] },
+    }),
     quantity_decimal: String(input.quantity),
     test_clock: testClockIdOf(store, input.customer),
   };

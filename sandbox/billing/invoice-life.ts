@@ -5,7 +5,7 @@ import { finalizeInvoice, sendInvoice, voidInvoice } from './invoice.ts';
 import { resumptionExpiresAt } from './pause.ts';
 
 /** The times at which the invoice needs work, given its current state. */
-export function invoiceDueTimes(store: Store, invoice: Invoice): number[] {
+export function invoiceDueTimes(invoice: Invoice, _doneUntil: number, store: Store): number[] {
   const expiresAt = resumptionExpiresAt(store, invoice);
   if (expiresAt !== null) return [expiresAt];
   if (invoice.auto_advance !== true) return [];

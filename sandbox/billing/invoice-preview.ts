@@ -1,7 +1,7 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, InvoiceItem, Subscription } from '../wire/objects.ts';
-import { WireError } from '../wire/wire-error.ts';
+import { refusal, type WireError } from '../wire/wire-error.ts';
 import { draftSeconds, subscriptionInvoice } from './invoice.ts';
 import { settledWith } from './invoice-balance.ts';
 import { pendingItems } from './invoice-item.ts';
@@ -20,32 +20,19 @@ export function previewChange(
 ): Invoice {
   if (bill === null) return upcomingInvoice(store, subscription, prorations);
   const waiting = bill.includesPending ? pendingOf(store, subscription) : [];
-  return preview(
-    subscriptionInvoice(store, subscription, {
-      id: newId('upcoming_in_'),
-      reason: 'upcoming',
-      lines: bill.lines,
-      items: [...waiting, ...prorations],
-      periodStart: periodOf(before).start,
-      periodEnd: store.now(),
-      autoAdvance: true,
-    }),
-    store.now(),
-  );
+  return preview(store, subscription, {
+    lines: bill.lines,
+    items: [...waiting, ...prorations],
+    periodStart: periodOf(before).start,
+    periodEnd: store.now(),
+    autoAdvance: true,
+  });
 }
 
 /** The invoice that resuming a paused subscription would create. */
 export function previewResumption(store: Store, before: Subscription): Invoice {
   const moved = withNewPeriod(store, before, 'now');
-  return preview(
-    subscriptionInvoice(store, moved, {
-      id: newId('upcoming_in_'),
-      reason: 'upcoming',
-      ...billOf(store, before, moved),
-      autoAdvance: false,
-    }),
-    store.now(),
-  );
+  return preview(store, moved, { ...billOf(store, before, moved), autoAdvance: false });
 }
 
 /** The next renewal, with its pending items. A subscription that ends with its period has only the pending items. */
@@ -59,33 +46,27 @@ export function upcomingInvoice(
   const ends = subscription.ended_at !== null || (endsAt !== null && endsAt <= end);
   const items = [...pendingOf(store, subscription), ...prorations];
   if (ends && !items.some(({ proration }) => proration)) throw noUpcoming(subscription.customer);
-  return preview(
-    subscriptionInvoice(store, subscription, {
-      id: newId('upcoming_in_'),
-      reason: 'upcoming',
-      lines: ends ? [] : renewal(store, subscription, end).lines,
-      items,
-      periodStart: start,
-      periodEnd: end,
-      autoAdvance: true,
-    }),
-    end + draftSeconds,
-  );
+  const lines = ends ? [] : renewal(store, subscription, end).lines;
+  const renewed = { lines, items, periodStart: start, periodEnd: end, autoAdvance: true };
+  return preview(store, subscription, renewed, end + draftSeconds);
 }
 
 export function noUpcoming(customer: string): WireError {
-  return new WireError(404, {
-    type: 'invalid_request_error',
-    code: 'invoice_upcoming_none',
-    message: `No upcoming invoices for customer: ${customer}`,
-  });
+  return refusal(404, `No upcoming invoices for customer: ${customer}`, 'invoice_upcoming_none');
 }
 
 function pendingOf(store: Store, { id, customer, currency }: Subscription): InvoiceItem[] {
   return pendingItems(store, { customer, currency, subscription: id });
 }
 
-function preview(invoice: Invoice, nextAttempt: number): Invoice {
+function preview(
+  store: Store,
+  subscription: Subscription,
+  input: Omit<Parameters<typeof subscriptionInvoice>[2], 'id' | 'reason'>,
+  nextAttempt = store.now(),
+): Invoice {
+  const ids = { id: newId('upcoming_in_'), reason: 'upcoming' as const };
+  const invoice = subscriptionInvoice(store, subscription, { ...input, ...ids });
   return {
     ...invoice,
     ending_balance: settledWith(invoice.total, invoice.starting_balance).ending,

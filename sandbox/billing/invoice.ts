@@ -83,7 +83,7 @@ export function subscriptionInvoice(
         : null,
     details: {
       default_tax_rates: subscription.default_tax_rates ?? [],
-      ...(subscription.automatic_tax.enabled ? { automatic_tax: automaticTax } : {}),
+      ...(subscription.automatic_tax.enabled && { automatic_tax: automaticTax }),
       ...(subscription.collection_method === 'send_invoice'
         ? {
             collection_method: 'send_invoice' as const,
@@ -263,7 +263,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
       finalizesAt,
       details: {
         ...input.details,
-        ...(input.details.collection_method === 'send_invoice' ? { next_payment_attempt: null } : {}),
+        ...(input.details.collection_method === 'send_invoice' && { next_payment_attempt: null }),
       },
     }),
   );

@@ -105,7 +105,7 @@ export function asOfNextPeriod(store: Store, subscription: Subscription): Subscr
     ...subscription,
     items,
     discounts: phase.discounts.flatMap(({ discount }) => (discount === null ? [] : [discount])),
-    ...(resets ? { billing_cycle_anchor: end } : {}),
+    ...(resets && { billing_cycle_anchor: end }),
   };
 }
 

@@ -62,7 +62,7 @@ export function createPrice(store: Store, input: NewPrice): Price {
       id: price.id,
       object: 'price_tiers',
       tiers: input.tiers ?? [],
-      ...(input.currencies === undefined ? {} : { currencies: input.currencies }),
+      ...(input.currencies !== undefined && { currencies: input.currencies }),
     };
     store.put(store.priceTiers, hidden);
   }

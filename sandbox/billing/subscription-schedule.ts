@@ -110,7 +110,7 @@ function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
     metadata,
     plan: price.id,
     price: price.id,
-    ...(quantity === undefined ? {} : { quantity }),
+    ...(quantity !== undefined && { quantity }),
     tax_rates,
   }));
 }

@@ -1,6 +1,6 @@
 import type { Store } from '../state/store.ts';
 import type { TestClock } from '../wire/objects.ts';
-import { WireError } from '../wire/wire-error.ts';
+import { refusal } from '../wire/wire-error.ts';
 import { addIntervals, type Interval } from './calendar.ts';
 
 /** The processor's own limit. */
@@ -16,11 +16,7 @@ export function testClockIdOf(store: Store, customerId: string): string | null {
 /** The processor does not change objects of a clock that is advancing. */
 export function checkReady({ id, status }: TestClock): void {
   if (status === 'advancing')
-    throw new WireError(429, {
-      type: 'invalid_request_error',
-      code: 'rate_limit',
-      message: `Test clock advancement underway - cannot perform modifications: ${id}`,
-    });
+    throw refusal(429, `Test clock advancement underway - cannot perform modifications: ${id}`, 'rate_limit');
 }
 
 /** How far the clock may advance: two intervals of its shortest subscription, or two years without subscriptions. */
@@ -55,6 +51,10 @@ export function clockFailed(store: Store, id: string): void {
     status: 'internal_failure',
     status_details: {},
   });
+}
+
+export function clockDueAt({ deletes_after: at }: TestClock): number {
+  return at;
 }
 
 /** Deletes the clock with its customers and everything that belongs to them. */

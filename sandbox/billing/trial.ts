@@ -38,7 +38,7 @@ export function moveTrial(store: Store, before: Subscription, trialEnd: number):
     status: 'trialing',
     trial_end: trialEnd,
     trial_start: wasTrialing ? before.trial_start : now,
-    ...(before.cancel_at_period_end ? { cancel_at: trialEnd } : {}),
+    ...(before.cancel_at_period_end && { cancel_at: trialEnd }),
   };
   const moved = wasTrialing ? updateSubscription(store, before, changes) : startTrial(store, before, changes);
   if (trialEnd - now <= trialNoticeSeconds) store.emit('customer.subscription.trial_will_end', moved);

@@ -90,7 +90,7 @@ function customerFor(
     const before = existingCustomer(store, id);
     const isNew = customer === null;
     store.update('customer.updated', store.customers, before, {
-      ...(isNew ? { email: customer_email ?? email, phone } : {}),
+      ...(isNew && { email: customer_email ?? email, phone }),
       ...((isNew || terms.updates.name) && name !== null ? { name } : {}),
       ...((isNew || terms.updates.address) && address !== null ? { address } : {}),
     });

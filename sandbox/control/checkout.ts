@@ -6,6 +6,7 @@ import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { CheckoutSession } from '../wire/objects.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import type { World } from '../worlds/world.ts';
+import type { parsePurchase } from './control-input.ts';
 import { authenticationUrl, type Confirmed, completeIntent } from './customer.ts';
 
 /** The session after an attempt to complete it. */
@@ -58,23 +59,13 @@ export async function completeCheckout(
 export async function completeAsBuyer(
   world: World,
   id: string,
-  {
-    paymentMethod,
-    promotionCode,
-    authenticates,
-  }: {
-    readonly paymentMethod: string | undefined;
-    readonly promotionCode: string | undefined;
-    readonly authenticates: boolean;
-  },
+  { payment_method: card, promotion_code: code, authenticate = true }: ReturnType<typeof parsePurchase>,
 ): Promise<object> {
   const { store } = world;
   const enter = (before: CheckoutSession): Buyer => {
-    const session = promotionCode === undefined ? before : enterPromotionCode(store, before, promotionCode);
-    const asksForCard = paymentMethod !== undefined || needsCard(store, session);
-    const method = asksForCard
-      ? usablePaymentMethod(store, paymentMethod ?? 'pm_card_visa', session.customer)
-      : null;
+    const session = code === undefined ? before : enterPromotionCode(store, before, code);
+    const asksForCard = card !== undefined || needsCard(store, session);
+    const method = asksForCard ? usablePaymentMethod(store, card ?? 'pm_card_visa', session.customer) : null;
     const { address, email, name, phone } = method?.billing_details ?? jenny;
     return {
       method,
@@ -87,7 +78,7 @@ export async function completeAsBuyer(
       },
     };
   };
-  const { session, error } = await completeCheckout(world, id, enter, authenticates);
+  const { session, error } = await completeCheckout(world, id, enter, authenticate);
   return { ...shownSession(session), error };
 }
 

@@ -1,6 +1,9 @@
-import { currency as currencyCode } from '../payments/money.ts';
-import type { DeliveryMode, Settings } from '../state/settings.ts';
+import { currency } from '../payments/money.ts';
+import type { Settings } from '../state/settings.ts';
 import { checkVersion } from '../wire/api-version.ts';
+import { type FormMap, type FormNode, shorten } from '../wire/form.ts';
+import * as p from '../wire/params.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
 import type { FaultRule } from './faults.ts';
 
 /** Invalid input to the control API. */
@@ -13,13 +16,11 @@ const advanceSecondsMax = 10 * 366 * 86_400;
 
 /** Parses the time to move the clock to. An empty world may begin at an earlier time. */
 export function parseClock(body: string, now: number, isNew: boolean): number {
-  const input = fieldsOf(body, ['to', 'advanceSeconds']);
-  if ((input['to'] === undefined) === (input['advanceSeconds'] === undefined))
+  const fields = { to: p.integer(), advanceSeconds: p.integer(0, advanceSecondsMax) };
+  const { to: given, advanceSeconds } = fieldsOf(body, fields);
+  if ((given === undefined) === (advanceSeconds === undefined))
     throw new ControlInputError('Give either "to" (Unix seconds) or "advanceSeconds".');
-  const to =
-    input['to'] === undefined
-      ? now + integerOf(input, 'advanceSeconds', 0, advanceSecondsMax)
-      : integerOf(input, 'to', 0);
+  const to = given ?? now + (advanceSeconds ?? 0);
   if (to < now && !isNew)
     throw new ControlInputError(`The clock only moves forward, except in an empty world. It is now ${now}.`);
   if (to > now + advanceSecondsMax)
@@ -29,145 +30,107 @@ export function parseClock(body: string, now: number, isNew: boolean): number {
   return to;
 }
 
-const modes: readonly DeliveryMode[] = ['normal', 'paused', 'duplicate', 'shuffle', 'drop'];
+const mode = p.required(p.oneOf('normal', 'paused', 'duplicate', 'shuffle', 'drop'));
 
-export function parseDelivery(body: string): DeliveryMode {
-  return choiceOf(fieldsOf(body, ['mode']), 'mode', modes);
+export function parseDelivery(body: string): Settings['deliveryMode'] {
+  return fieldsOf(body, { mode }).mode;
 }
 
-type Dunning = Pick<Settings, 'afterDunning' | 'firstFailure' | 'resumption'>;
+const dunningFields = {
+  afterwards: p.oneOf('cancel', 'unpaid', 'pause'),
+  firstFailure: p.oneOf('past_due', 'pause'),
+  resumption: p.oneOf('manual', 'keep_anchor', 'reset_anchor'),
+};
 
 /** Parses what happens to subscriptions whose renewals fail. Omitted settings do not change. */
-export function parseDunning(body: string): Partial<Dunning> {
-  const input = fieldsOf(body, ['afterwards', 'firstFailure', 'resumption']);
-  if (Object.keys(input).length === 0)
+export function parseDunning(body: string): Partial<Settings> {
+  const { afterwards, ...others } = fieldsOf(body, dunningFields);
+  const given = p.present({ afterDunning: afterwards, ...others });
+  if (Object.keys(given).length === 0)
     throw new ControlInputError('Give "afterwards", "firstFailure" or "resumption".');
-  return {
-    ...('afterwards' in input
-      ? { afterDunning: choiceOf(input, 'afterwards', ['cancel', 'unpaid', 'pause']) }
-      : {}),
-    ...('firstFailure' in input
-      ? { firstFailure: choiceOf(input, 'firstFailure', ['past_due', 'pause']) }
-      : {}),
-    ...('resumption' in input
-      ? { resumption: choiceOf(input, 'resumption', ['manual', 'keep_anchor', 'reset_anchor']) }
-      : {}),
-  };
+  return given;
 }
+
+const country: p.Parser<string> = (node, path) => {
+  if (typeof node !== 'string' || !/^[A-Z]{2}$/.test(node))
+    throw badParam(`"${path}" must be two capital letters, such as "DE".`, path);
+  return node;
+};
+const apiVersion: p.Parser<string> = (node, path) => checkVersion(p.text()(node, path), path);
 
 /** Parses the settings of the account. Omitted settings do not change. */
 export function parseAccount(body: string): Partial<Settings> {
-  const input = fieldsOf(body, ['apiVersion', 'country', 'currency']);
-  const { apiVersion, country, currency } = input;
-  if (country !== undefined && (typeof country !== 'string' || !/^[A-Z]{2}$/.test(country)))
-    throw new ControlInputError('"country" must be two capital letters, such as "DE".');
-  return {
-    ...(country === undefined ? {} : { country }),
-    ...(currency === undefined ? {} : { currency: currencyCode(String(currency), 'currency') }),
-    ...(apiVersion === undefined
-      ? {}
-      : { apiVersion: apiVersion === null ? null : checkVersion(String(apiVersion), 'apiVersion') }),
-  };
+  return p.present(fieldsOf(body, { apiVersion: p.clearable(apiVersion), country, currency }));
 }
 
 /** An hour: the processor's search lags by about a minute, and longer during an outage. */
 const lagSecondsMax = 3_600;
 
 export function parseSearchLag(body: string): number {
-  return integerOf(fieldsOf(body, ['lagSeconds']), 'lagSeconds', 0, lagSecondsMax);
+  return fieldsOf(body, { lagSeconds: p.required(p.integer(0, lagSecondsMax)) }).lagSeconds;
 }
 
 /** Whether the cardholder's authentication succeeded. */
 export function parseAuthentication(body: string): boolean {
-  return choiceOf(fieldsOf(body, ['result']), 'result', ['succeeded', 'failed']) === 'succeeded';
+  return fieldsOf(body, { result: p.required(p.oneOf('succeeded', 'failed')) }).result === 'succeeded';
 }
 
-/** The card that a customer pays with, and where the customer returns to after authentication. */
-export function parseConfirmation(body: string): {
-  readonly paymentMethod: string;
-  readonly returnUrl: string | undefined;
-} {
-  const input = fieldsOf(body, ['payment_method', 'return_url']);
-  const { payment_method: paymentMethod, return_url: returnUrl } = input;
-  if (typeof paymentMethod !== 'string' || paymentMethod === '')
-    throw new ControlInputError(
-      '"payment_method" must be the name of a test card, such as "pm_card_visa", or the id of a payment method.',
-    );
-  if (returnUrl !== undefined && (typeof returnUrl !== 'string' || !isWebAddress(returnUrl)))
-    throw new ControlInputError('"return_url" must be an address that starts with http:// or https://.');
-  return { paymentMethod, returnUrl };
+const webAddress: p.Parser<string> = (node, path) => {
+  if (typeof node !== 'string' || !isWebAddress(node))
+    throw badParam(`"${path}" must be an address that starts with http:// or https://.`, path);
+  return node;
+};
+
+/** The card that a customer pays with, by the name of a test card or the id of a payment method. */
+export function parseConfirmation(body: string) {
+  return fieldsOf(body, { payment_method: p.required(p.text()), return_url: webAddress });
 }
 
 /** What a buyer does on the payment page. By default, they pay with a card that succeeds, and authenticate. */
-export function parsePurchase(body: string): {
-  readonly paymentMethod: string | undefined;
-  readonly promotionCode: string | undefined;
-  readonly authenticates: boolean;
-} {
-  const input = fieldsOf(body === '' ? '{}' : body, ['payment_method', 'promotion_code', 'authenticate']);
-  const { payment_method: paymentMethod, promotion_code: promotionCode, authenticate = true } = input;
-  if (paymentMethod !== undefined && (typeof paymentMethod !== 'string' || paymentMethod === ''))
-    throw new ControlInputError(
-      '"payment_method" must be the name of a test card, such as "pm_card_visa", or the id of a payment method.',
-    );
-  if (promotionCode !== undefined && (typeof promotionCode !== 'string' || promotionCode === ''))
-    throw new ControlInputError('"promotion_code" must be a promotion code or its id.');
-  if (typeof authenticate !== 'boolean') throw new ControlInputError('"authenticate" must be a boolean.');
-  return { paymentMethod, promotionCode, authenticates: authenticate };
+export function parsePurchase(body: string) {
+  return fieldsOf(body, { ...p.each(p.text(), 'payment_method promotion_code'), authenticate: p.bool });
 }
 
 /** Whether the payment page waits for the response of the webhook endpoint. */
 export function parseCheckout(body: string): Pick<Settings, 'checkoutWaits'> {
-  const { waitsForWebhook } = fieldsOf(body, ['waitsForWebhook']);
-  if (typeof waitsForWebhook !== 'boolean')
-    throw new ControlInputError('"waitsForWebhook" must be a boolean.');
-  return { checkoutWaits: waitsForWebhook };
+  return { checkoutWaits: fieldsOf(body, { waitsForWebhook: p.required(p.bool) }).waitsForWebhook };
 }
 
 export function isWebAddress(text: string): boolean {
   return /^https?:\/\//.test(text) && URL.canParse(text);
 }
 
-const kinds = ['error', 'latency', 'hang', 'reset_before', 'reset_after'] as const;
 /** Ten minutes: longer than any client waits. */
 const latencyMsMax = 600_000;
 const timesMax = 1_000_000;
 
+const faultFields = {
+  operation: p.required(p.text()),
+  kind: p.required(p.oneOf('error', 'latency', 'hang', 'reset_before', 'reset_after')),
+  status: p.integer(400, 599),
+  code: p.text(),
+  latencyMs: p.integer(0, latencyMsMax),
+  times: p.integer(1, timesMax),
+};
+
 /** Parses a fault. Rejects an unknown operation, because its fault would never occur. */
 export function parseFault(body: string, operationNames: readonly string[]): FaultRule {
-  const input = fieldsOf(body, ['operation', 'kind', 'status', 'code', 'latencyMs', 'times']);
-  const operation = input['operation'];
-  if (typeof operation !== 'string' || (operation !== '*' && !operationNames.includes(operation)))
+  const { operation, kind, status = 500, code, latencyMs, times = 1 } = fieldsOf(body, faultFields);
+  if (operation !== '*' && !operationNames.includes(operation))
     throw new ControlInputError(
       '"operation" must be "*" or a name such as "payment_intents.create". GET /sandbox/operations lists all names.',
     );
-  const kind = choiceOf(input, 'kind', kinds);
-  const times = input['times'] === undefined ? 1 : integerOf(input, 'times', 1, timesMax);
-  if (kind === 'latency')
-    return { operation, times, kind, latencyMs: integerOf(input, 'latencyMs', 0, latencyMsMax) };
-  if (kind !== 'error') return { operation, times, kind };
-  const code = input['code'];
-  if (code !== undefined && typeof code !== 'string') throw new ControlInputError('"code" must be a string.');
-  return {
-    operation,
-    times,
-    kind,
-    status: input['status'] === undefined ? 500 : integerOf(input, 'status', 400, 599),
-    code,
-  };
+  if (kind === 'latency' && latencyMs === undefined) throw missingParam('latencyMs');
+  if (kind === 'latency') return { operation, times, kind, latencyMs: latencyMs ?? 0 };
+  return kind === 'error' ? { operation, times, kind, status, code } : { operation, times, kind };
+}
+
+/** The fields of the body, which have the parsers of the wire API. */
+function fieldsOf<F extends p.Fields>(body: string, fields: F): p.Parsed<F> {
+  return p.parseFields(fields, formOf(jsonObject(body === '' ? '{}' : body), 'body'));
 }
 
 export type Input = Readonly<Record<string, unknown>>;
-
-function fieldsOf(body: string, names: readonly string[]): Input {
-  const input = jsonObject(body);
-  for (const name of Object.keys(input))
-    if (!names.includes(name))
-      throw new ControlInputError(
-        `Unknown field "${name}". Known fields: ${names.map((known) => `"${known}"`).join(', ')}.`,
-      );
-  return input;
-}
 
 export function jsonObject(body: string): Input {
   let input: unknown;
@@ -176,24 +139,34 @@ export function jsonObject(body: string): Input {
   } catch {
     throw new ControlInputError('The body must be JSON.');
   }
-  if (typeof input !== 'object' || input === null || Array.isArray(input))
-    throw new ControlInputError('The body must be a JSON object.');
-  // Checked above: an object that is not an array.
-  return input as Input;
+  if (!isObject(input)) throw new ControlInputError('The body must be a JSON object.');
+  return input;
 }
 
-function integerOf(input: Input, name: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
-  const value = input[name];
-  if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
-    throw new ControlInputError(`"${name}" must be a whole number from ${min} to ${max}.`);
-  return value;
+/** The same depth as parameters of the wire API. */
+const depthMax = 6;
+
+/** The parameters as the wire API receives them. */
+export function formOf(fields: Input, at: string, depth = 1): FormMap {
+  if (depth > depthMax)
+    throw new ControlInputError(`${at}: values can be nested at most ${depthMax} levels deep.`);
+  const form: FormMap = new Map();
+  for (const [name, value] of Object.entries(fields)) {
+    const node = nodeOf(value, `${at}.${shorten(name)}`, depth);
+    if (node !== undefined) form.set(name, node);
+  }
+  return form;
 }
 
-function choiceOf<const T extends string>(input: Input, name: string, choices: readonly T[]): T {
-  const value = choices.find((choice) => choice === input[name]);
-  if (value === undefined)
-    throw new ControlInputError(
-      `"${name}" must be one of: ${choices.map((choice) => `"${choice}"`).join(', ')}.`,
-    );
-  return value;
+function nodeOf(value: unknown, at: string, depth: number): FormNode | undefined {
+  if (value === undefined) return undefined;
+  // An empty value unsets a parameter, as the official clients send null.
+  if (value === null) return '';
+  if (Array.isArray(value)) return formOf({ ...value }, at, depth + 1);
+  if (isObject(value)) return formOf(value, at, depth + 1);
+  return String(value);
+}
+
+export function isObject(value: unknown): value is Input {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -10,12 +10,7 @@ import { parseFields } from '../wire/params.ts';
 import { objectTime } from '../wire/request-clock.ts';
 import { missing, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
-
-interface Confirmation {
-  /** The name of a test card, or the id of a payment method. */
-  readonly paymentMethod: string;
-  readonly returnUrl: string | undefined;
-}
+import type { parseConfirmation } from './control-input.ts';
 
 /** What a customer sees after a payment. */
 export interface Confirmed {
@@ -35,7 +30,7 @@ export interface Confirmed {
 export async function confirmAsCustomer(
   world: World,
   id: string,
-  { paymentMethod, returnUrl }: Confirmation,
+  { payment_method: paymentMethod, return_url: returnUrl }: ReturnType<typeof parseConfirmation>,
 ): Promise<Confirmed> {
   const { store, accountId } = world;
   const call = { store, id, fromBrowser: true, accountId, version: null };

@@ -1,17 +1,15 @@
 import type { AnyCollection } from '../state/collections.ts';
-import { type FormMap, type FormNode, shorten } from '../wire/form.ts';
+import { shorten } from '../wire/form.ts';
 import { words } from '../wire/nulls.ts';
 import type { WireObject } from '../wire/objects.ts';
 import type { Operation } from '../wire/operation.ts';
 import { requestTime } from '../wire/request-clock.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
-import { ControlInputError, type Input, jsonObject } from './control-input.ts';
+import { ControlInputError, formOf, type Input, isObject, jsonObject } from './control-input.ts';
 
 /** More than a test needs. Loading this many takes about a tenth of a second, in which no request is served. */
 const objectsMax = 1_000;
-/** The same depth as parameters of the wire API. */
-const depthMax = 6;
 /** The processor's own limit for ids that callers choose. */
 const idLengthMax = 255;
 
@@ -131,29 +129,4 @@ function withSecret({ store }: World, id: string, secret: unknown, at: string): 
   if (endpoint === undefined || typeof secret !== 'string' || !/^whsec_[A-Za-z0-9+/=_-]{1,249}$/.test(secret))
     throw new ControlInputError(`${at}: "secret" must be "whsec_" followed by letters and digits.`);
   return store.change(store.webhookEndpoints, endpoint, { secret });
-}
-
-/** The parameters as the wire API receives them. */
-export function formOf(fields: Input, at: string, depth = 1): FormMap {
-  if (depth > depthMax)
-    throw new ControlInputError(`${at}: values can be nested at most ${depthMax} levels deep.`);
-  const form: FormMap = new Map();
-  for (const [name, value] of Object.entries(fields)) {
-    const node = nodeOf(value, `${at}.${shorten(name)}`, depth);
-    if (node !== undefined) form.set(name, node);
-  }
-  return form;
-}
-
-function nodeOf(value: unknown, at: string, depth: number): FormNode | undefined {
-  if (value === undefined) return undefined;
-  // An empty value unsets a parameter, as the official clients send null.
-  if (value === null) return '';
-  if (Array.isArray(value)) return formOf({ ...value }, at, depth + 1);
-  if (isObject(value)) return formOf(value, at, depth + 1);
-  return String(value);
-}
-
-function isObject(value: unknown): value is Input {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

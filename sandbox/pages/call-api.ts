@@ -1,4 +1,4 @@
-import { formOf } from '../control/fixtures.ts';
+import { formOf } from '../control/control-input.ts';
 import { operations } from '../resources/operations.ts';
 import { requestTime } from '../wire/request-clock.ts';
 import { WireError } from '../wire/wire-error.ts';

@@ -1,5 +1,5 @@
 import { brandOf, cvcMistake, expiryMistake, expiryOf, numberMistake } from '../browser/frame/card-values.js';
-import { formOf } from '../control/fixtures.ts';
+import { formOf } from '../control/control-input.ts';
 import { paymentMethodData } from '../payments/payment-method.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import { methodFrom } from '../resources/payment-intents.ts';
@@ -75,7 +75,7 @@ export function chosenCard(fields: URLSearchParams): Readonly<Record<string, unk
     payment_method_data: {
       type: 'card',
       card: { number, ...expiryOf(expiry), cvc },
-      ...(name === '' ? {} : { billing_details: { name } }),
+      ...(name !== '' && { billing_details: { name } }),
     },
   };
 }

@@ -249,9 +249,9 @@ async function changePlan(portal: Portal): Promise<null> {
     items,
     proration_behavior: proration,
     ...anchor,
-    ...(proration === 'always_invoice' ? { payment_behavior: 'error_if_incomplete' } : {}),
+    ...(proration === 'always_invoice' && { payment_behavior: 'error_if_incomplete' }),
     ...(subscription.status === 'trialing' && trial === 'end_trial' ? { trial_end: 'now' } : {}),
-    ...(discount === null ? {} : { discounts: [...kept, discount] }),
+    ...(discount !== null && { discounts: [...kept, discount] }),
   });
   return null;
 }

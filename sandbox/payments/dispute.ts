@@ -169,9 +169,9 @@ function escalate(store: Store, before: Dispute): void {
     },
     is_charge_refundable: false,
     status: 'needs_response',
-    ...(details?.card === undefined
-      ? {}
-      : { payment_method_details: { ...details, card: { ...details.card, case_type: 'chargeback' } } }),
+    ...(details?.card !== undefined && {
+      payment_method_details: { ...details, card: { ...details.card, case_type: 'chargeback' } },
+    }),
   });
   withdraw(store, after);
 }

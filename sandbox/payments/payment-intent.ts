@@ -170,7 +170,7 @@ function refuse(
   // After a failed authentication the payment never reaches the bank, so there is no charge.
   const charge = decline === authenticationFailed ? null : createCharge(store, intent, method, { decline });
   const error = {
-    ...(charge === null ? {} : { charge: charge.id, decline_code: decline.declineCode }),
+    ...(charge !== null && { charge: charge.id, decline_code: decline.declineCode }),
     code: decline.code,
     doc_url: docUrlOf(decline.code),
     message: decline.message,

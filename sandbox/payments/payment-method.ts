@@ -85,7 +85,7 @@ export function paymentMethodChanges(
     billing_details: {
       ...billing,
       ...p.present(details),
-      ...(address === undefined ? {} : { address: address ?? noAddress }),
+      ...(address !== undefined && { address: address ?? noAddress }),
     },
     ...(changed && { card: changed }),
   };
@@ -178,7 +178,7 @@ export function chargeDetails(
         'amount_authorized authorization_code electronic_commerce_indicator installments mandate',
         'network_transaction_id transaction_link_id',
       ),
-      ...(captureBefore === null ? {} : { capture_before: captureBefore }),
+      ...(captureBefore !== null && { capture_before: captureBefore }),
       regulated_status: 'unregulated',
     },
   };

@@ -75,7 +75,7 @@ function putRefund(
     source_transfer_reversal: null,
     status: isPending ? 'pending' : 'succeeded',
     transfer_reversal: null,
-    ...(isPending ? { pending_reason: 'processing' as const } : {}),
+    ...(isPending && { pending_reason: 'processing' as const }),
   });
 }
 
@@ -83,7 +83,7 @@ function putRefund(
 const settlesAfterSeconds = 60;
 
 /** When the refund's status changes without a request, or null. */
-export function refundDueAt(store: Store, refund: Refund): number | null {
+export function refundDueAt(refund: Refund, _doneUntil: number, store: Store): number | null {
   const charge = store.charges.get(refund.charge);
   const behaviour = charge === undefined ? undefined : behaviourOf(charge);
   const changes =

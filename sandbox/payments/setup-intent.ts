@@ -109,7 +109,7 @@ function refuse(
     doc_url: docUrlOf(code),
     message,
     payment_method: method,
-    ...(decline_code === undefined ? {} : { decline_code }),
+    ...(decline_code !== undefined && { decline_code }),
   };
   const refused = store.record('setup_intent.setup_failed', store.setupIntents, {
     ...intent,
@@ -156,7 +156,7 @@ function noteAttempt(
     flow_directions: null,
     on_behalf_of: null,
     payment_method: method.id,
-    payment_method_details: { type: 'card', ...(card === undefined ? {} : { card: usedCard(card) }) },
+    payment_method_details: { type: 'card', ...(card !== undefined && { card: usedCard(card) }) },
     setup_error: error,
     setup_intent: intent.id,
     status,

@@ -264,7 +264,7 @@ function linePrice(store: Store, given: p.Parsed<typeof lineFields>, path: strin
     priceFrom(store, {
       ...data,
       active: false,
-      ...(data.product_data === undefined ? {} : { product_data: { ...data.product_data, active: false } }),
+      ...(data.product_data !== undefined && { product_data: { ...data.product_data, active: false } }),
     }),
   );
 }

@@ -175,7 +175,7 @@ function sessionObject(
     ui_mode: uiMode,
     url: isHosted ? `${store.baseUrl()}/c/pay/${id}` : null,
     ...(isHosted ? {} : { redirect_on_completion: params.redirect_on_completion ?? 'always' }),
-    ...(params.return_url === undefined ? {} : { return_url: params.return_url }),
+    ...(params.return_url !== undefined && { return_url: params.return_url }),
   };
 }
 

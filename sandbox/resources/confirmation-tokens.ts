@@ -50,9 +50,9 @@ function create(
     ...nulls('mandate_data metadata payment_intent payment_method_options setup_intent'),
     payment_method: method.id,
     payment_method_preview: {
-      ...(allow_redisplay === undefined ? {} : { allow_redisplay }),
+      ...(allow_redisplay !== undefined && { allow_redisplay }),
       billing_details,
-      ...(card === undefined ? {} : { card }),
+      ...(card !== undefined && { card }),
       customer,
       customer_account,
       type,

@@ -74,7 +74,7 @@ function couponFrom(store: Store, params: p.Parsed<typeof createParams>): Coupon
     id: id ?? store.coupons.newId(),
     object: 'coupon',
     amount_off: params.amount_off ?? null,
-    ...(products.length === 0 ? {} : { applies_to: { products: [...products] } }),
+    ...(products.length !== 0 && { applies_to: { products: [...products] } }),
     created: store.now(),
     currency: params.amount_off === undefined ? null : (params.currency ?? null),
     duration: params.duration ?? 'once',

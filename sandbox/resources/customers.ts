@@ -208,11 +208,11 @@ function changesOf(before: Customer, params: p.Parsed<typeof changeable>): Parti
     invoice_settings: {
       ...before.invoice_settings,
       ...p.present({ footer }),
-      ...(fields === undefined ? {} : { custom_fields: fields && [...fields] }),
+      ...(fields !== undefined && { custom_fields: fields && [...fields] }),
     },
-    ...(locales === undefined ? {} : { preferred_locales: [...locales] }),
-    ...(shipping === undefined ? {} : { shipping: customerShipping(shipping) }),
-    ...(params.tax_exempt === undefined ? {} : { tax_exempt: params.tax_exempt ?? 'none' }),
+    ...(locales !== undefined && { preferred_locales: [...locales] }),
+    ...(shipping !== undefined && { shipping: customerShipping(shipping) }),
+    ...(params.tax_exempt !== undefined && { tax_exempt: params.tax_exempt ?? 'none' }),
     metadata: p.applyMetadata(before.metadata, params.metadata),
   };
 }

@@ -61,7 +61,7 @@ export const emptyListOperations = [
   ...ofCustomers.map((list) =>
     operation(
       { name: `customers.list_${list}`, method: 'GET', path: `customers/*/${list}` },
-      { ...pageParams, ...(list === 'sources' ? { object: p.text() } : {}) },
+      { ...pageParams, ...(list === 'sources' && { object: p.text() }) },
       ({ store, id }, params) => {
         existingCustomer(store, id, 'id');
         return listPage(`/v1/customers/${id}/${list}`, nothing, params, {});

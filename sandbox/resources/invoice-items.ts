@@ -65,7 +65,7 @@ export const invoiceItemOperations = [
       ...(billed === null ? {} : amountsOf(billed)),
       ...p.present({ description, discountable, period }),
       metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
-      ...(rates === undefined ? {} : { tax_rates: taxRatesFrom(call.store, rates, 'tax_rates') }),
+      ...(rates !== undefined && { tax_rates: taxRatesFrom(call.store, rates, 'tax_rates') }),
     });
   }),
   invoiceItems.delete(deleteInvoiceItem),

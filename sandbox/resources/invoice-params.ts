@@ -60,12 +60,12 @@ export function detailsFrom(
   return {
     ...collectionFrom(store, params, before),
     ...p.present({ default_payment_method: method, description, footer, statement_descriptor }),
-    ...(fields === undefined ? {} : { custom_fields: fields === null ? null : [...fields] }),
-    ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
-    ...(types === undefined
-      ? {}
-      : { payment_settings: { ...noPaymentSettings, payment_method_types: types && [...types] } }),
-    ...(tax === undefined ? {} : { automatic_tax: tax.enabled ? automaticTax : noAutomaticTax }),
+    ...(fields !== undefined && { custom_fields: fields === null ? null : [...fields] }),
+    ...(rates !== undefined && { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
+    ...(types !== undefined && {
+      payment_settings: { ...noPaymentSettings, payment_method_types: types && [...types] },
+    }),
+    ...(tax !== undefined && { automatic_tax: tax.enabled ? automaticTax : noAutomaticTax }),
     metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
   };
 }

@@ -112,10 +112,12 @@ export const paymentIntentOperations = [
         metadata: p.applyMetadata(before.metadata, params.metadata),
         ...p.present({ description, receipt_email, shipping, setup_future_usage: params.setup_future_usage }),
         ...typesChange(call, params),
-        ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
-        ...(method === undefined
-          ? {}
-          : { payment_method: method.id, status: 'requires_confirmation', next_action: null }),
+        ...(options !== undefined && { payment_method_options: shownOptions(options) }),
+        ...(method !== undefined && {
+          payment_method: method.id,
+          status: 'requires_confirmation',
+          next_action: null,
+        }),
       });
     },
   ),
@@ -239,7 +241,7 @@ export function confirm(
   const before = {
     ...given,
     ...typesChange(call, params),
-    ...(options === undefined ? {} : { payment_method_options: shownOptions(options) }),
+    ...(options !== undefined && { payment_method_options: shownOptions(options) }),
   };
   if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
     throw unexpectedState(before, 'confirmed');

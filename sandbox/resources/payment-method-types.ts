@@ -3,7 +3,7 @@ import { mayUseOld, sees } from '../wire/api-version.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { badParam, exclusiveParams, missingParam, WireError } from '../wire/wire-error.ts';
+import { badParam, exclusiveParams, missingParam, refusal } from '../wire/wire-error.ts';
 import type { Resource } from './resource.ts';
 
 /** More than the number of types at the processor. */
@@ -39,12 +39,12 @@ export function shownOptions(
   const { capture_method: capture, setup_future_usage: future, request_three_d_secure: secure } = options;
   return {
     card: {
-      ...(capture == null ? {} : { capture_method: capture }),
+      ...(capture != null && { capture_method: capture }),
       installments: null,
       mandate_options: null,
       network: options.network ?? null,
       request_three_d_secure: secure ?? 'automatic',
-      ...(future == null ? {} : { setup_future_usage: future }),
+      ...(future != null && { setup_future_usage: future }),
     },
   };
 }
@@ -108,11 +108,11 @@ export function openedIntent<T extends Intent>(
   if (call.fromBrowser && clientSecret === undefined) throw missingParam('client_secret');
   const intent = intents.existing(call);
   if (clientSecret !== undefined && intent.client_secret !== clientSecret)
-    throw new WireError(404, {
-      type: 'invalid_request_error',
-      code: 'resource_missing',
-      message: `The client_secret does not match this ${nounOf(intent)}.`,
-      param: 'client_secret',
-    });
+    throw refusal(
+      404,
+      `The client_secret does not match this ${nounOf(intent)}.`,
+      'resource_missing',
+      'client_secret',
+    );
   return intent;
 }

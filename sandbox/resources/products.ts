@@ -68,8 +68,8 @@ function fieldsFrom(
 ) {
   return {
     ...p.present(params),
-    ...(images === undefined ? {} : { images: [...(images ?? [])] }),
-    ...(features === undefined ? {} : { marketing_features: [...(features ?? [])] }),
+    ...(images !== undefined && { images: [...(images ?? [])] }),
+    ...(features !== undefined && { marketing_features: [...(features ?? [])] }),
     metadata: p.applyMetadata(before.metadata, change),
   };
 }

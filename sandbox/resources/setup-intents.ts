@@ -104,9 +104,11 @@ function update(call: Call, before: SetupIntent, params: p.Parsed<typeof updateP
     ...p.present({ description: params.description }),
     metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     ...typesChange(call, params),
-    ...(method === undefined
-      ? {}
-      : { payment_method: method.id, status: 'requires_confirmation', next_action: null }),
+    ...(method !== undefined && {
+      payment_method: method.id,
+      status: 'requires_confirmation',
+      next_action: null,
+    }),
   });
 }
 

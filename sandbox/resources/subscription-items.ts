@@ -1,7 +1,7 @@
 import type { Subscription, SubscriptionItem } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { missing, WireError } from '../wire/wire-error.ts';
+import { missing, refusal } from '../wire/wire-error.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 import { prorationBehavior } from './subscription-params.ts';
@@ -73,16 +73,10 @@ function found({ store, id }: Call): {
 } {
   const [subscription] = store.subscriptions.allWithin('item', id);
   const item = subscription === undefined ? undefined : itemOf(subscription, id);
-  if (subscription === undefined || item === undefined) throw missingItem(id);
+  // Unlike for other objects, the processor names no parameter and no code.
+  if (subscription === undefined || item === undefined)
+    throw refusal(404, `Invalid subscription_item id: ${id}`);
   return { subscription, item };
-}
-
-/** Unlike for other objects, the processor names no parameter and no code. */
-function missingItem(id: string): WireError {
-  return new WireError(404, {
-    type: 'invalid_request_error',
-    message: `Invalid subscription_item id: ${id}`,
-  });
 }
 
 function itemOf(subscription: Subscription, id: string): SubscriptionItem | undefined {

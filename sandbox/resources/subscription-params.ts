@@ -144,16 +144,14 @@ export function billingFrom(
     ...(params.collection_method === undefined && params.days_until_due === undefined
       ? {}
       : { collection_method: method, days_until_due: method === 'send_invoice' ? days : null }),
-    ...(rates === undefined ? {} : { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
-    ...(tax === undefined
-      ? {}
-      : {
-          automatic_tax: {
-            disabled_reason: null,
-            enabled: tax.enabled,
-            liability: tax.enabled ? { type: 'self' } : null,
-          },
-        }),
+    ...(rates !== undefined && { default_tax_rates: taxRatesFrom(store, rates, 'default_tax_rates') }),
+    ...(tax !== undefined && {
+      automatic_tax: {
+        disabled_reason: null,
+        enabled: tax.enabled,
+        liability: tax.enabled ? { type: 'self' } : null,
+      },
+    }),
   };
 }
 

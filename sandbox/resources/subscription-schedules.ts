@@ -207,7 +207,7 @@ function update(
     metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     default_settings: {
       ...before.default_settings,
-      ...(method === undefined ? {} : { default_payment_method: method }),
+      ...(method !== undefined && { default_payment_method: method }),
     },
   });
   if (subscription !== null) follow(call, subscription, after, params);

@@ -202,13 +202,11 @@ function cancellationOf(
   if (at != null && at <= store.now()) throw badParam('cancel_at must be in the future.', 'cancel_at');
   const cancelAt = atPeriodEnd === undefined ? at : endWithPeriod(subscription, atPeriodEnd);
   return {
-    ...(cancelAt === undefined
-      ? {}
-      : {
-          cancel_at: cancelAt,
-          cancel_at_period_end: atPeriodEnd ?? false,
-          canceled_at: cancelAt === null ? null : store.now(),
-        }),
+    ...(cancelAt !== undefined && {
+      cancel_at: cancelAt,
+      cancel_at_period_end: atPeriodEnd ?? false,
+      canceled_at: cancelAt === null ? null : store.now(),
+    }),
     ...(cancelAt === undefined && details === undefined
       ? {}
       : {

@@ -41,7 +41,7 @@ function createToken(store: Store, type: 'card' | 'cvc_update', card?: Token['ca
   return store.put(store.tokens, {
     id: type === 'card' ? store.tokens.newId() : newId('cvctok_'),
     object: 'token',
-    ...(card === undefined ? {} : { card }),
+    ...(card !== undefined && { card }),
     client_ip: null,
     created: store.worldNow(),
     livemode: false,

@@ -32,17 +32,6 @@ export interface JournalLine {
   readonly o?: number;
 }
 
-interface RestoredLine {
-  readonly atMs: number;
-  readonly puts: readonly (readonly [string, WireObject])[];
-  readonly removals: readonly (readonly [string, string])[];
-  readonly events: readonly { readonly event: StoredEvent; readonly endpointIds: readonly string[] }[];
-  readonly memo: { readonly key: string; readonly memo: Memo } | null;
-  readonly delivery: readonly [string, string, DeliveryOutcome] | null;
-  readonly settings: Settings | null;
-  readonly offsetSeconds: number | null;
-}
-
 export function encodeLine(
   changes: Changes,
   atMs: number,
@@ -64,11 +53,11 @@ export function encodeLine(
     at: atMs,
     v: versions,
     p: puts,
-    ...(changes.removals.length === 0
-      ? {}
-      : { r: changes.removals.map(({ collection, id }) => [collection, id]) }),
+    ...(changes.removals.length !== 0 && {
+      r: changes.removals.map(({ collection, id }) => [collection, id]),
+    }),
     e: events,
-    ...(changes.memo === null ? {} : { m: encodeMemo(changes.memo.key, changes.memo.memo, positions) }),
+    ...(changes.memo !== null && { m: encodeMemo(changes.memo.key, changes.memo.memo, positions) }),
   };
 }
 
@@ -76,7 +65,7 @@ function encodeMemo(key: string, { body, ...memo }: Memo, positions: ReadonlyMap
   return { key, memo, body: positions.get(body) ?? body };
 }
 
-export function decodeLine(raw: unknown): RestoredLine {
+export function decodeLine(raw: unknown) {
   // Only the sandbox writes this file: `encodeLine`, `snapshotLines`, and two methods of the store.
   const line = raw as JournalLine;
   const versions = line.v ?? [];

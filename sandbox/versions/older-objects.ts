@@ -125,9 +125,9 @@ function olderInvoice(store: Store, invoice: Wire.Invoice): object {
     quote: null,
     subscription: parent?.subscription_details.subscription ?? null,
     subscription_details: parent === null ? null : { metadata: parent.subscription_details.metadata },
-    ...(parent?.subscription_details.subscription_proration_date === undefined
-      ? {}
-      : { subscription_proration_date: parent.subscription_details.subscription_proration_date }),
+    ...(parent?.subscription_details.subscription_proration_date !== undefined && {
+      subscription_proration_date: parent.subscription_details.subscription_proration_date,
+    }),
     tax:
       (total_taxes ?? []).length === 0
         ? null
@@ -143,7 +143,7 @@ function olderLine(store: Store, line: Wire.InvoiceLine): object {
   const { price, plan } = olderPricing(store, pricing);
   return {
     ...rest,
-    ...(invoiceItem === null ? {} : { invoice_item: invoiceItem }),
+    ...(invoiceItem !== null && { invoice_item: invoiceItem }),
     plan,
     price,
     proration: (parent?.invoice_item_details ?? parent?.subscription_item_details)?.proration ?? false,
@@ -173,9 +173,9 @@ function olderInvoiceItem(store: Store, item: Wire.InvoiceItem): object {
     ...rest,
     ...olderPricing(store, pricing),
     subscription: parent?.subscription_details.subscription ?? null,
-    ...(parent?.subscription_details.subscription_item === undefined
-      ? {}
-      : { subscription_item: parent.subscription_details.subscription_item }),
+    ...(parent?.subscription_details.subscription_item !== undefined && {
+      subscription_item: parent.subscription_details.subscription_item,
+    }),
     unit_amount: Number.isInteger(unit) ? unit : null,
     unit_amount_decimal: pricing.unit_amount_decimal,
   };

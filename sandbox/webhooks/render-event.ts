@@ -27,7 +27,7 @@ export function renderEvent(store: Store, event: StoredEvent): object {
 export function olderEvent(store: Store, event: StoredEvent, version: string, shape: Shape): object {
   const data = {
     object: shape(event.subject),
-    ...(event.previous === null ? {} : { previous_attributes: olderPrevious(event) }),
+    ...(event.previous !== null && { previous_attributes: olderPrevious(event) }),
   };
   return { ...renderEvent(store, event), api_version: version, data };
 }
@@ -41,9 +41,10 @@ function olderPrevious(event: StoredEvent): object {
   const [item] = (items as Subscription['items']).data ?? [];
   return {
     ...rest,
-    ...(item === undefined
-      ? {}
-      : { current_period_start: item.current_period_start, current_period_end: item.current_period_end }),
+    ...(item !== undefined && {
+      current_period_start: item.current_period_start,
+      current_period_end: item.current_period_end,
+    }),
   };
 }
 

@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Fault } from '../control/faults.ts';
 import { newId } from '../ids.ts';
-import type { Store } from '../state/store.ts';
 import { shapeOf } from '../versions/older-objects.ts';
 import type { World } from '../worlds/world.ts';
 import { checkVersion } from './api-version.ts';
@@ -9,7 +8,7 @@ import { authenticate, noAccess } from './authenticate.ts';
 import { canonicalForm, type FormMap, parseForm, shorten } from './form.ts';
 import type { Call, Operation } from './operation.ts';
 import { requestTime } from './request-clock.ts';
-import { badParam, type ErrorBody, WireError } from './wire-error.ts';
+import { badParam, type ErrorBody, refusal, WireError } from './wire-error.ts';
 
 interface ApiRequest {
   readonly method: string;
@@ -47,6 +46,16 @@ interface WorldLookup {
   open(name: string): World | Promise<World>;
 }
 
+/** A request with everything that its response depends on. */
+interface Exchange {
+  readonly request: ApiRequest;
+  readonly requestId: string;
+  readonly world: World;
+  readonly operation: Operation;
+  readonly call: Call;
+  readonly form: FormMap;
+}
+
 /** The wire API without its sockets: turns a request into a response, or into none if a fault requires that. */
 export class Api {
   readonly #worlds: WorldLookup;
@@ -77,13 +86,18 @@ export class Api {
       if (request.body !== '') parseForm(request.body, form);
       const { fromBrowser, worldName } = authenticate(request.authorization, form);
       if (worldName !== null) world = await this.#worlds.open(worldName);
-      if (fromBrowser && !operation.forBrowsers) throw secretKeyRequired();
+      if (fromBrowser && !operation.forBrowsers)
+        throw refusal(
+          401,
+          'This request requires a secret key. You sent a publishable key.',
+          'secret_key_required',
+        );
       const { store, accountId } = world;
       if ((request.account ?? accountId) !== accountId) throw noAccess(request.account ?? '');
       const version =
         request.version === undefined ? (store.settings.apiVersion ?? null) : checkVersion(request.version);
       const call: Call = { store, ...ids, fromBrowser, accountId, version };
-      return await this.#respond(request, requestId, world, operation, call, form);
+      return await this.#respond({ request, requestId, world, operation, call, form });
     } catch (error) {
       const at = world.store.now();
       if (error instanceof WireError) return failed(error.status, error.body, requestId, at);
@@ -96,20 +110,14 @@ export class Api {
     }
   }
 
-  async #respond(
-    request: ApiRequest,
-    requestId: string,
-    world: World,
-    operation: Operation,
-    call: Call,
-    form: FormMap,
-  ): Promise<ApiResponse | null> {
+  async #respond(exchange: Exchange): Promise<ApiResponse | null> {
+    const { request, world, operation } = exchange;
     const key = operation.method === 'POST' ? checkedKey(request.idempotencyKey) : null;
-    if (key === null) return this.#perform(request, requestId, world, operation, call, form, null);
+    if (key === null) return this.#perform(exchange, null);
     if (world.keysInFlight.has(key)) throw keyInUse(key);
     world.keysInFlight.add(key);
     try {
-      return await this.#perform(request, requestId, world, operation, call, form, key);
+      return await this.#perform(exchange, key);
     } finally {
       world.keysInFlight.delete(key);
     }
@@ -134,18 +142,11 @@ export class Api {
     return { operation, id };
   }
 
-  async #perform(
-    request: ApiRequest,
-    requestId: string,
-    { store, faults }: World,
-    operation: Operation,
-    call: Call,
-    form: FormMap,
-    key: string | null,
-  ): Promise<ApiResponse | null> {
+  async #perform(exchange: Exchange, key: string | null): Promise<ApiResponse | null> {
+    const { request, requestId, operation, call, form } = exchange;
+    const { store, faults } = exchange.world;
     const fingerprint = key === null ? '' : hash('sha1', canonicalForm(form), 'base64');
-    const replay =
-      key === null ? null : this.#replay(store, key, request.path, fingerprint, requestId, call.version);
+    const replay = key === null ? null : this.#replay(exchange, key, fingerprint);
     if (replay !== null) return replay;
 
     const fault = faults.take(operation.name);
@@ -166,7 +167,7 @@ export class Api {
     const cause = { requestId, idempotencyKey: key };
     const time = requestTime(operation, call, form);
     const work = () => {
-      const { status, body, remembered } = this.#outcome(operation, call, form, fault, requestId);
+      const { status, body, remembered } = this.#outcome(exchange, fault);
       if (key !== null && remembered) store.remember(key, memoOf(status, body));
       return { status, body, requestId, replayed: false, version: call.version, at: store.worldNow() };
     };
@@ -176,7 +177,7 @@ export class Api {
   }
 
   /** Runs the operation inside the open transaction. An error reverts its changes, unless it is a decline. */
-  #outcome(operation: Operation, call: Call, form: FormMap, fault: Fault | undefined, requestId: string) {
+  #outcome({ operation, call, form, requestId }: Exchange, fault: Fault | undefined) {
     try {
       if (fault?.kind === 'error') throw faultError(fault);
       return { status: 200, body: operation.run(call, form), remembered: true };
@@ -192,14 +193,9 @@ export class Api {
     }
   }
 
-  #replay(
-    store: Store,
-    key: string,
-    path: string,
-    fingerprint: string,
-    requestId: string,
-    version: string | null,
-  ): ApiResponse | null {
+  #replay({ call, requestId, request }: Exchange, key: string, fingerprint: string): ApiResponse | null {
+    const { store, version } = call;
+    const { path } = request;
     const memo = store.memos.find(key, store.clock.realNowMs());
     if (memo === undefined) return null;
     if (memo.path !== path)
@@ -222,18 +218,8 @@ function failed(status: number, error: ErrorBody, requestId: string, at: number)
 const root = '/v1/';
 
 function unrecognized(method: string, path: string): WireError {
-  return new WireError(404, {
-    type: 'invalid_request_error',
-    message: `Unrecognized request URL (${method}: ${shorten(path)}). The sandbox supports only part of the API.`,
-  });
-}
-
-function secretKeyRequired(): WireError {
-  return new WireError(401, {
-    type: 'invalid_request_error',
-    code: 'secret_key_required',
-    message: 'This request requires a secret key. You sent a publishable key.',
-  });
+  const url = `${method}: ${shorten(path)}`;
+  return refusal(404, `Unrecognized request URL (${url}). The sandbox supports only part of the API.`);
 }
 
 function decodeSegment(segment: string): string {
@@ -273,7 +259,7 @@ function faultError(fault: Fault & { readonly kind: 'error' }): WireError {
     {
       type: fault.status >= 500 ? 'api_error' : fault.status === 402 ? 'card_error' : 'invalid_request_error',
       message: `A fault in the sandbox returns ${fault.status} here.`,
-      ...(fault.code === undefined ? {} : { code: fault.code }),
+      ...(fault.code !== undefined && { code: fault.code }),
     },
     { remembered: fault.status === 500 },
   );

@@ -1,5 +1,5 @@
 import { type FormMap, shorten } from './form.ts';
-import { WireError } from './wire-error.ts';
+import { refusal, type WireError } from './wire-error.ts';
 
 interface Identity {
   readonly fromBrowser: boolean;
@@ -16,11 +16,10 @@ export function authenticate(authorization: string | undefined, form: FormMap): 
   if (typeof parameter === 'string' && parameter.startsWith('pk_')) form.delete('key');
   const key = keyFromHeader(authorization) ?? (typeof parameter === 'string' ? parameter : undefined);
   if (key === undefined || key === '')
-    throw new WireError(401, {
-      type: 'invalid_request_error',
-      message:
-        'No API key provided. Send it in the Authorization header, as a bearer token or as the user name.',
-    });
+    throw refusal(
+      401,
+      'No API key provided. Send it in the Authorization header, as a bearer token or as the user name.',
+    );
   return identityOf(key);
 }
 
@@ -40,11 +39,12 @@ export function isWorldName(name: string): boolean {
 
 function identityOf(key: string): Identity {
   const [, kind, rest = ''] = /^(sk|rk|pk)_test_(\S+)$/.exec(key) ?? [];
-  if (kind === undefined) throw invalidKey(`Invalid API Key provided: ${masked(key)}`);
+  if (kind === undefined) throw refusal(401, `Invalid API Key provided: ${masked(key)}`);
   const name = rest.startsWith(worldPrefix) ? rest.slice(worldPrefix.length) : null;
   // Using the default world for a misspelled name would mix the objects of two test suites.
   if (name !== null && !isWorldName(name))
-    throw invalidKey(
+    throw refusal(
+      401,
       `Invalid API Key provided: ${masked(key)}. After "${worldPrefix}" comes a name of 1 to ${worldNameLengthMax} letters, digits, hyphens and underscores.`,
     );
   return { fromBrowser: kind === 'pk', worldName: name };
@@ -52,17 +52,13 @@ function identityOf(key: string): Identity {
 
 const worldPrefix = 'world_';
 
-function invalidKey(message: string): WireError {
-  return new WireError(401, { type: 'invalid_request_error', message });
-}
-
 /** Another account, to which the API key has no access. */
 export function noAccess(account: string): WireError {
-  return new WireError(403, {
-    type: 'invalid_request_error',
-    code: 'account_invalid',
-    message: `The provided key does not have access to account '${shorten(account)}' (or that account does not exist).`,
-  });
+  return refusal(
+    403,
+    `The provided key does not have access to account '${shorten(account)}' (or that account does not exist).`,
+    'account_invalid',
+  );
 }
 
 function keyFromHeader(authorization: string | undefined): string | undefined {

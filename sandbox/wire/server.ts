@@ -141,8 +141,8 @@ function apiHeaders(request: IncomingMessage, response: ApiResponse): Record<str
     'cache-control': 'no-cache, no-store',
     'request-id': response.requestId,
     'stripe-version': response.version ?? apiVersion,
-    ...(key === undefined ? {} : { 'idempotency-key': key }),
-    ...(response.replayed ? { 'idempotent-replayed': 'true' } : {}),
+    ...(key !== undefined && { 'idempotency-key': key }),
+    ...(response.replayed && { 'idempotent-replayed': 'true' }),
     ...corsHeaders(request),
   };
 }

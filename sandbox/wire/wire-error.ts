@@ -48,14 +48,18 @@ export function docUrlOf(code: string): string {
   return `https://stripe.com/docs/error-codes/${code.replaceAll('_', '-')}`;
 }
 
-/** A parameter that is invalid in any state of the objects. */
-export function badParam(message: string, param?: string, code?: string): WireError {
-  return new WireError(400, {
+/** A request that is invalid in any state of the objects. */
+export function refusal(status: number, message: string, code?: string, param?: string): WireError {
+  return new WireError(status, {
     type: 'invalid_request_error',
     message,
-    ...(code === undefined ? {} : { code }),
-    ...(param === undefined ? {} : { param }),
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
   });
+}
+
+export function badParam(message: string, param?: string, code?: string): WireError {
+  return refusal(400, message, code, param);
 }
 
 export function missingParam(param: string, message = `Missing required param: ${param}.`): WireError {
@@ -74,19 +78,14 @@ export function exclusiveParams(...params: readonly string[]): WireError {
 
 /** An unknown id. `param` is `id` for the object in the path, or the name of the parameter. */
 export function missing(noun: string, id: string, param = 'id'): WireError {
-  return new WireError(param === 'id' ? 404 : 400, {
-    type: 'invalid_request_error',
-    code: 'resource_missing',
-    message: `No such ${noun}: '${id}'`,
-    param,
-  });
+  return refusal(param === 'id' ? 404 : 400, `No such ${noun}: '${id}'`, 'resource_missing', param);
 }
 
 /** A valid request that the object's current state does not allow. */
 export function wrongState(message: string, code?: string, extra: Partial<ErrorBody> = {}): WireError {
   return new WireError(
     400,
-    { type: 'invalid_request_error', message, ...(code === undefined ? {} : { code }), ...extra },
+    { type: 'invalid_request_error', message, ...(code !== undefined && { code }), ...extra },
     { remembered: true },
   );
 }

@@ -4,7 +4,7 @@ import { Journal } from '../state/journal.ts';
 import type { Retention } from '../state/retention.ts';
 import type { BuiltInEndpoint } from '../webhooks/deliverer.ts';
 import { isWorldName } from '../wire/authenticate.ts';
-import { WireError } from '../wire/wire-error.ts';
+import { refusal } from '../wire/wire-error.ts';
 import { World, type WorldLog } from './world.ts';
 
 interface WorldsOptions {
@@ -79,11 +79,11 @@ export class Worlds {
     const known = this.#named.get(name);
     if (known !== undefined) return known;
     if (this.#named.size >= worldsMax)
-      throw new WireError(429, {
-        type: 'invalid_request_error',
-        code: 'rate_limit',
-        message: `The sandbox has ${worldsMax} worlds, which is the maximum. Remove some with DELETE /sandbox/world.`,
-      });
+      throw refusal(
+        429,
+        `The sandbox has ${worldsMax} worlds, which is the maximum. Remove some with DELETE /sandbox/world.`,
+        'rate_limit',
+      );
     const opening = this.#open(name).then(
       (world) => {
         this.#named.set(name, world);

@@ -607,9 +607,9 @@ test('the payment page waits for the webhook endpoint, unless that is switched o
     const [session] = loadFixtures(world, operations, body)['checkout_sessions'] as Stripe.Checkout.Session[];
     const id = session?.id ?? '';
     await completeAsBuyer(world, id, {
-      paymentMethod: undefined,
-      promotionCode: undefined,
-      authenticates: true,
+      authenticate: undefined,
+      payment_method: undefined,
+      promotion_code: undefined,
     });
     await awaitWebhook(world, id);
     return receiver.received.some(
