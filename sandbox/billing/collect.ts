@@ -1,4 +1,4 @@
-import { updateCustomer } from '../payments/customer.ts';
+import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { AttemptOptions } from '../payments/intent.ts';
 import { attemptPayment } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
@@ -184,13 +184,12 @@ function becomeUnpaid(store: Store, subscription: Subscription): void {
 /** The payment method to charge: the default of the invoice, of the subscription, or of the customer, in this order. */
 export function methodFor(store: Store, invoice: Invoice): PaymentMethod | undefined {
   const subscription = subscriptionOf(store, invoice);
-  const customer = store.customers.get(invoice.customer);
+  const customer = livingCustomer(store, invoice.customer);
   const id =
     invoice.default_payment_method ??
     subscription?.default_payment_method ??
-    (customer === undefined || customer.deleted
-      ? null
-      : (customer.invoice_settings.default_payment_method ?? customer.default_source));
+    customer?.invoice_settings.default_payment_method ??
+    customer?.default_source;
   const method = store.paymentMethods.get(id);
   // A detached card can no longer be charged.
   return method?.customer === invoice.customer ? method : undefined;

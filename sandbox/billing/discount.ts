@@ -1,3 +1,4 @@
+import { livingCustomer } from '../payments/customer.ts';
 import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
 import type {
@@ -112,7 +113,7 @@ export function currentTerms(
   store: Store,
   { customer, currency, discounts }: Pick<Subscription, 'currency' | 'customer' | 'discounts'>,
 ): DiscountTerms[] {
-  const inherited = discounts.length > 0 ? undefined : customerWith(store, customer)?.discount?.id;
+  const inherited = discounts.length > 0 ? undefined : livingCustomer(store, customer)?.discount?.id;
   return termsOf(
     store,
     [...discounts, ...(inherited === undefined ? [] : [inherited])].filter((id) => {
@@ -146,14 +147,9 @@ export function useUpDiscounts(store: Store, invoice: Invoice): void {
   const owner = invoice.parent?.subscription_details.subscription;
   const subscription = store.subscriptions.get(owner);
   if (subscription !== undefined) endDiscounts(store, subscription, used);
-  const customer = customerWith(store, invoice.customer);
+  const customer = livingCustomer(store, invoice.customer);
   if (customer?.discount != null && used.includes(customer.discount.id))
     changeCustomerDiscount(store, customer, null);
-}
-
-function customerWith(store: Store, id: string | null): Customer | undefined {
-  const customer = store.customers.get(id);
-  return customer?.deleted === true ? undefined : customer;
 }
 
 function couponOf(store: Store, discountId: string): Coupon | undefined {
@@ -163,21 +159,21 @@ function couponOf(store: Store, discountId: string): Coupon | undefined {
 
 /** When the discount ends. Null if that is unknown, or if nothing has it any more. */
 export function discountDueAt(discount: Discount, _doneUntil: number, store: Store): number | null {
-  const isUsed = ownerOf(store, discount) !== undefined;
+  const isUsed = ownerOf(store, discount) != null;
   return isUsed ? discount.end : null;
 }
 
 export function discountFallsDue(store: Store, discount: Discount): void {
   const owner = ownerOf(store, discount);
   if (owner?.object === 'subscription') endDiscounts(store, owner, [discount.id]);
-  else if (owner !== undefined) changeCustomerDiscount(store, owner, null);
+  else if (owner != null) changeCustomerDiscount(store, owner, null);
 }
 
 /** The subscription or the customer that still has the discount. */
 function ownerOf(store: Store, { id, customer, subscription: owner }: Discount) {
   if (owner === null) {
-    const found = customerWith(store, customer);
-    return found?.discount?.id === id ? found : undefined;
+    const found = livingCustomer(store, customer);
+    return found?.discount?.id === id ? found : null;
   }
   const subscription = store.subscriptions.get(owner);
   return subscription?.ended_at === null && subscription.discounts.includes(id) ? subscription : undefined;

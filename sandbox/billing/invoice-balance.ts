@@ -1,5 +1,5 @@
 import { accountOf } from '../payments/account.ts';
-import { updateCustomer } from '../payments/customer.ts';
+import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Customer, Invoice } from '../wire/objects.ts';
 
@@ -13,7 +13,7 @@ export function useBalance(
   store: Store,
   { customer, currency, total }: Invoice,
 ): Pick<Invoice, 'amount_due' | 'amount_remaining' | 'ending_balance' | 'starting_balance'> {
-  const buyer = buyerOf(store, customer);
+  const buyer = livingCustomer(store, customer);
   const starting = usableBalance(buyer, currency);
   const { due, ending } = settledWith(total, starting);
   if (ending !== starting && buyer !== null && (buyer.currency ?? currency) === currency)
@@ -24,7 +24,7 @@ export function useBalance(
 /** Returns to the customer's balance what a void invoice took from it. */
 export function returnBalance(store: Store, invoice: Invoice): void {
   const used = (invoice.ending_balance ?? invoice.starting_balance) - invoice.starting_balance;
-  const buyer = buyerOf(store, invoice.customer);
+  const buyer = livingCustomer(store, invoice.customer);
   if (used !== 0 && buyer !== null)
     updateCustomer(store, invoice.customer, { balance: buyer.balance - used });
 }
@@ -36,11 +36,6 @@ export function accountParts(store: Store, customer: string) {
     taxIds: store.taxIds.allWithin('customer', customer).map(({ type, value }) => ({ type, value })),
     taxRate: (id: string) => store.taxRates.get(id),
   };
-}
-
-export function buyerOf(store: Store, customerId: string | null): Customer | null {
-  const customer = store.customers.get(customerId);
-  return customer === undefined || customer.deleted ? null : customer;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { newId } from '../ids.ts';
-import { updateCustomer } from '../payments/customer.ts';
+import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type {
   Customer,
@@ -11,7 +11,7 @@ import type {
 } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, type DiscountTerms, useUpDiscounts } from './discount.ts';
-import { accountParts, buyerOf, returnBalance, useBalance } from './invoice-balance.ts';
+import { accountParts, returnBalance, useBalance } from './invoice-balance.ts';
 import {
   invoiceLinesMax,
   lineOf,
@@ -72,7 +72,7 @@ export function subscriptionInvoice(
     discounts: currentTerms(store, subscription),
     now,
     ...accountParts(store, subscription.customer),
-    buyer: buyerOf(store, subscription.customer),
+    buyer: livingCustomer(store, subscription.customer),
     customer: subscription.customer,
     currency: subscription.currency,
     parent: parentOf(subscription),
@@ -208,8 +208,8 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
 
 /** The customer's prefix and sequence number. */
 function nextNumber(store: Store, invoice: Invoice): string {
-  const customer = store.customers.get(invoice.customer);
-  if (customer === undefined || customer.deleted) return newId('', 8).toUpperCase();
+  const customer = livingCustomer(store, invoice.customer);
+  if (customer === null) return newId('', 8).toUpperCase();
   const sequence = customer.next_invoice_sequence ?? 1;
   store.change(store.customers, customer, { next_invoice_sequence: sequence + 1 });
   return `${customer.invoice_prefix ?? 'SANDBOX'}-${String(sequence).padStart(4, '0')}`;

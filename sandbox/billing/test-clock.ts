@@ -1,3 +1,4 @@
+import { livingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { TestClock } from '../wire/objects.ts';
 import { refusal } from '../wire/wire-error.ts';
@@ -9,8 +10,7 @@ const yearsMax = 2;
 
 /** The id of the test clock that the customer is attached to. */
 export function testClockIdOf(store: Store, customerId: string): string | null {
-  const customer = store.customers.get(customerId);
-  return customer === undefined || customer.deleted ? null : (customer.test_clock ?? null);
+  return livingCustomer(store, customerId)?.test_clock ?? null;
 }
 
 /** The processor does not change objects of a clock that is advancing. */

@@ -3,10 +3,10 @@ import { countRedemption } from '../billing/coupon.ts';
 import { createSubscription } from '../billing/create-subscription.ts';
 import { termsOf } from '../billing/discount.ts';
 import { createOneOffInvoice, finalizeInvoice } from '../billing/invoice.ts';
-import { buyerOf, settledWith, usableBalance } from '../billing/invoice-balance.ts';
+import { settledWith, usableBalance } from '../billing/invoice-balance.ts';
 import { createInvoiceItem } from '../billing/invoice-item.ts';
 import { pricingOf } from '../billing/price.ts';
-import { existingCustomer } from '../payments/customer.ts';
+import { existingCustomer, livingCustomer } from '../payments/customer.ts';
 import type { Intent } from '../payments/intent.ts';
 import { attemptPayment, createPaymentIntent } from '../payments/payment-intent.ts';
 import { attemptSetup, createSetupIntent } from '../payments/setup-intent.ts';
@@ -75,7 +75,7 @@ export function needsCard(store: Store, session: Wire.CheckoutSession): boolean 
 export function amountDue(store: Store, session: Wire.CheckoutSession): number {
   const total = session.amount_total ?? 0;
   if (session.mode !== 'subscription') return total;
-  const buyer = buyerOf(store, session.terms.customer ?? session.customer);
+  const buyer = livingCustomer(store, session.terms.customer ?? session.customer);
   return settledWith(total, usableBalance(buyer, session.currency ?? '')).due;
 }
 
@@ -146,7 +146,7 @@ const firstPayment = {
 /** Creates what the buyer has bought, and completes the session. */
 function finish(store: Store, before: Wire.CheckoutSession, intent: Intent | null): Wire.CheckoutSession {
   const { mode, terms, customer_email } = before;
-  const customer = buyerOf(store, terms.customer);
+  const customer = livingCustomer(store, terms.customer);
   const results =
     mode === 'subscription'
       ? subscribe(store, before, intent)
@@ -217,7 +217,7 @@ function sell(store: Store, session: Wire.CheckoutSession, intent: Intent | null
   const { terms, invoice_creation: wanted, currency } = session;
   for (const discount of paidDiscounts(store, session)) countRedemption(store, discount);
   for (const discount of terms.discounts) store.put(store.discounts, discount);
-  const customer = buyerOf(store, terms.customer);
+  const customer = livingCustomer(store, terms.customer);
   if (wanted?.enabled !== true || customer === null) return null;
   const { description, footer, metadata } = wanted.invoice_data;
   const { id } = createOneOffInvoice(store, {

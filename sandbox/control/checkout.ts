@@ -4,7 +4,6 @@ import { sessionIntent, shownSession } from '../checkout/session.ts';
 import { noAddress } from '../payments/address.ts';
 import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { CheckoutSession } from '../wire/objects.ts';
-import { objectTime } from '../wire/request-clock.ts';
 import type { World } from '../worlds/world.ts';
 import type { parsePurchase } from './control-input.ts';
 import { authenticationUrl, type Confirmed, completeIntent } from './customer.ts';
@@ -23,21 +22,19 @@ interface Attempted {
  * requires authentication; without it, the session waits for the bank's page.
  */
 export async function completeCheckout(
-  { store }: World,
+  world: World,
   id: string,
   enter: (session: CheckoutSession) => Buyer,
   authenticates?: boolean,
 ): Promise<Attempted> {
-  store.clock.at(objectTime(store, store.checkoutSessions.name, id), () =>
-    store.transact(null, () => {
-      const buyer = enter(store.checkoutSessions.existing(id));
-      const { session } = completeSession(store, store.checkoutSessions.existing(id), buyer);
-      const intent = sessionIntent(store, session);
-      if (intent?.status === 'requires_action' && authenticates !== undefined)
-        completeIntent(store, intent.id, authenticates);
-    }),
-  );
-  await store.written();
+  const { store } = world;
+  await world.act(store.checkoutSessions, id, () => {
+    const buyer = enter(store.checkoutSessions.existing(id));
+    const { session } = completeSession(store, store.checkoutSessions.existing(id), buyer);
+    const intent = sessionIntent(store, session);
+    if (intent?.status === 'requires_action' && authenticates !== undefined)
+      completeIntent(store, intent.id, authenticates);
+  });
   const session = store.checkoutSessions.existing(id);
   const intent = session.status === 'open' ? sessionIntent(store, session) : undefined;
   const failure = intent?.object === 'setup_intent' ? intent.last_setup_error : intent?.last_payment_error;

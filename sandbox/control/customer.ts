@@ -7,7 +7,6 @@ import { confirm, confirmationParams } from '../resources/payment-intents.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import { parseFields } from '../wire/params.ts';
-import { objectTime } from '../wire/request-clock.ts';
 import { missing, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { parseConfirmation } from './control-input.ts';
@@ -44,10 +43,7 @@ export async function confirmAsCustomer(
     const params = parseFields(confirmationParams, form);
     return keepDecline(() => confirm(call, intent, params));
   };
-  const decline = store.clock.at(objectTime(store, store.paymentIntents.name, id), () =>
-    store.transact(null, attempt),
-  );
-  await store.written();
+  const decline = await world.act(store.paymentIntents, id, attempt);
   const intent = store.paymentIntents.existing(id);
   return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error: errorOf(decline) };
 }
@@ -84,11 +80,7 @@ function errorOf(decline: WireError | null): Confirmed['error'] {
 export async function authenticate(world: World, id: string, succeeded: boolean): Promise<Intent> {
   const { store } = world;
   const kind = store.paymentIntents.get(id) === undefined ? store.setupIntents : store.paymentIntents;
-  const intent = store.clock.at(objectTime(store, kind.name, id), () =>
-    store.transact(null, () => completeIntent(store, id, succeeded)),
-  );
-  await store.written();
-  return intent;
+  return world.act(kind, id, () => completeIntent(store, id, succeeded));
 }
 
 /** Completes the authentication that an intent requires. */

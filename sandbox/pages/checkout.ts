@@ -4,10 +4,10 @@ import { hasTrial, pageUrl, sessionIntent } from '../checkout/session.ts';
 import { awaitWebhook, completeCheckout } from '../control/checkout.ts';
 import { authenticationUrl } from '../control/customer.ts';
 import { noAddress } from '../payments/address.ts';
+import { livingCustomer } from '../payments/customer.ts';
 import { priceText } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { CheckoutSession, LineItem, PaymentMethod } from '../wire/objects.ts';
-import { objectTime } from '../wire/request-clock.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import { badParam, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
@@ -50,7 +50,11 @@ export async function useCheckout(
   const details = detailsIn(session, fields);
   try {
     if (session.status === 'open' && fields.has('promotion_code')) {
-      await changeCode(world, session, fields.get('promotion_code') || null);
+      const code = fields.get('promotion_code') || null;
+      const { store } = world;
+      await world.act(store.checkoutSessions, id, () =>
+        enterPromotionCode(store, store.checkoutSessions.existing(id), code),
+      );
       return seeOther(path);
     }
     const enter = (current: CheckoutSession) => entered(world, current, fields, details);
@@ -73,16 +77,6 @@ function openedSession({ store, basePath }: World, id: string, query: string) {
   const { client_secret: secret } = session;
   if (secret !== null && secret !== new URLSearchParams(query).get('secret')) return undefined;
   return { session, path: pageUrl(session, basePath) };
-}
-
-async function changeCode({ store }: World, { id }: CheckoutSession, code: string | null): Promise<void> {
-  store.clock.at(objectTime(store, store.checkoutSessions.name, id), () =>
-    store.transact(null, () => {
-      const session = store.checkoutSessions.get(id);
-      if (session !== undefined) enterPromotionCode(store, session, code);
-    }),
-  );
-  await store.written();
 }
 
 function detailsIn({ customer_email: email }: CheckoutSession, fields: URLSearchParams): Buyer['details'] {
@@ -253,8 +247,7 @@ function buyerFields(store: Store, session: CheckoutSession, entered: Details | 
     tax_id_collection: tax,
     consent_collection: consent,
   } = session;
-  const customer = store.customers.get(id);
-  const known = customer === undefined || customer.deleted ? null : customer;
+  const known = livingCustomer(store, id);
   const isWhole = session.billing_address_collection === 'required' || session.automatic_tax.enabled;
   const address = addressFields(entered?.address ?? known?.address, isWhole);
   const saved =

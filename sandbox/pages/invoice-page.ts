@@ -5,7 +5,6 @@ import { priceText } from '../payments/money.ts';
 import { cardError } from '../payments/payment-intent.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice, PaymentIntent, PaymentMethod } from '../wire/objects.ts';
-import { objectTime } from '../wire/request-clock.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
@@ -145,14 +144,11 @@ export async function payInvoice(world: World, invoice: Invoice, body: string): 
   const address = `${world.basePath}/sandbox/invoices/${encodeURIComponent(invoice.id)}`;
   if (payableIntent(store, invoice) === undefined) return seeOther(address);
   try {
-    store.clock.at(objectTime(store, store.invoices.name, invoice.id), () =>
-      store.transact(null, () => keepDecline(() => attempt(world, invoice, body))),
-    );
+    await world.act(store.invoices, invoice.id, () => keepDecline(() => attempt(world, invoice, body)));
   } catch (error) {
     if (error instanceof WireError) return invoicePage(world, invoice, error.message);
     throw error;
   }
-  await store.written();
   const intent = payableIntent(store, store.invoices.get(invoice.id) ?? invoice);
   const bank = intent === undefined ? null : authenticationUrl(intent);
   return seeOther(bank ?? address);

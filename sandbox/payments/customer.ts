@@ -9,8 +9,8 @@ export function updateCustomer(
   id: string | null,
   changes: Pick<Partial<Customer>, 'balance' | 'currency' | 'delinquent'>,
 ): void {
-  const before = store.customers.get(id);
-  if (before === undefined || before.deleted) return;
+  const before = livingCustomer(store, id);
+  if (before === null) return;
   const { balance, currency = before.currency, delinquent = before.delinquent } = changes;
   if (
     (balance ?? before.balance) === before.balance &&
@@ -21,10 +21,16 @@ export function updateCustomer(
   store.update('customer.updated', store.customers, before, changes);
 }
 
+/** Null if there is no such customer, or if it is deleted. */
+export function livingCustomer(store: Store, id: string | null | undefined): Customer | null {
+  const customer = store.customers.get(id);
+  return customer === undefined || customer.deleted ? null : customer;
+}
+
 /** The customer with the id in a parameter. A deleted customer counts as missing. */
 export function existingCustomer(store: Store, id: string, param = 'customer'): Customer {
-  const customer = store.customers.get(id);
-  if (customer === undefined || customer.deleted) throw missing('customer', id, param);
+  const customer = livingCustomer(store, id);
+  if (customer === null) throw missing('customer', id, param);
   return customer;
 }
 

@@ -248,19 +248,10 @@ export function testCardOf(number: string): TestCard {
   const testCard = testCardByNumber(digits);
   if (testCard !== undefined) return testCard;
   if (/^\d{12,19}$/.test(digits) && passesLuhn(digits))
-    throw new WireError(402, {
-      type: 'card_error',
-      code: 'card_declined',
+    throw cardError('card_declined', 'The card was declined. Use a test card in test mode.', 'number', {
       decline_code: 'test_mode_live_card',
-      message: 'The card was declined. Use a test card in test mode.',
-      param: 'number',
     });
-  throw new WireError(402, {
-    type: 'card_error',
-    code: 'incorrect_number',
-    message: 'Your card number is incorrect.',
-    param: 'number',
-  });
+  throw cardError('incorrect_number', 'Your card number is incorrect.', 'number');
 }
 
 function passesLuhn(digits: string): boolean {
@@ -291,8 +282,13 @@ export function checkCvc(cvc: string, brand: TestCard['brand']): void {
     throw cardError('invalid_cvc', "Your card's security code is invalid.", 'cvc');
 }
 
-function cardError(code: string, message: string, param: string): WireError {
-  return new WireError(402, { type: 'card_error', code, message, param });
+function cardError(
+  code: string,
+  message: string,
+  param: string,
+  more: { readonly decline_code?: string } = {},
+): WireError {
+  return new WireError(402, { type: 'card_error', code, message, param, ...more });
 }
 
 /** A card as a payment method needs it. */

@@ -1,4 +1,5 @@
 import { automaticTax, noAutomaticTax, noPaymentSettings } from '../billing/invoice-object.ts';
+import { livingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Invoice } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
@@ -99,8 +100,7 @@ function collectionFrom(
 
 /** Invoices are sent by e-mail. */
 export function checkEmail(store: Store, customerId: string | null): void {
-  const customer = store.customers.get(customerId);
-  if (customer === undefined || customer.deleted || customer.email === null)
+  if ((livingCustomer(store, customerId)?.email ?? null) === null)
     throw badParam(
       'Missing email. In order to create invoices that are sent to the customer, the customer must have a valid email.',
     );

@@ -1,6 +1,7 @@
 import { couponTerms, shownCoupon, shownPromotionCode } from '../billing/coupon.ts';
 import { totalDiscounts } from '../billing/discount.ts';
 import { currencyOption } from '../billing/price.ts';
+import { livingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { Shape } from '../versions/older-objects.ts';
 import { shorten } from './form.ts';
@@ -158,8 +159,7 @@ function currencyOptions(store: Store, id: string): object {
 
 /** The place for taxes is the customer's address. */
 function taxLocation(store: Store, id: string): object {
-  const customer = store.customers.get(id);
-  const address = customer === undefined || customer.deleted ? null : (customer.address ?? null);
+  const address = livingCustomer(store, id)?.address;
   const country = address?.country ?? null;
   return {
     automatic_tax: country === null ? 'unrecognized_location' : 'not_collecting',

@@ -7,18 +7,19 @@ import type { Shipping } from '../payments/address.ts';
  * class. Objects are immutable: a change creates a new object, so events can share objects with the store.
  */
 type WithIds<T, K extends keyof T> = Omit<T, K> & { [P in K]: Extract<T[P], string | null> };
+/** The same, with other parts that differ from the package's type. */
+type Stored<T, K extends keyof T, Parts> = Omit<WithIds<T, K>, keyof Parts> & Parts;
 
-export type Customer = Omit<WithIds<Stripe.Customer, 'default_source' | 'test_clock'>, 'invoice_settings'> & {
-  invoice_settings: WithIds<Stripe.Customer.InvoiceSettings, 'default_payment_method'>;
-};
+export type Customer = Stored<
+  Stripe.Customer,
+  'default_source' | 'test_clock',
+  { invoice_settings: WithIds<Stripe.Customer.InvoiceSettings, 'default_payment_method'> }
+>;
 export type DeletedCustomer = Stripe.DeletedCustomer;
 export type Product = Stripe.Product;
-export type Price = Omit<WithIds<Stripe.Price, 'product'>, 'unit_amount_decimal'> & {
-  unit_amount_decimal: string | null;
-};
-export type CurrencyOption = Omit<Stripe.Price.CurrencyOptions, 'tiers' | 'unit_amount_decimal'> & {
-  unit_amount_decimal: string | null;
-};
+export type Price = Stored<Stripe.Price, 'product', { unit_amount_decimal: string | null }>;
+export type CurrencyOption = Omit<Stripe.Price.CurrencyOptions, 'tiers' | 'unit_amount_decimal'> &
+  Pick<Price, 'unit_amount_decimal'>;
 /** The tiers and currencies of a price, which callers see only when they expand them. The id is that of the price. */
 export interface PriceTiers extends WireObject {
   readonly object: 'price_tiers';
@@ -28,9 +29,7 @@ export interface PriceTiers extends WireObject {
   })[];
   readonly currencies?: Readonly<Record<string, CurrencyOption>>;
 }
-export type Plan = Omit<WithIds<Stripe.Plan, 'product'>, 'amount_decimal'> & {
-  amount_decimal: string | null;
-};
+export type Plan = Stored<Stripe.Plan, 'product', { amount_decimal: string | null }>;
 export type Token = Omit<Stripe.Token, 'card'> & { card?: Stripe.Card };
 /** With its payment method, which callers see only after the token is used. */
 export type ConfirmationToken = Omit<Stripe.ConfirmationToken, 'shipping'> & {
@@ -50,53 +49,54 @@ export type TaxId = WithIds<Stripe.TaxId, 'customer'>;
 export type BalanceTransaction = WithIds<Stripe.BalanceTransaction, 'source'>;
 export type Charge = WithIds<Stripe.Charge, 'balance_transaction' | 'customer' | 'payment_intent'>;
 export type Refund = WithIds<Stripe.Refund, 'balance_transaction' | 'charge' | 'payment_intent' | 'customer'>;
-export type Dispute = Omit<WithIds<Stripe.Dispute, 'charge' | 'payment_intent'>, 'balance_transactions'> & {
-  balance_transactions: BalanceTransaction[];
-};
-export type SubscriptionItem = Omit<Stripe.SubscriptionItem, 'plan' | 'price'> & { plan: Plan; price: Price };
-export type Subscription = Omit<
-  WithIds<
-    Stripe.Subscription,
-    | 'customer'
-    | 'default_payment_method'
-    | 'latest_invoice'
-    | 'pending_setup_intent'
-    | 'schedule'
-    | 'test_clock'
-  >,
-  'discounts' | 'items' | 'pending_update'
-> & { discounts: string[]; items: List<SubscriptionItem>; pending_update: PendingUpdate | null };
-type PendingUpdate = Omit<Stripe.Subscription.PendingUpdate, 'subscription_items'> & {
-  subscription_items: SubscriptionItem[] | null;
-};
-type ScheduleItem = Omit<Stripe.SubscriptionSchedule.Phase.Item, 'plan' | 'price' | 'quantity'> & {
-  plan: string;
-  price: string;
-  quantity?: number;
-};
-export type SchedulePhase = Omit<
-  WithIds<Stripe.SubscriptionSchedule.Phase, 'default_payment_method'>,
-  'discounts' | 'items'
-> & {
-  discounts: { coupon: string | null; discount: string | null; promotion_code: string | null }[];
-  items: ScheduleItem[];
-};
-export type SubscriptionSchedule = Omit<
-  WithIds<Stripe.SubscriptionSchedule, 'customer' | 'subscription' | 'test_clock'>,
-  'default_settings' | 'phases'
-> & {
-  default_settings: WithIds<Stripe.SubscriptionSchedule.DefaultSettings, 'default_payment_method'>;
-  phases: SchedulePhase[];
-};
+export type Dispute = Stored<
+  Stripe.Dispute,
+  'charge' | 'payment_intent',
+  { balance_transactions: BalanceTransaction[] }
+>;
+export type SubscriptionItem = Stored<Stripe.SubscriptionItem, never, { plan: Plan; price: Price }>;
+export type Subscription = Stored<
+  Stripe.Subscription,
+  | 'customer'
+  | 'default_payment_method'
+  | 'latest_invoice'
+  | 'pending_setup_intent'
+  | 'schedule'
+  | 'test_clock',
+  { discounts: string[]; items: List<SubscriptionItem>; pending_update: PendingUpdate | null }
+>;
+type PendingUpdate = Stored<
+  Stripe.Subscription.PendingUpdate,
+  never,
+  { subscription_items: SubscriptionItem[] | null }
+>;
+type ScheduleItem = Stored<
+  Stripe.SubscriptionSchedule.Phase.Item,
+  never,
+  { plan: string; price: string; quantity?: number }
+>;
+export type SchedulePhase = Stored<
+  Stripe.SubscriptionSchedule.Phase,
+  'default_payment_method',
+  {
+    discounts: { coupon: string | null; discount: string | null; promotion_code: string | null }[];
+    items: ScheduleItem[];
+  }
+>;
+export type SubscriptionSchedule = Stored<
+  Stripe.SubscriptionSchedule,
+  'customer' | 'subscription' | 'test_clock',
+  {
+    default_settings: WithIds<Stripe.SubscriptionSchedule.DefaultSettings, 'default_payment_method'>;
+    phases: SchedulePhase[];
+  }
+>;
 export type Coupon = Stripe.Coupon;
 /** The terms of a deleted coupon, for the discounts that it gave. Callers never see this object. */
 export type DeletedCoupon = Omit<Coupon, 'object'> & { object: 'deleted_coupon' };
-export type PromotionCode = Omit<WithIds<Stripe.PromotionCode, 'customer'>, 'promotion'> & {
-  promotion: { type: 'coupon'; coupon: string };
-};
-export type Discount = Omit<WithIds<Stripe.Discount, 'customer' | 'promotion_code'>, 'source'> & {
-  source: { type: 'coupon'; coupon: string };
-};
+type CouponRef = { type: 'coupon'; coupon: string };
+export type PromotionCode = Stored<Stripe.PromotionCode, 'customer', { promotion: CouponRef }>;
+export type Discount = Stored<Stripe.Discount, 'customer' | 'promotion_code', { source: CouponRef }>;
 export type InvoiceLine = Omit<
   Stripe.InvoiceLineItem,
   'pricing' | 'quantity_decimal' | 'subscription' | 'taxes'

@@ -5,6 +5,7 @@ import type { Retention } from '../state/retention.ts';
 import type { SandboxClock } from '../state/sandbox-clock.ts';
 import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
+import { objectTime } from '../wire/request-clock.ts';
 
 interface WorldOptions {
   readonly accountId: string;
@@ -69,6 +70,14 @@ export class World {
     this.due.start(this.#doneUntil);
     await this.due.advanceTo(this.store.now());
     this.deliverer.start();
+  }
+
+  /** Does the work of a person, at the time of the object's customer. */
+  async act<T>({ name }: { readonly name: string }, id: string, work: () => T): Promise<T> {
+    const { store } = this;
+    const result = store.clock.at(objectTime(store, name, id), () => store.transact(null, work));
+    await store.written();
+    return result;
   }
 
   /** Sets the clock to an earlier time. Only for an empty world: lists rely on the order of times. */
