@@ -1,7 +1,7 @@
 import { accountOf } from '../payments/account.ts';
 import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import type { Customer, Invoice } from '../wire/objects.ts';
+import type { Customer, Invoice, TaxRate } from '../wire/objects.ts';
 
 /** The customer's balance that an invoice in this currency can use. */
 export function usableBalance(buyer: Customer | null, currency: string): number {
@@ -30,7 +30,14 @@ export function returnBalance(store: Store, invoice: Invoice): void {
 }
 
 /** What an invoice of the customer takes from the account, and the customer's tax ids. */
-export function accountParts(store: Store, customer: string) {
+export function accountParts(
+  store: Store,
+  customer: string,
+): {
+  readonly country: string;
+  readonly taxIds: NonNullable<Invoice['customer_tax_ids']>;
+  readonly taxRate: (id: string) => TaxRate | undefined;
+} {
   return {
     country: accountOf(store).country,
     taxIds: store.taxIds.allWithin('customer', customer).map(({ type, value }) => ({ type, value })),

@@ -83,12 +83,8 @@ export function changeInvoiceItem(
 ): InvoiceItem {
   const draft = draftOf(store, before);
   const item = store.change(store.invoiceItems, before, changes);
-  if (draft !== null)
-    redraft(
-      store,
-      draft,
-      draft.lines.data.map((line) => (isLineOf(line, item) ? lineOf(item, line.id) : line)),
-    );
+  const lines = draft?.lines.data.map((line) => (itemIdOf(line) === item.id ? lineOf(item, line.id) : line));
+  if (draft !== null) redraft(store, draft, lines ?? []);
   return item;
 }
 
@@ -97,12 +93,8 @@ export function deleteInvoiceItem(store: Store, item: InvoiceItem): void {
   const draft = draftOf(store, item);
   store.remove(store.invoiceItems, item.id);
   store.emit('invoiceitem.deleted', item);
-  if (draft !== null)
-    redraft(
-      store,
-      draft,
-      draft.lines.data.filter((line) => !isLineOf(line, item)),
-    );
+  const lines = draft?.lines.data.filter((line) => itemIdOf(line) !== item.id);
+  if (draft !== null) redraft(store, draft, lines ?? []);
 }
 
 /**
@@ -158,10 +150,6 @@ function redraft(store: Store, before: Invoice, lines: readonly InvoiceLine[]): 
     before,
     withLines(before, lines, termsOf(store, before.discounts), (id) => store.taxRates.get(id)),
   );
-}
-
-function isLineOf(line: InvoiceLine, item: InvoiceItem): boolean {
-  return itemIdOf(line) === item.id;
 }
 
 /** The invoice item that the line bills, if it bills one. */

@@ -182,27 +182,30 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
     throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
   returnBalance(store, before);
-  const invoice = store.update('invoice.updated', store.invoices, before, {
-    status: 'void',
-    auto_advance: false,
-    next_payment_attempt: null,
-    status_transitions: { ...before.status_transitions, voided_at: store.now() },
-  });
-  store.emit('invoice.voided', invoice);
-  return invoice;
+  return closed(store, before, 'void', { voided_at: store.now() });
 }
 
 export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice {
   if (before.status !== 'open')
     throw wrongState(`Only open invoices can be marked uncollectible. This one is ${before.status}.`);
+  const invoice = closed(store, before, 'uncollectible', { marked_uncollectible_at: store.now() });
+  updateCustomer(store, invoice.customer, { delinquent: false });
+  return invoice;
+}
+
+function closed(
+  store: Store,
+  before: Invoice,
+  status: 'uncollectible' | 'void',
+  time: Partial<Invoice['status_transitions']>,
+): Invoice {
   const invoice = store.update('invoice.updated', store.invoices, before, {
-    status: 'uncollectible',
+    status,
     auto_advance: false,
     next_payment_attempt: null,
-    status_transitions: { ...before.status_transitions, marked_uncollectible_at: store.now() },
+    status_transitions: { ...before.status_transitions, ...time },
   });
-  store.emit('invoice.marked_uncollectible', invoice);
-  updateCustomer(store, invoice.customer, { delinquent: false });
+  store.emit(status === 'void' ? 'invoice.voided' : 'invoice.marked_uncollectible', invoice);
   return invoice;
 }
 

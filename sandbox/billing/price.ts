@@ -1,6 +1,6 @@
 import type { Store } from '../state/store.ts';
 import type { CurrencyOption, Plan, Price, PriceTiers, Pricing } from '../wire/objects.ts';
-import { applyMetadata, type MetadataChange } from '../wire/params.ts';
+import { applyMetadata, type MetadataChange, present } from '../wire/params.ts';
 import type { Interval } from './calendar.ts';
 
 interface NewPrice {
@@ -43,11 +43,12 @@ export function createPrice(store: Store, input: NewPrice): Price {
       input.recurring === undefined
         ? null
         : {
+            interval_count: 1,
+            meter: null,
+            trial_period_days: null,
+            usage_type: 'licensed',
+            ...present(input.recurring),
             interval: input.recurring.interval,
-            interval_count: input.recurring.interval_count ?? 1,
-            meter: input.recurring.meter ?? null,
-            trial_period_days: input.recurring.trial_period_days ?? null,
-            usage_type: input.recurring.usage_type ?? 'licensed',
           },
     tax_behavior: input.tax_behavior ?? 'unspecified',
     tiers_mode: input.tiers_mode ?? null,

@@ -3,7 +3,7 @@ import type { Settings } from '../state/settings.ts';
 import { checkVersion } from '../wire/api-version.ts';
 import { type FormMap, type FormNode, shorten } from '../wire/form.ts';
 import * as p from '../wire/params.ts';
-import { badParam, missingParam } from '../wire/wire-error.ts';
+import { badParam } from '../wire/wire-error.ts';
 import type { FaultRule } from './faults.ts';
 
 /** Invalid input to the control API. */
@@ -120,7 +120,8 @@ export function parseFault(body: string, operationNames: readonly string[]): Fau
     throw new ControlInputError(
       '"operation" must be "*" or a name such as "payment_intents.create". GET /sandbox/operations lists all names.',
     );
-  if (kind === 'latency' && latencyMs === undefined) throw missingParam('latencyMs');
+  if (kind === 'latency' && latencyMs === undefined)
+    throw new ControlInputError(`"latencyMs" must be a whole number from 0 to ${latencyMsMax}.`);
   if (kind === 'latency') return { operation, times, kind, latencyMs: latencyMs ?? 0 };
   return kind === 'error' ? { operation, times, kind, status, code } : { operation, times, kind };
 }

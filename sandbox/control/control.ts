@@ -1,5 +1,5 @@
-import { homePage } from '../pages/home-page.ts';
-import { pageHandlers } from '../pages/pages.ts';
+import { expireSession, shownSession } from '../checkout/session.ts';
+import { homePage, pageHandlers } from '../pages/pages.ts';
 import { accountOf } from '../payments/account.ts';
 import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import type { Settings } from '../state/settings.ts';
@@ -119,6 +119,11 @@ const changing =
     return show(world);
   };
 const checkout = ({ store }: World) => ok({ waitsForWebhook: store.settings.checkoutWaits ?? true });
+const expireCheckout: Handler = async (world, { id }) => {
+  const { checkoutSessions } = world.store;
+  const expire = () => expireSession(world.store, checkoutSessions.existing(id));
+  return ok(shownSession(await world.act(checkoutSessions, id, expire)));
+};
 const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints: deliverer.waiting() });
 
 function handlersOf(operations: readonly Operation[]): Handlers {
@@ -181,6 +186,7 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     'GET test_cards': () => ok({ test_cards: cardList }),
     'POST checkout_sessions/*/complete': async (world, { body, id }) =>
       ok(await completeAsBuyer(world, id, parsePurchase(body))),
+    'POST checkout_sessions/*/expire': expireCheckout,
     'POST payment_intents/*/confirm': async (world, { body, id }) =>
       ok(await confirmAsCustomer(world, id, parseConfirmation(body))),
     'POST payment_intents/*/authenticate': authenticateIntent,

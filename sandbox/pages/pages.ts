@@ -1,4 +1,5 @@
 import type { Handler, Handlers } from '../control/handler.ts';
+import { describeTestCard, testCards } from '../payments/test-cards.ts';
 import type { Invoice } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
@@ -6,7 +7,7 @@ import { authenticationPage, completeAuthentication } from './authentication-pag
 import { checkoutPage, useCheckout } from './checkout.ts';
 import { invoicePage, payInvoice, unknownInvoice } from './invoice-page.ts';
 import { invoicePdf } from './invoice-pdf.ts';
-import { stylesheetResponse } from './page.ts';
+import { html, page, stylesheetResponse } from './page.ts';
 import { portalLogin, portalPage, usePortal } from './portal-page.ts';
 
 /** The pages whose addresses the API returns. */
@@ -37,3 +38,20 @@ function ofInvoice(
       : show(world, invoice, body);
   };
 }
+
+/** Tells a person who opens the address of the sandbox what runs there, and how to use it. */
+export const homePage = page({
+  title: 'An offline Stripe',
+  content: html`<p>This server speaks the API of Stripe, for tests and demos. Point the official client of any language
+at this address, with any secret key that begins with <code>sk_test_</code>.</p>
+<p>Its pages take these card numbers, with any date in the future and any security code:</p>
+<table>
+<thead><tr><th scope="col">Number</th><th scope="col">What happens</th></tr></thead>
+<tbody>${testCards.map(
+    (card) =>
+      html`<tr><td><code>${card.number.replace(/.{4}(?=.)/g, '$& ')}</code></td><td>${describeTestCard(card)}</td></tr>
+`,
+  )}</tbody>
+</table>
+<p>Programs control the clock, the webhooks and the faults of the sandbox at <code>/sandbox</code>.</p>`,
+});

@@ -292,7 +292,7 @@ function cardError(
 }
 
 /** A card as a payment method needs it. */
-interface GivenCard {
+export interface GivenCard {
   readonly testCard: TestCard;
   readonly expMonth: number;
   readonly expYear: number;

@@ -9,12 +9,11 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, missingParam, WireError } from '../wire/wire-error.ts';
 import { discountsParam } from './discount-params.ts';
-import { inlinePriceParams } from './inline-price.ts';
 import { locale } from './locale.ts';
 import { intentParams } from './payment-intents.ts';
-import { typesParam } from './payment-method-types.ts';
+import { methodOptions, typesParam } from './payment-method-types.ts';
 import { priceFrom } from './prices.ts';
-import { productParams } from './products.ts';
+import { inlinePriceParams, productParams } from './products.ts';
 import { billingMode, checkQuantity, itemsMax, trialDaysMax, trialSettings } from './subscription-params.ts';
 
 /** The processor's own limits. */
@@ -81,6 +80,7 @@ export const createParams = {
     shipping,
   }),
   payment_method_collection: p.oneOf('always', 'if_required'),
+  payment_method_options: methodOptions,
   phone_number_collection: p.object(enabled),
   redirect_on_completion: p.oneOf('always', 'if_required', 'never'),
   return_url: p.url,

@@ -24,7 +24,7 @@ import {
 } from './checkout-params.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { intentFields } from './payment-intents.ts';
-import { listedTypes } from './payment-method-types.ts';
+import { listedTypes, shownOptions } from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 import { billingModeOf, checkTrialEnd, listOrNull, trialSettingsFrom } from './subscription-params.ts';
 
@@ -233,7 +233,10 @@ function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
       address: params.customer_update?.address === 'auto',
       name: params.customer_update?.name === 'auto',
     },
-    payment: intentFields(call, payment ?? {}),
+    payment: {
+      ...intentFields(call, payment ?? {}),
+      payment_method_options: shownOptions(params.payment_method_options),
+    },
     subscription: named('subscription_data', () => ({
       details: {
         billing_mode: billingModeOf(subscription?.billing_mode, call.version),

@@ -1,6 +1,7 @@
 import { deleteCoupon, shownCoupon } from '../billing/coupon.ts';
 import { checkRound, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Coupon } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
 import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
@@ -61,31 +62,28 @@ export const couponOperations = [
 
 function couponFrom(store: Store, params: p.Parsed<typeof createParams>): Coupon {
   checkTerms(params);
-  const { id, redeem_by: redeemBy = null } = params;
+  const { id, applies_to: appliesTo, currency: _, metadata: __, ...terms } = params;
+  const redeemBy = terms.redeem_by ?? null;
   if (redeemBy !== null && (redeemBy <= store.now() || redeemBy > store.now() + redeemBySecondsMax))
     throw badParam('redeem_by must be in the future, at most five years ahead.', 'redeem_by');
   // The id of a deleted coupon stays taken while discounts still use its terms.
   if (id !== undefined && (store.coupons.get(id) ?? store.deletedCoupons.get(id)) !== undefined)
     throw wrongState('Coupon already exists.', 'resource_already_exists', { param: 'id' });
-  const products = params.applies_to?.products ?? [];
+  const products = appliesTo?.products ?? [];
   for (const [index, product] of products.entries())
     store.products.existing(product, `applies_to[products][${index}]`);
   return {
     id: id ?? store.coupons.newId(),
     object: 'coupon',
-    amount_off: params.amount_off ?? null,
-    ...(products.length !== 0 && { applies_to: { products: [...products] } }),
+    ...nulls('amount_off duration_in_months max_redemptions name percent_off redeem_by'),
     created: store.now(),
-    currency: params.amount_off === undefined ? null : (params.currency ?? null),
-    duration: params.duration ?? 'once',
-    duration_in_months: params.duration_in_months ?? null,
+    duration: 'once',
     livemode: false,
-    max_redemptions: params.max_redemptions ?? null,
-    metadata: p.applyMetadata({}, params.metadata),
-    name: params.name ?? null,
-    percent_off: params.percent_off ?? null,
-    redeem_by: redeemBy,
     times_redeemed: 0,
+    ...p.present(terms),
+    ...(products.length !== 0 && { applies_to: { products: [...products] } }),
+    currency: params.amount_off === undefined ? null : (params.currency ?? null),
+    metadata: p.applyMetadata({}, params.metadata),
     valid: true,
   };
 }

@@ -6,44 +6,20 @@ import * as p from '../wire/params.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
-interface EmptyKind {
-  /** The path of the list. */
-  readonly name: string;
-  /** The name in "No such …" errors. */
-  readonly noun: string;
-  readonly filters?: p.Fields;
-}
-
 /**
- * Kinds of objects that the sandbox cannot create. Their lists are empty, as in an account that has none. Clients that
- * copy a whole account read all of these lists.
+ * Kinds of objects that the sandbox cannot create: the path of the list, the name in "No such …" errors, and the filters.
+ * The lists are empty, as in an account that has none. Clients that copy a whole account read all of them.
  */
-const emptyKinds: readonly EmptyKind[] = [
-  { name: 'credit_notes', noun: 'credit note', filters: { customer: p.text(), invoice: p.text() } },
-  {
-    name: 'entitlements/features',
-    noun: 'feature',
-    filters: { archived: p.bool, lookup_key: p.text() },
-  },
-  {
-    name: 'entitlements/active_entitlements',
-    noun: 'active entitlement',
-    filters: { customer: p.required(p.text()) },
-  },
-  { name: 'payment_links', noun: 'payment link', filters: { active: p.bool } },
-  {
-    name: 'payouts',
-    noun: 'payout',
-    filters: { arrival_date: p.range, destination: p.text(), status: p.text() },
-  },
-  { name: 'quotes', noun: 'quote', filters: { customer: p.text(), status: p.text(), test_clock: p.text() } },
-  {
-    name: 'radar/early_fraud_warnings',
-    noun: 'early fraud warning',
-    filters: { charge: p.text(), payment_intent: p.text() },
-  },
-  { name: 'reviews', noun: 'review' },
-  { name: 'transfers', noun: 'transfer', filters: { destination: p.text(), transfer_group: p.text() } },
+const emptyKinds: readonly (readonly [string, string, p.Fields?])[] = [
+  ['credit_notes', 'credit note', p.each(p.text(), 'customer invoice')],
+  ['entitlements/features', 'feature', { archived: p.bool, lookup_key: p.text() }],
+  ['entitlements/active_entitlements', 'active entitlement', { customer: p.required(p.text()) }],
+  ['payment_links', 'payment link', { active: p.bool }],
+  ['payouts', 'payout', { arrival_date: p.range, ...p.each(p.text(), 'destination status') }],
+  ['quotes', 'quote', p.each(p.text(), 'customer status test_clock')],
+  ['radar/early_fraud_warnings', 'early fraud warning', p.each(p.text(), 'charge payment_intent')],
+  ['reviews', 'review'],
+  ['transfers', 'transfer', p.each(p.text(), 'destination transfer_group')],
 ];
 
 /** The lists below a customer. */
@@ -52,7 +28,7 @@ const ofCustomers = ['balance_transactions', 'sources'] as const;
 const nothing = new Collection<WireObject>({ name: 'nothing', noun: 'object', idPrefix: '' });
 
 export const emptyListOperations = [
-  ...emptyKinds.flatMap(({ name, noun, filters = {} }) => {
+  ...emptyKinds.flatMap(([name, noun, filters = {}]) => {
     const collection = new Collection<WireObject>({ name, noun, idPrefix: '' });
     const kind = new Resource(name, () => collection);
     // A path with a namespace has no route for a single object. The response is a 404 too.

@@ -14,7 +14,7 @@ import type { Invoice, InvoiceItem, Price, Pricing } from '../wire/objects.ts';
 import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, missingParam } from '../wire/wire-error.ts';
-import { inlinePrice, oneTimePriceParams, signed, taxBehavior } from './inline-price.ts';
+import { inlinePrice, oneTimePriceParams, signed, taxBehavior } from './products.ts';
 import { Resource } from './resource.ts';
 import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 

@@ -1,7 +1,5 @@
 import type { Operation } from '../wire/operation.ts';
 import { accountOperations } from './account.ts';
-import { balanceTransactionOperations } from './balance-transactions.ts';
-import { chargeOperations } from './charges.ts';
 import { checkoutSessionOperations } from './checkout-sessions.ts';
 import { confirmationTokenOperations } from './confirmation-tokens.ts';
 import { couponOperations } from './coupons.ts';
@@ -10,17 +8,16 @@ import { disputeOperations } from './disputes.ts';
 import { emptyListOperations } from './empty-lists.ts';
 import { eventOperations } from './events.ts';
 import { invoiceItemOperations } from './invoice-items.ts';
-import { invoicePaymentOperations } from './invoice-payments.ts';
 import { invoiceOperations } from './invoices.ts';
 import { meterOperations } from './meters.ts';
 import { paymentIntentOperations } from './payment-intents.ts';
 import { paymentMethodOperations } from './payment-methods.ts';
-import { planOperations } from './plans.ts';
 import { portalConfigurationOperations } from './portal-configurations.ts';
 import { portalSessionOperations } from './portal-sessions.ts';
 import { priceOperations } from './prices.ts';
 import { productOperations } from './products.ts';
 import { promotionCodeOperations } from './promotion-codes.ts';
+import { readOnlyOperations } from './read-only.ts';
 import { refundOperations } from './refunds.ts';
 import { setupIntentOperations } from './setup-intents.ts';
 import { subscriptionItemOperations } from './subscription-items.ts';
@@ -35,8 +32,6 @@ import { webhookEndpointOperations } from './webhook-endpoints.ts';
 /** All operations of the wire API. */
 export const operations: readonly Operation[] = [
   ...accountOperations,
-  ...balanceTransactionOperations,
-  ...chargeOperations,
   ...checkoutSessionOperations,
   ...confirmationTokenOperations,
   ...couponOperations,
@@ -46,16 +41,15 @@ export const operations: readonly Operation[] = [
   ...eventOperations,
   ...invoiceItemOperations,
   ...invoiceOperations,
-  ...invoicePaymentOperations,
   ...meterOperations,
   ...paymentIntentOperations,
   ...paymentMethodOperations,
-  ...planOperations,
   ...portalConfigurationOperations,
   ...portalSessionOperations,
   ...priceOperations,
   ...productOperations,
   ...promotionCodeOperations,
+  ...readOnlyOperations,
   ...refundOperations,
   ...setupIntentOperations,
   ...subscriptionItemOperations,

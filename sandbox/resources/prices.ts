@@ -1,11 +1,10 @@
-import { addCurrencies, createPrice, currencyOption, planOf } from '../billing/price.ts';
+import { addCurrencies, createPrice, planOf } from '../billing/price.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import type { CurrencyOption, Price, PriceTiers } from '../wire/objects.ts';
+import type { Price, PriceTiers } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
 import { badParam, missingParam } from '../wire/wire-error.ts';
-import { interval, taxBehavior } from './inline-price.ts';
-import { createProduct, productParams } from './products.ts';
+import { createProduct, currencyOptions, interval, productParams, taxBehavior } from './products.ts';
 import { Resource } from './resource.ts';
 
 /** Three years, the processor's longest billing period. */
@@ -27,25 +26,6 @@ const tierFields = {
   flat_amount: p.integer(),
   flat_amount_decimal: p.decimal,
 };
-
-/** The amounts of the price in other currencies. */
-const currencyOptions: p.Parser<Readonly<Record<string, CurrencyOption>>> = (node, path) => {
-  if (typeof node === 'string') throw badParam('Invalid object', path);
-  return Object.fromEntries(
-    [...node].map(([code, option]) => {
-      const at = `${path}[${currency(code, path)}]`;
-      const { unit_amount: unit, unit_amount_decimal: fraction, tax_behavior } = optionParser(option, at);
-      if (unit === undefined && fraction === undefined) throw missingParam(`${at}[unit_amount]`);
-      return [code.toLowerCase(), currencyOption(unit ?? fraction ?? null, tax_behavior)];
-    }),
-  );
-};
-
-const optionParser = p.object({
-  unit_amount: p.integer(),
-  unit_amount_decimal: p.decimal,
-  tax_behavior: taxBehavior,
-});
 
 const priceParams = {
   currency: p.required(currency),

@@ -8,9 +8,9 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, missing, missingParam } from '../wire/wire-error.ts';
 import { discountsParam, oldDiscountParams } from './discount-params.ts';
-import { inlinePrice, recurringPriceParams } from './inline-price.ts';
 import { addedItemsParam } from './invoice-items.ts';
 import { checkEmail, invoicePaymentSettings } from './invoice-params.ts';
+import { inlinePrice, recurringPriceParams } from './products.ts';
 import { automaticTaxParam, checkTaxLocation, taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limits. */

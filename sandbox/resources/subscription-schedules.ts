@@ -23,7 +23,7 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
-import { interval } from './inline-price.ts';
+import { interval } from './products.ts';
 import { Resource } from './resource.ts';
 import {
   billablePrice,

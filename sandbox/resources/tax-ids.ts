@@ -2,7 +2,7 @@ import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { TaxId } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
-import { badParam } from '../wire/wire-error.ts';
+import { badParam, missingParam } from '../wire/wire-error.ts';
 import { listPage, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 
@@ -20,7 +20,12 @@ const taxIds = new Resource('tax_ids', (store) => store.taxIds);
 
 /** Tax ids belong to customers. The account has none. */
 export const taxIdOperations = [
+  taxIds.create({ ...taxIdParams, owner }, ({ store }, { owner: of, ...params }) => {
+    if (of?.customer === undefined) throw missingParam('owner[customer]');
+    return createTaxId(store, existingCustomer(store, of.customer, 'owner[customer]').id, params);
+  }),
   taxIds.retrieve(),
+  taxIds.delete(deleteTaxId),
   taxIds.listWithoutCreated(
     { owner },
     { handled: ['owner'], within: (params) => ({ customer: params.owner?.customer ?? '' }) },
@@ -37,11 +42,15 @@ export const taxIdOperations = [
   ),
   customers.operation('delete_tax_id', 'DELETE */tax_ids/*', {}, (call) => {
     const taxId = ofCustomer(call, call.store.taxIds);
-    call.store.remove(call.store.taxIds, taxId.id);
-    call.store.emit('customer.tax_id.deleted', taxId);
+    deleteTaxId(call.store, taxId);
     return { id: taxId.id, object: 'tax_id', deleted: true };
   }),
 ];
+
+function deleteTaxId(store: Store, taxId: TaxId): void {
+  store.remove(store.taxIds, taxId.id);
+  store.emit('customer.tax_id.deleted', taxId);
+}
 
 /** The processor asks the authorities of these countries. */
 const verifiedTypes = new Set(['au_abn', 'eu_vat', 'gb_vat']);

@@ -4,7 +4,7 @@
  */
 export class SandboxClock {
   readonly #realNowMs: () => number;
-  #offsetSeconds = 0;
+  offsetSeconds = 0;
   /** The time of the test clock that the work in progress belongs to. */
   #frozenAt: number | null = null;
   /** The world's time when the work in progress began. */
@@ -16,14 +16,6 @@ export class SandboxClock {
 
   constructor(realNowMs: () => number = Date.now) {
     this.#realNowMs = realNowMs;
-  }
-
-  get offsetSeconds(): number {
-    return this.#offsetSeconds;
-  }
-
-  set offsetSeconds(seconds: number) {
-    this.#offsetSeconds = seconds;
   }
 
   realNowMs(): number {
@@ -88,16 +80,16 @@ export class SandboxClock {
   reset(): void {
     this.#heldAt = null;
     this.#latest = 0;
-    this.#offsetSeconds = 0;
+    this.offsetSeconds = 0;
   }
 
   /** Ends a hold and continues from `seconds`. */
   runOnFrom(seconds: number): void {
     this.#heldAt = null;
-    this.#offsetSeconds = seconds - Math.floor(this.#realNowMs() / 1_000);
+    this.offsetSeconds = seconds - Math.floor(this.#realNowMs() / 1_000);
   }
 
   #running(): number {
-    return Math.floor(this.#realNowMs() / 1_000) + this.#offsetSeconds;
+    return Math.floor(this.#realNowMs() / 1_000) + this.offsetSeconds;
   }
 }

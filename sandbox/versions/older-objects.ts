@@ -51,9 +51,9 @@ function olderObject(store: Store, version: string | null, value: Wire.WireObjec
     case 'invoiceitem':
       return olderInvoiceItem(store, value as Wire.InvoiceItem);
     case 'discount':
-      return olderDiscount(store, value as Wire.Discount);
+      return withCoupon(store, value, (value as Wire.Discount).source, 'source');
     case 'promotion_code':
-      return olderPromotionCode(store, value as Wire.PromotionCode);
+      return withCoupon(store, value, (value as Wire.PromotionCode).promotion, 'promotion');
     case 'payment_intent':
       return { ...value, invoice: invoiceIdOf(store, (value as Wire.PaymentIntent).id) };
     case 'charge':
@@ -93,17 +93,11 @@ function firstDiscount(store: Store, [first]: readonly string[]): Wire.Discount 
   return first === undefined ? null : (store.discounts.get(first) ?? null);
 }
 
-function olderDiscount(store: Store, { source, ...rest }: Wire.Discount): object {
-  return { ...rest, coupon: olderCoupon(store, source.coupon) };
-}
-
-function olderPromotionCode(store: Store, { promotion, ...rest }: Wire.PromotionCode): object {
-  return { ...rest, coupon: olderCoupon(store, promotion.coupon) };
-}
-
-function olderCoupon(store: Store, id: string): object | null {
+/** Discounts and promotion codes had the whole coupon instead of a reference to it. */
+function withCoupon(store: Store, value: object, { coupon: id }: { readonly coupon: string }, field: string) {
   const coupon = couponTerms(store, id);
-  return coupon === undefined ? null : shownCoupon(store, coupon);
+  const rest = Object.entries(value).filter(([name]) => name !== field);
+  return { ...Object.fromEntries(rest), coupon: coupon === undefined ? null : shownCoupon(store, coupon) };
 }
 
 function olderSubscriptionItem(item: Wire.SubscriptionItem): object {

@@ -177,13 +177,7 @@ function includedInCheckout(store: Store, id: string, field: string): unknown {
   const shown = (parts: readonly { readonly amount: number; readonly discount: string }[]) =>
     parts.map(({ amount, discount }) => ({ amount, discount: discounts.find((one) => one.id === discount) }));
   if (field === 'discounts') return shown(taken[lines.findIndex((line) => line.id === id)] ?? []);
-  if (field === 'line_items')
-    return {
-      object: 'list',
-      data: lines.slice(0, includedMax),
-      has_more: lines.length > includedMax,
-      url: `/v1/checkout/sessions/${id}/line_items`,
-    };
+  if (field === 'line_items') return listed(lines.toReversed(), `/v1/checkout/sessions/${id}/line_items`);
   return session.total_details === null
     ? null
     : {

@@ -7,7 +7,7 @@ import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
 import { objectTime } from '../wire/request-clock.ts';
 
-interface WorldOptions {
+export interface WorldOptions {
   readonly accountId: string;
   /** The sandbox's own address. */
   readonly url: () => string;

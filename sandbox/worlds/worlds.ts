@@ -1,22 +1,14 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Journal } from '../state/journal.ts';
-import type { Retention } from '../state/retention.ts';
-import type { BuiltInEndpoint } from '../webhooks/deliverer.ts';
 import { isWorldName } from '../wire/authenticate.ts';
 import { refusal } from '../wire/wire-error.ts';
-import { World, type WorldLog } from './world.ts';
+import { World, type WorldOptions } from './world.ts';
 
-interface WorldsOptions {
+/** The account and the webhook are those of the default world. */
+interface WorldsOptions extends Omit<WorldOptions, 'basePath' | 'clock'> {
   /** The folder for the journals. Without it, the state is only in memory. */
   readonly folder: string | null;
-  readonly accountId: string;
-  /** The sandbox's own address. */
-  readonly url: () => string;
-  /** An endpoint that receives every event of the default world. */
-  readonly webhook?: BuiltInEndpoint | undefined;
-  readonly log: WorldLog;
-  readonly retention?: Retention | undefined;
 }
 
 /** The journal of the default world. */
@@ -40,14 +32,7 @@ export class Worlds {
 
   constructor(options: WorldsOptions) {
     this.#options = options;
-    this.default = new World({
-      accountId: options.accountId,
-      url: options.url,
-      basePath: '',
-      webhook: options.webhook,
-      log: options.log,
-      retention: options.retention,
-    });
+    this.default = new World({ ...options, basePath: '' });
   }
 
   /** Restores the default world. */

@@ -253,6 +253,25 @@ test('a session stays open until the cardholder has authenticated', async (t) =>
   }
 });
 
+test('a session expires by a control call, and only once', async (t) => {
+  const { stripe, open, control } = await useShop(t);
+  const { id } = await open({ mode: 'payment' });
+  const { status, body } = await control('POST', `checkout_sessions/${id}/expire`);
+  assert.deepEqual([status, (body as Stripe.Checkout.Session).status], [200, 'expired']);
+  assert.equal((await stripe.checkout.sessions.retrieve(id)).status, 'expired');
+  assert.equal((await eventTypes(stripe)).at(-1), 'checkout.session.expired');
+  assert.equal((await control('POST', `checkout_sessions/${id}/expire`)).status, 400);
+});
+
+test('the options of cards decide whether the buyer must authenticate', async (t) => {
+  const { open, complete } = await useShop(t);
+  const options = { card: { request_three_d_secure: 'any' } } as const;
+  const { id } = await open({ mode: 'payment', payment_method_options: options });
+  const refused = await complete(id, { authenticate: false });
+  assert.deepEqual([refused.status, refused.error?.code], ['open', 'payment_intent_authentication_failure']);
+  assert.equal((await complete(id)).status, 'complete');
+});
+
 test('discounts are applied by the merchant or by the buyer', async (t) => {
   const { stripe, open, complete, control } = await useShop(t);
   const coupon = await stripe.coupons.create({ percent_off: 25, duration: 'once', max_redemptions: 3 });

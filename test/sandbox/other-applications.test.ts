@@ -165,14 +165,19 @@ test('a product has images and a first price', async (t) => {
   const product = await stripe.products.create({
     name: 'Shirt',
     images: ['https://example.com/a.png'],
-    default_price_data: { currency: 'usd', unit_amount_decimal: '12.5' as unknown as Stripe.Decimal },
-    expand: ['default_price'],
+    default_price_data: {
+      currency: 'usd',
+      currency_options: { eur: { unit_amount: 11 } },
+      unit_amount_decimal: '12.5' as unknown as Stripe.Decimal,
+    },
+    expand: ['default_price.currency_options'],
   });
   const price = product.default_price as Stripe.Price;
   assert.deepEqual(
     [product.images, price.active, price.unit_amount],
     [['https://example.com/a.png'], true, null],
   );
+  assert.equal(price.currency_options?.['eur']?.unit_amount, 11);
   assert.deepEqual((await stripe.products.update(product.id, { images: '' })).images, []);
 });
 

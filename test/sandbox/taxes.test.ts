@@ -102,6 +102,17 @@ test('an invoice shows the tax ids of its customer', async (t) => {
   assert.deepEqual(invoice.customer_tax_ids, [{ type: 'eu_vat', value: 'DE123456789' }]);
 });
 
+test('a tax id names its owner, and is removed by its own id', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const customer = await payer(stripe);
+  const params = { type: 'gb_vat', value: 'GB123456789' } as const;
+  await assert.rejects(stripe.taxIds.create(params), { param: 'owner[customer]' });
+  const { id } = await stripe.taxIds.create({ ...params, owner: { type: 'customer', customer } });
+  assert.equal((await stripe.customers.retrieveTaxId(customer, id)).value, params.value);
+  assert.deepEqual(await stripe.taxIds.del(id), { id, object: 'tax_id', deleted: true });
+  assert.deepEqual((await stripe.customers.listTaxIds(customer)).data, []);
+});
+
 test('versions before 2025-03-31 show taxes in their older fields', async (t) => {
   const { stripe } = await useSandbox(t);
   const customer = await payer(stripe);
