@@ -391,7 +391,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'plans/plan-store.ts',
     'attention/attention-store.ts',
   ],
-  subscription_add_ons: ['plans/plan-store.ts'],
+  subscription_add_ons: ['subscriptions/subscription-store.ts', 'plans/plan-store.ts'],
   checkouts: ['checkouts/checkout-store.ts', 'plans/plan-store.ts'],
   meters: ['usage/meter-store.ts', 'subscriptions/entitlements/entitlement-store.ts'],
   // Counting; reading for people; computing the counters again; erasure.

@@ -28,33 +28,38 @@ export interface ConditionFilter {
   readonly normalise: (value: string) => string | undefined;
 }
 
-/**
- * A parameter that selects the rows that another table links to a value. The links are ordered like the list: the table
- * has an index on the column, `created_at` of the row, and the column with the row's id.
- */
-export interface LinkFilter {
-  readonly linkTable: string;
-  readonly linkColumn: string;
-  readonly linkedId: string;
-  readonly toSql: ColumnFilter['toSql'];
-  readonly normalise: ColumnFilter['normalise'];
+/** A condition on columns that are facets of the list. See `Facets`. */
+export interface FacetFilter extends ConditionFilter {
+  readonly isFacet: true;
+  /** The column and the SQL of its value, if the condition is that they are equal. */
+  readonly equality?: { readonly column: string; readonly toSql: (parameter: string) => string };
+  /** The condition on a row of the list, if it differs. */
+  readonly toRowCondition?: (table: string, parameter: string) => string;
 }
 
-export type Filter = ColumnFilter | ConditionFilter | LinkFilter;
+/** A bound of an amount. The list has an index that begins with the amount. */
+export interface BoundFilter {
+  readonly bound: string;
+  readonly operator: '>=' | '<=';
+  readonly normalise: (value: string) => string | undefined;
+}
+
+export type Filter = ColumnFilter | ConditionFilter | FacetFilter | BoundFilter;
 
 /** The filters of a list by the names of their parameters, the most selective first. */
 export type Filters = Readonly<Record<string, Filter>>;
 /** The values of a request by the names of their parameters. */
 export type FilterValues = Readonly<Record<string, string | undefined>>;
 
-/** Selects the rows for which the condition is true. The only value is `true`. */
-export function byTruth(condition: string): ConditionFilter {
-  return { toCondition: () => condition, normalise: (value) => value };
+/** Selects the facets for which the condition is true. The only value is `true`. */
+export function byTruth(condition: string): FacetFilter {
+  return { isFacet: true, toCondition: () => condition, normalise: (value) => value };
 }
 
-/** Selects the rows for which the condition of the value is true. */
-export function byChoice(conditions: Readonly<Record<string, string>>): ConditionFilter {
+/** Selects the facets for which the condition of the value is true. */
+export function byChoice(conditions: Readonly<Record<string, string>>): FacetFilter {
   return {
+    isFacet: true,
     toCondition: (_, value) => conditions[value] ?? 'false',
     normalise: (value) => (Object.hasOwn(conditions, value) ? value : undefined),
   };
@@ -63,6 +68,25 @@ export function byChoice(conditions: Readonly<Record<string, string>>): Conditio
 /** Selects the rows for which a condition on the value is true. */
 export function byCondition(toSql: (parameter: string) => string): ConditionFilter {
   return { toCondition: (add) => toSql(add()), normalise: (value) => value };
+}
+
+/** Selects the facets for which a condition on the value is true. */
+export function byFacets(toSql: (parameter: string) => string): FacetFilter {
+  return { isFacet: true, ...byCondition(toSql) };
+}
+
+/** Selects the facets whose column equals the value. */
+export function byFacet({ column, toSql, normalise }: ColumnFilter): FacetFilter {
+  return {
+    isFacet: true,
+    equality: { column, toSql },
+    toCondition: (add) => `${column} = ${toSql(add())}`,
+    normalise,
+  };
+}
+
+export function byBound(amount: string, operator: BoundFilter['operator']): BoundFilter {
+  return { bound: amount, operator, normalise: (value) => value };
 }
 
 export function byText(column: string): ColumnFilter {
@@ -88,12 +112,6 @@ export function byId(column: string, toSql: ColumnFilter['toSql'] = (id) => id):
     toSql: (parameter) => toSql(`${parameter}::uuid`),
     normalise: (value) => (isUuid(value) ? value.toLowerCase() : undefined),
   };
-}
-
-/** Compares ids in a table of links. */
-export function byLink(table: string, column: string, linkedId: string): LinkFilter {
-  const { toSql, normalise } = byId(column);
-  return { linkTable: table, linkColumn: column, linkedId, toSql, normalise };
 }
 
 /** A filter that a request uses, with its value. */

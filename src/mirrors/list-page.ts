@@ -4,7 +4,8 @@ import type { List } from './list.ts';
 import { decodeCursor, encodeCursor, type Position } from './list-cursor.ts';
 import { type FilterValues, type Selection, selectionOf } from './list-filter.ts';
 import { type Sort, sortOf } from './list-sort.ts';
-import { isCapped, listStatement, totalMax } from './list-statement.ts';
+import { isCapped, listStatement } from './list-statement.ts';
+import { totalMax } from './row-window.ts';
 
 export interface PageRequest {
   readonly page: number;

@@ -1,24 +1,10 @@
 import { instantText } from '../platform/instant.ts';
+import { facetParts, facetsOf } from './facet-statement.ts';
 import type { List } from './list.ts';
 import type { Position } from './list-cursor.ts';
 import type { Filter, Selection, UsedFilter } from './list-filter.ts';
 import { newestFirst, type Sort } from './list-sort.ts';
-
-/**
- * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
- * milliseconds.
- */
-export const totalMax = 10_000;
-
-/**
- * The rows to read: `limit` rows after an offset, or after a position. With `skip`, so many more rows are skipped, and
- * the total is not counted.
- */
-export type RowWindow = { readonly limit: number } & (
-  | { readonly offset: number; readonly position?: never; readonly skip?: never }
-  | { readonly position: Position; readonly skip?: never; readonly offset?: never }
-  | { readonly position: Position | undefined; readonly skip: number; readonly offset?: never }
-);
+import { type RowWindow, totalMax } from './row-window.ts';
 
 /** A column and the SQL of the value that it must equal. */
 interface Equality {
@@ -40,8 +26,8 @@ interface Selected {
  * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
  * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of
  * an equality. Otherwise PostgreSQL may walk all rows by time, because it assumes that matching rows are evenly spread.
- * That takes seconds for a plan that was sold long ago. Sorted by an amount, a list has no such index for each filter:
- * PostgreSQL chooses between the index of the amount and sorting what a filter selects.
+ * That takes seconds for a plan that was sold long ago. Filters that are not selective walk an index for each of their
+ * facets: see `facetParts`. Sorted by an amount, a list has no such index for each filter: PostgreSQL chooses between the index of the amount and sorting what a filter selects.
  */
 export function listStatement<Row extends object>(
   list: List<Row>,
@@ -51,6 +37,11 @@ export function listStatement<Row extends object>(
 ): { readonly text: string; readonly values: readonly unknown[] } {
   const values: unknown[] = [place.limit];
   const add = (value: unknown) => `$${values.push(value)}`;
+  const facets = facetsOf(list, selection, sort);
+  if (facets !== undefined) {
+    const { tables, total, page } = facetParts(facets, selection, place, sort, add);
+    return { text: pageStatement(list, `recursive ${tables}`, total, page, sort), values };
+  }
   const selected = select(list, selection, add, sort);
   const page =
     place.offset === undefined
@@ -58,10 +49,19 @@ export function listStatement<Row extends object>(
       : numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection));
   const counted = sort.column === undefined ? selected : select(list, selection, add, newestFirst);
   const total = place.skip === undefined ? countRows(list, selection, counted) : 'select 0::bigint as total';
-  const { field, direction } = sort;
+  return { text: pageStatement(list, '', total, page, sort), values };
+}
+
+function pageStatement<Row extends object>(
+  list: List<Row>,
+  tables: string,
+  total: string,
+  page: string,
+  { field, direction }: Sort,
+): string {
   const amount = field === undefined ? '' : `item."${field}" ${direction}, `;
-  const text = `
-    with totals as materialized (${total}),
+  return `
+    with ${tables} totals as materialized (${total}),
     ${page}
     select totals.total as list_total, item.*
     from totals left join (
@@ -69,7 +69,6 @@ export function listStatement<Row extends object>(
       from page join till.${list.table.name} using (id)
     ) item on true
     order by ${amount}item."createdAt" ${direction}, item.id ${direction}`;
-  return { text, values };
 }
 
 /** Whether the total is counted only up to `totalMax`. The rows of one owner are all counted. */
@@ -89,7 +88,7 @@ function select<Row extends object>(
 ): Selected {
   const { used, createdAfter, createdBefore } = selection;
   const table = `till.${list.table.name}`;
-  const walked = sort.column === undefined ? walkedFilters(list, used) : [];
+  const walked = sort.column === undefined ? used.slice(0, 1) : [];
   const lead = walked.flatMap(({ filter, value }) => {
     const column = columnOf(filter);
     return column === undefined || !('toSql' in filter) ? [] : [{ column, value: filter.toSql(add(value)) }];
@@ -103,47 +102,20 @@ function select<Row extends object>(
     compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]),
     createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]),
   ];
-  const [first] = walked;
-  if (first === undefined || !('linkTable' in first.filter))
-    return { from: table, where: [...bounds, ...rows].join(' and '), lead, sort };
-  const { linkTable, linkColumn, linkedId } = first.filter;
-  // PostgreSQL never turns a scalar subquery into a join, so the links are walked in their order.
-  const ofRow = `(select true from ${table} where ${[`${list.table.name}.id = links.id`, ...rows].join(' and ')})`;
-  return {
-    from: `(select ${linkColumn} as link, created_at, ${linkedId} as id from till.${linkTable}) as links`,
-    where: [...bounds, ...(rows.length === 0 ? [] : [ofRow])].join(' and '),
-    lead,
-    sort,
-  };
+  return { from: table, where: [...bounds, ...rows].join(' and '), lead, sort };
 }
 
 /** The column that leads the index of a filter. A condition has none. */
 function columnOf(filter: Filter): string | undefined {
-  if ('linkTable' in filter) return 'link';
-  return 'column' in filter ? filter.column : undefined;
+  return 'toSql' in filter ? filter.column : undefined;
 }
 
 /** The condition of a filter whose index is not walked. */
 function conditionOf({ filter, value }: UsedFilter, table: string, add: () => string): string {
-  if ('column' in filter) return `${filter.column} = ${filter.toSql(add())}`;
-  if (!('linkTable' in filter)) return `(${filter.toCondition(add, value)})`;
-  const { linkTable, linkColumn, linkedId } = filter;
-  return `(select true from till.${linkTable} as links where links.${linkColumn} = ${filter.toSql(add())}
-    and links.created_at = ${table}.created_at and links.${linkedId} = ${table}.id)`;
-}
-
-/**
- * The filters whose index is walked: the first one used, with its partner if they share an index. The partial index of
- * a condition contains only its rows, in the order of the list.
- */
-function walkedFilters<Row extends object>(
-  { combined }: List<Row>,
-  used: readonly UsedFilter[],
-): readonly UsedFilter[] {
-  const [first] = used;
-  if (first === undefined) return [];
-  const partner = first.name === combined?.[0] ? used.find(({ name }) => name === combined[1]) : undefined;
-  return partner === undefined ? [first] : [first, partner];
+  if ('toSql' in filter) return `${filter.column} = ${filter.toSql(add())}`;
+  if ('bound' in filter) return `${filter.bound} ${filter.operator} ${add()}::bigint`;
+  if ('toRowCondition' in filter) return `(${filter.toRowCondition(table, add())})`;
+  return `(${filter.toCondition(add, value)})`;
 }
 
 function compare(operator: '>=' | '<=' | '<' | '>', terms: readonly Equality[]): string {

@@ -18,8 +18,24 @@ export interface List<Row extends object> extends CountedList<Row> {
   readonly variant?: string;
   /** The filter that names the owner of the rows. An owner has few rows, so they are all counted. */
   readonly owner?: string;
-  /** Two filters, neither of them selective, that share an index in this order. */
-  readonly combined?: readonly [string, string];
+  /** The indexes that serve the filters on facets. The first one that is for a filter of the request is walked. */
+  readonly facets?: readonly Facets[];
   /** The fields by which the list can be sorted besides `createdAt`. Each has an index on it, `created_at` and `id`. */
   readonly amounts?: readonly string[];
+}
+
+/**
+ * An index whose first columns have few different values together, such as a currency and a status. Each of these values is
+ * a facet. The index ends in `created_at` and `id`.
+ */
+export interface Facets {
+  /** The table, or a subquery of a table of links, with the columns, `created_at` and `id`. */
+  readonly from: string;
+  readonly columns: readonly string[];
+  /** The condition of a partial index. */
+  readonly where?: string;
+  /** A condition on the columns: the facets of the rows to list. */
+  readonly only?: string;
+  /** The filters that need this index. Undefined for the index of all other requests. */
+  readonly for?: readonly string[];
 }

@@ -1,7 +1,17 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
 import { type CurrencyAmounts, findByAmounts } from '../mirrors/find-by-amounts.ts';
-import type { List } from '../mirrors/list.ts';
-import { byChoice, byCondition, byId, byText, byTruth, type FilterValues } from '../mirrors/list-filter.ts';
+import type { Facets, List } from '../mirrors/list.ts';
+import {
+  byBound,
+  byChoice,
+  byCondition,
+  byFacet,
+  byFacets,
+  byId,
+  byText,
+  byTruth,
+  type FilterValues,
+} from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Payment } from '../model/payment.ts';
@@ -51,30 +61,51 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns, ownColumns } = paymentTable;
 
-const hasFailed = `failure is not null and intent_status <> 'succeeded'`;
+/** The values of the column `marks`. */
+const isCharged = 'marks & 1 = 1';
+const hasFailed = 'marks & 2 = 2';
+const isRefunded = 'marks & 4 = 4';
+const isDisputed = 'marks & 8 = 8';
+/** The lines of the column `detail`: the code and the decline code of a failure, and the status of a dispute. */
+const [failureCode, declineCode, disputeStatus] = [1, 2, 3].map(
+  (line) => `nullif(split_part(detail, chr(10), ${line}), '')`,
+);
+/** The column has at most so many characters of each. */
+const cut = (text: string) => `left(${text}, 200)`;
 
-/** The most selective first. A customer and a subscription have few payments, and few payments are disputed. */
+/** The most selective first: a customer has few payments. */
 const ownerFilters = { customerId: byId('customer_id') };
 const otherFilters = {
-  disputed: byTruth('dispute is not null'),
-  disputeStatus: byCondition(
-    (statuses) => `dispute is not null and dispute ->> 'status' = any(string_to_array(${statuses}, ','))`,
-  ),
+  disputed: byTruth(isDisputed),
+  disputeStatus: byFacets((statuses) => `${disputeStatus} = any(string_to_array(${statuses}, ','))`),
   failed: byTruth(hasFailed),
-  failureCode: byCondition(
-    (code) => `${hasFailed} and ${code} in (failure ->> 'code', failure ->> 'declineCode')`,
-  ),
+  failureCode: byFacets((code) => `${cut(code)} in (${failureCode}, ${declineCode})`),
   refunded: byChoice({
-    true: 'amount_refunded > 0',
-    none: 'amount_refunded = 0',
-    partial: `amount_refunded > 0 and status <> 'refunded'`,
-    full: `amount_refunded > 0 and status = 'refunded'`,
+    true: isRefunded,
+    none: `not (${isRefunded})`,
+    partial: `${isRefunded} and status <> 'refunded'`,
+    full: `${isRefunded} and status = 'refunded'`,
   }),
-  currency: byText('currency'),
-  amountMin: byCondition((amount) => `amount >= ${amount}::bigint`),
-  amountMax: byCondition((amount) => `amount <= ${amount}::bigint`),
-  status: byText('status'),
+  currency: byFacet(byText('currency')),
+  amountMin: byBound('amount', '>='),
+  amountMax: byBound('amount', '<='),
+  status: byFacet(byText('status')),
 };
+
+/** The facets of the payments that the condition on them selects. */
+function facetsOf(only: string): readonly Facets[] {
+  const columns = ['currency', 'status', 'marks'];
+  return [
+    {
+      for: ['disputeStatus', 'failureCode'],
+      from: 'till.payments',
+      columns: ['detail', ...columns],
+      where: 'detail is not null',
+      only,
+    },
+    { from: 'till.payments', columns, only },
+  ];
+}
 
 /** The payments that were created through the API. */
 export const paymentList: List<Payment> = {
@@ -83,6 +114,7 @@ export const paymentList: List<Payment> = {
   owner: 'customerId',
   amounts: ['amount'],
   filters: { ...ownerFilters, ...otherFilters },
+  facets: facetsOf(`not (${isCharged})`),
 };
 
 /** Payments name their subscription by the processor's id, like the invoices that they pay. */
@@ -110,6 +142,7 @@ export const subscriptionPaymentList: List<Payment> = {
   variant: 'subscription',
   only: 'processor_invoice_id is not null',
   filters: subscriptionFilters,
+  facets: facetsOf(isCharged),
 };
 
 export const allPaymentList: List<Payment> = {
@@ -118,6 +151,7 @@ export const allPaymentList: List<Payment> = {
   owner: 'customerId',
   amounts: ['amount'],
   filters: subscriptionFilters,
+  facets: facetsOf('true'),
 };
 
 /** All payments with a subscription are payments of subscriptions. With that condition PostgreSQL uses their index. */
@@ -197,7 +231,7 @@ export class PaymentStore extends MirrorStore<Payment> {
 
   /** The number of payments that were disputed. Slow for many millions of rows. */
   async countDisputed(db: Queryable): Promise<number> {
-    const sql = 'select count(*)::integer as count from till.payments where dispute is not null';
+    const sql = `select count(*)::integer as count from till.payments where detail is not null and ${isDisputed}`;
     const [row] = await db.query<{ count: number }>(sql);
     return row?.count ?? 0;
   }

@@ -1,5 +1,5 @@
 import type { List } from '../mirrors/list.ts';
-import { byId, byText } from '../mirrors/list-filter.ts';
+import { byFacet, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Refund } from '../model/refund.ts';
@@ -40,7 +40,10 @@ const refundList: List<Refund> = {
 export const allRefundList: List<Refund> = {
   ...refundList,
   variant: 'all',
-  filters: { status: byText('status'), currency: byText('currency') },
+  filters: { status: byFacet(byText('status')), currency: byFacet(byText('currency')) },
+  facets: [
+    { from: 'till.refunds', columns: ['currency', 'status'], where: 'processor_refund_id is not null' },
+  ],
 };
 
 /** All SQL for the refunds. Lock the payment before you write a refund. */

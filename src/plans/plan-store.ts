@@ -84,8 +84,7 @@ export class PlanStore extends MirrorStore<Plan> {
   async isInUse(db: Queryable, id: string): Promise<boolean> {
     const rows = await db.query<{ inUse: boolean }>(
       `select exists (select from till.subscriptions where plan_id = $1 and status = any($2))
-         or exists (select from till.subscription_add_ons join till.subscriptions on id = subscription_id
-           where subscription_add_ons.plan_id = $1 and status = any($2))
+         or exists (select from till.subscription_add_ons where plan_id = $1 and status = any($2))
          or exists (select from till.subscriptions where pending_change is not null and status = any($2)
            and (pending_change ->> 'planId' = $1::text or pending_change -> 'addOns' @> jsonb_build_array(
              jsonb_build_object('planId', $1::text))))

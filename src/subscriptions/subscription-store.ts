@@ -1,6 +1,6 @@
 import { eraseOwned } from '../mirrors/erased-store.ts';
 import type { List } from '../mirrors/list.ts';
-import { byCondition, byId, byLink, byText } from '../mirrors/list-filter.ts';
+import { byFacet, byFacets, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Subscription } from '../model/subscription.ts';
@@ -72,15 +72,27 @@ export const subscriptionList: List<Subscription> = {
   owner: 'customerId',
   filters: {
     customerId: byId('customer_id'),
-    addOnPlanId: byLink('subscription_add_ons', 'plan_id', 'subscription_id'),
-    planId: byId('plan_id'),
-    status: byText('status'),
+    addOnPlanId: {
+      ...byFacet(byId('add_on_plan_id')),
+      toRowCondition: (table, id) => `exists (select from till.subscription_add_ons as links
+        where links.subscription_id = ${table}.id and links.plan_id = ${id}::uuid)`,
+    },
+    planId: byFacet(byId('plan_id')),
+    status: byFacet(byText('status')),
     // There are few plans, and most have the same currency.
-    currency: byCondition(
+    currency: byFacets(
       (currency) => `plan_id in (select plans.id from till.plans where plans.currency = ${currency})`,
     ),
   },
-  combined: ['planId', 'status'],
+  facets: [
+    {
+      for: ['addOnPlanId'],
+      from: `(select plan_id as add_on_plan_id, main_plan_id as plan_id, status, created_at, subscription_id as id
+        from till.subscription_add_ons) as links`,
+      columns: ['add_on_plan_id', 'plan_id', 'status'],
+    },
+    { from: 'till.subscriptions', columns: ['plan_id', 'status'] },
+  ],
 };
 
 interface SubscriptionWithMethod {

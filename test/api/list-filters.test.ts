@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { CustomerStore } from '../../src/customers/customer-store.ts';
-import { totalMax } from '../../src/mirrors/list-statement.ts';
+import { totalMax } from '../../src/mirrors/row-window.ts';
 import { readJson } from '../support/client.ts';
 import {
   clearRows,

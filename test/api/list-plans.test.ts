@@ -6,7 +6,8 @@ import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
 import { sortOf } from '../../src/mirrors/list-sort.ts';
-import { listStatement, type RowWindow, totalMax } from '../../src/mirrors/list-statement.ts';
+import { listStatement } from '../../src/mirrors/list-statement.ts';
+import { type RowWindow, totalMax } from '../../src/mirrors/row-window.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
 import { allRefundList } from '../../src/payments/refund-store.ts';
 import { subscriptionList } from '../../src/subscriptions/subscription-store.ts';
@@ -25,6 +26,8 @@ after(() => pool.end());
 
 const limit = 21;
 const rowCount = 9_000;
+/** The rows have fewer facets. A page reads up to its limit of each. */
+const facetsMax = 40;
 /** The oldest rows have kind 0, the next ones kind 1, and so on: each value is found in one place only. */
 const rows = Array.from({ length: rowCount }, (_, index) => ({
   id: `0199c1f0-0000-7000-b000-${String(index).padStart(12, '0')}`,
@@ -52,18 +55,25 @@ const cases: readonly Case[] = [
   {
     name: 'payments',
     list: allPaymentList,
-    selections: [
-      { status: 'succeeded' },
-      { currency: 'eur' },
-      { failed: 'true' },
-      { refunded: 'true' },
-      { disputed: 'true' },
-    ],
+    selections: pairsOf({
+      status: 'canceled',
+      currency: 'usd',
+      failed: 'true',
+      failureCode: 'lost_card',
+      refunded: 'partial',
+      disputed: 'true',
+      disputeStatus: 'needs_response',
+    }),
   },
   {
     name: 'refunds',
     list: allRefundList,
-    selections: [{ status: 'succeeded' }, { currency: 'eur' }, { currency: 'usd' }],
+    selections: [
+      { status: 'succeeded' },
+      { currency: 'eur' },
+      { currency: 'usd' },
+      { currency: 'eur', status: 'failed' },
+    ],
   },
   {
     name: 'subscriptions',
@@ -77,6 +87,10 @@ const cases: readonly Case[] = [
       { addOnPlanId: planId },
       { addOnPlanId: owners.plans[1] },
       { addOnPlanId: unknownId },
+      { addOnPlanId: planId, status: 'past_due' },
+      { addOnPlanId: planId, planId: owners.plans[1] },
+      { currency: 'eur', status: 'unpaid' },
+      { currency: 'usd' },
     ],
   },
   {
@@ -85,6 +99,14 @@ const cases: readonly Case[] = [
     selections: [{ status: 'open' }, { subscriptionId: owners.subscriptions[0] }],
   },
 ];
+
+/** Each filter alone, and with each other one. */
+function pairsOf(values: Readonly<Record<string, string>>): readonly FilterValues[] {
+  const entries = Object.entries(values);
+  return entries.flatMap((one, index) =>
+    entries.slice(index).map((other): FilterValues => Object.fromEntries([one, other])),
+  );
+}
 
 interface PlanNode {
   readonly 'Node Type': string;
@@ -104,10 +126,7 @@ function scansOf(node: PlanNode | undefined, table: string): readonly PlanNode[]
 }
 
 for (const { name, list, selections } of cases) {
-  const links = Object.values(list.filters).flatMap((filter) =>
-    'linkTable' in filter ? [filter.linkTable] : [],
-  );
-  const tables = [name, ...links];
+  const tables = name === 'subscriptions' ? [name, 'subscription_add_ons'] : [name];
   test(`a page of ${name} ${list.variant ?? ''} reads only rows that its filters select`, async () => {
     if (name === 'customers') await insertOwners(till);
     await insertRows(till, name, rows);
@@ -139,7 +158,7 @@ for (const { name, list, selections } of cases) {
         const read = scans.map(
           (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
         );
-        assert.ok(read.reduce((sum, one) => sum + one, 0) <= totalMax + 1 + 2 * limit, what);
+        assert.ok(read.reduce((sum, one) => sum + one, 0) <= totalMax + 1 + (2 + facetsMax) * limit, what);
         assert.ok(
           scans.every(
             (node) => node['Node Type'] !== 'Seq Scan' && (node['Rows Removed by Filter'] ?? 0) === 0,

@@ -206,6 +206,12 @@ export function eventStatement(
     ...(objectId === undefined ? [] : [`object_id = ${add(objectId)}::uuid`]),
     ...(customerId === undefined ? [] : [`customer_id = ${add(customerId)}::uuid`]),
   ];
+  // Readers that follow the feed ask this most often, so its plan is kept: see docs/decisions/0070-facets.md.
+  if (types === undefined && conditions.length === 0 && !isNewestFirst)
+    return {
+      text: `select ${eventColumns} from till.events_after($1, $2, $3) as events order by position`,
+      values,
+    };
   const [direction, opposite] = isNewestFirst ? ['desc', 'asc'] : ['asc', 'desc'];
   const selected = `from till.events
     where ${['position > $1', 'position <= $2', ...conditions].join(' and ')} order by position ${direction}`;

@@ -1,0 +1,17 @@
+import type { Position } from './list-cursor.ts';
+
+/**
+ * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
+ * milliseconds.
+ */
+export const totalMax = 10_000;
+
+/**
+ * The rows to read: `limit` rows after an offset, or after a position. With `skip`, so many more rows are skipped, and
+ * the total is not counted.
+ */
+export type RowWindow = { readonly limit: number } & (
+  | { readonly offset: number; readonly position?: never; readonly skip?: never }
+  | { readonly position: Position; readonly skip?: never; readonly offset?: never }
+  | { readonly position: Position | undefined; readonly skip: number; readonly offset?: never }
+);
