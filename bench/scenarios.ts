@@ -3,6 +3,7 @@ import { anonymousLoad } from './scenarios/anonymous-load.ts';
 import { consoleViews } from './scenarios/console-views.ts';
 import { creates } from './scenarios/creates.ts';
 import { events } from './scenarios/events.ts';
+import { filtersGrowth } from './scenarios/filters-growth.ts';
 import { ingestGrowth } from './scenarios/ingest-growth.ts';
 import { listFilters } from './scenarios/list-filters.ts';
 import { lists } from './scenarios/lists.ts';
@@ -12,6 +13,7 @@ import { processes } from './scenarios/processes.ts';
 import { reads } from './scenarios/reads.ts';
 import { sameKeyStorm } from './scenarios/same-key-storm.ts';
 import { scaleOut } from './scenarios/scale-out.ts';
+import { space } from './scenarios/space.ts';
 import { starts } from './scenarios/starts.ts';
 import { usage } from './scenarios/usage.ts';
 import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
@@ -32,10 +34,12 @@ export const scenarios: readonly Scenario[] = [
   events,
   lists,
   listFilters,
+  filtersGrowth,
   consoleViews,
   ingestGrowth,
   starts,
   memory,
+  space,
   scaleOut,
   processes,
 ];

@@ -55,13 +55,24 @@ async function seedCustomers(session: BenchSession, count: number): Promise<void
 /** The total of a filtered list is capped there. */
 const subscriptionsWithAddOn = 10_000;
 
-/** Payments of many customers, created one after the other over the last two years. One in ten was canceled. */
+/**
+ * Payments of many customers, created one after the other over the last two years. One in ten was canceled, some of them
+ * after a failure. Few were refunded or disputed, or have another currency, which only old payments have.
+ */
 async function seedPayments(session: BenchSession, count: number): Promise<void> {
   await seedRows(session, count, {
-    into: `till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, currency,
-      intent_status, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
-    values: `uuidv7(), 'pi_' || n, ${customerId(`n % ${Math.ceil(count / paymentsPerCustomer)}`)}, 2000, 2000, 'eur',
-      case n % 10 when 0 then 'canceled' else 'succeeded' end, created, created, created, created`,
+    into: `till.payments (id, processor_payment_intent_id, customer_id, amount, amount_received, amount_refunded, currency,
+      intent_status, failure, dispute, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
+    values: `uuidv7(), 'pi_' || n, ${customerId(`n % ${Math.ceil(count / paymentsPerCustomer)}`)}, 2000, 2000,
+      case n % 50 when 3 then 1000 when 4 then 2000 else 0 end,
+      case when n % 100 < 97 then 'eur' when n % 100 < 99 then 'usd' when n < ${count} / 10 then 'jpy' else 'gbp' end,
+      case n % 10 when 0 then 'canceled' else 'succeeded' end,
+      case n % 30 when 0 then jsonb_build_object('code', 'card_declined', 'declineCode', 'insufficient_funds',
+        'message', null) end,
+      case n % 200 when 7 then jsonb_build_object('processorDisputeId', 'dp_' || n, 'createdAt', created,
+        'asOf', jsonb_build_object('earliest', created, 'latest', created), 'status', 'won', 'amount', 2000,
+        'currency', 'eur', 'reason', null, 'evidenceDueBy', null) end,
+      created, created, created, created`,
   });
 }
 

@@ -54,15 +54,17 @@ export function facetParts(
   const times = timesOf(selection, add);
   const edges = [...times, ...afterPosition(place, direction, add)];
   const offset = `${add(place.offset ?? place.skip ?? 0)}::bigint`;
+  // The index of the amount does not have the columns of the other facets.
+  const mayBeFew = bounds.length > 0 && facets.for === undefined;
   const rows = (what: string, where: readonly Edge[], limit: string) =>
-    `${walk(facets, { what, where, bounds, direction, limit })}${bounds.length === 0 ? '' : fewRows(what, where)}`;
+    `${walk(facets, { what, where, bounds, direction, limit })}${mayBeFew ? fewRows(what, where) : ''}`;
   const matches = rows('', times, `${totalMax + 1}`);
   const nearest = rows('created_at, id', edges, `$1::bigint + ${offset}`);
   return {
     tables: [
       looseScan(facets, leadOf(facets, selection.used, add)),
-      ...(bounds.length === 0 ? [] : [boundedRows(facets, bounds, conditions)]),
-      selectedFacets(facets, conditions, bounds.length > 0),
+      ...(mayBeFew ? [boundedRows(facets, bounds, conditions)] : []),
+      selectedFacets(facets, conditions, mayBeFew),
       '',
     ].join(', '),
     total:
@@ -114,12 +116,12 @@ function leadOf(
 }
 
 /** The facets to walk. With bounds of an amount, there are none if few rows are within them. */
-function selectedFacets(facets: Facets, conditions: string, hasBounds: boolean): string {
+function selectedFacets(facets: Facets, conditions: string, mayBeFew: boolean): string {
   const renamed = facets.columns.map((name, index) => `f${index + 1} as ${name}`).join(', ');
   return `
     walked as materialized (
       select ${namesInFacet(facets)} from (select facets.*, ${renamed} from facets) as facet
-      where ${conditions}${hasBounds ? ` and (select count(*) from bounded) > ${totalMax}` : ''}
+      where ${conditions}${mayBeFew ? ` and (select count(*) from bounded) > ${totalMax}` : ''}
     )`;
 }
 

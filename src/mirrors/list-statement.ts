@@ -115,7 +115,9 @@ function conditionOf({ filter, value }: UsedFilter, table: string, add: () => st
   if ('toSql' in filter) return `${filter.column} = ${filter.toSql(add())}`;
   if ('bound' in filter) return `${filter.bound} ${filter.operator} ${add()}::bigint`;
   if ('toRowCondition' in filter) return `(${filter.toRowCondition(table, add())})`;
-  return `(${filter.toCondition(add, value)})`;
+  const condition = `(${filter.toCondition(add, value)})`;
+  // PostgreSQL finds no index for this form. It must not read all rows of a facet to compare them with those of an owner.
+  return 'isFacet' in filter ? `${condition} is true` : condition;
 }
 
 function compare(operator: '>=' | '<=' | '<' | '>', terms: readonly Equality[]): string {

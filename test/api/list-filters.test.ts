@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import fc from 'fast-check';
 import { CustomerStore } from '../../src/customers/customer-store.ts';
@@ -367,3 +368,51 @@ test('with a filter other than customerId a total stops at 10,000', async () => 
   assert.deepEqual(await totals(`source=all&customerId=${otherCustomer}`), [10_000, true, 20]);
   assert.deepEqual(await totals('source=subscription'), [0, false, 0]);
 });
+
+test('a range of amounts shows the same payments, whether few or many are within it', async () => {
+  // All have the amount 1, more than a total counts. These few are of another facet, or of another amount.
+  await insertRows(
+    till,
+    'payments',
+    Array.from({ length: 36 }, (_, kind) => ({ id: randomUUID(), micros: kind * 1_000_000, kind })),
+  );
+  for (const range of [
+    'amountMin=1',
+    'amountMax=1',
+    'amountMin=1&amountMax=2500',
+    'amountMin=2000',
+    'amountMin=9000',
+  ])
+    for (const others of [
+      '',
+      '&status=succeeded',
+      '&status=canceled&source=all',
+      '&refunded=partial&source=all',
+    ]) {
+      const conditions = [...`${range}${others}`.split('&')].map(conditionOfAmounts);
+      const ids = await plainIds(till, 'payments', ["currency = 'eur'", ...conditions].join(' and '));
+      const only = others.includes('source') ? ids : await onlyCreated(ids);
+      for (const page of [1, 2]) {
+        const query = `currency=eur&${range}${others}&limit=7&page=${page}`;
+        const response = await readJson<PageBody<Item>>(await call('GET', `/payments?${query}`), 200);
+        assert.deepEqual(
+          [response.data.map(({ id }) => id), response.total],
+          [only.slice((page - 1) * 7, page * 7), Math.min(only.length, totalMax)],
+          query,
+        );
+      }
+    }
+});
+
+function conditionOfAmounts(query: string): string {
+  const [name, value] = query.split('=');
+  if (name === 'amountMin') return `amount >= ${value}`;
+  if (name === 'amountMax') return `amount <= ${value}`;
+  if (name === 'status') return `status = '${value}'`;
+  return name === 'refunded' ? `amount_refunded > 0 and status <> 'refunded'` : 'true';
+}
+
+async function onlyCreated(ids: readonly string[]): Promise<readonly string[]> {
+  const created = new Set(await plainIds(till, 'payments', 'processor_invoice_id is null'));
+  return ids.filter((id) => created.has(id));
+}

@@ -75,7 +75,8 @@ test('a timeline reads only the events of its object or customer', async () => {
 test('a timeline of some types reads the events of its object, and those that it returns once more', async () => {
   const types: ReadonlySet<EventType> = new Set(['payment.updated']);
   assert.ok((await readsOf({ objectId: early, types }, 0)) <= 2 * readsMax);
-  assert.equal(await readsOf({ customerId: absent, types }, 0), 0);
+  // To estimate, PostgreSQL may read the first and the last event of a week.
+  assert.ok((await readsOf({ customerId: absent, types }, 0)) <= 20);
 });
 
 test('a page of the feed is in the order of positions, whatever weeks the times of its events are in', async () => {
