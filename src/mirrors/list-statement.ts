@@ -17,6 +17,8 @@ interface Selected {
   /** What is walked: the table of the list, or a table of links to it. It has the columns `created_at` and `id`. */
   readonly from: string;
   readonly where: string;
+  /** The same, for rows after a position, at which the walk begins. */
+  readonly whereAfter: string;
   /** The columns of the walked index before `created_at` and `id`, with their values. */
   readonly lead: readonly Equality[];
   readonly sort: Sort;
@@ -98,11 +100,13 @@ function select<Row extends object>(
     .map((one) => conditionOf(one, list.table.name, () => add(one.value)));
   const rows = [...(list.only === undefined ? [] : [list.only]), ...others];
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
-  const bounds = [
-    compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]),
-    createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]),
-  ];
-  return { from: table, where: [...bounds, ...rows].join(' and '), lead, sort };
+  const lower = compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]);
+  const upper =
+    createdBefore === undefined ? compare('<=', lead) : compare('<', [...lead, time(createdBefore)]);
+  const [first, last] = sort.direction === 'desc' ? [upper, lower] : [lower, upper];
+  const isWithin = (start: string) => [start, last, ...rows].join(' and ');
+  // Of two bounds in the same direction, PostgreSQL may begin at the wider one, and read all rows between them.
+  return { from: table, where: isWithin(first), whereAfter: isWithin(`(${first}) is true`), lead, sort };
 }
 
 /** The column that leads the index of a filter. A condition has none. */
@@ -147,8 +151,11 @@ function pageAfter(
   { position, skip = 0 }: Pick<RowWindow, 'position' | 'skip'>,
   add: (value: unknown) => string,
 ): string {
-  const after = position === undefined ? 'true' : isAfter(selected, position, add);
-  return `page as (select created_at as place, id from ${selected.from} where ${selected.where} and ${after}
+  const where =
+    position === undefined
+      ? selected.where
+      : `${selected.whereAfter} and ${isAfter(selected, position, add)}`;
+  return `page as (select created_at as place, id from ${selected.from} where ${where}
     ${orderBy(selected, selected.sort.direction)} limit $1::bigint offset ${add(skip)}::bigint)`;
 }
 
