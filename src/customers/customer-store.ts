@@ -83,6 +83,8 @@ export type CustomerSummary = Pick<Customer, 'id' | 'externalId' | 'email' | 'na
 export interface DeletedCustomer {
   readonly id: string;
   readonly processorCustomerId: string;
+  /** Whether the first search for personal data has ended, at least ten minutes ago. */
+  readonly isSearched: boolean;
 }
 
 /** All SQL for the customers. Rows of deleted customers stay, because webhooks still refer to them. */
@@ -207,7 +209,8 @@ export class CustomerStore extends MirrorStore<Customer> {
   /** Deleted customers whose events are due for a search, the longest overdue first. */
   listToErase(db: Queryable, limit: number): Promise<readonly DeletedCustomer[]> {
     return db.query(
-      `select id, processor_customer_id as "processorCustomerId" from till.customers
+      `select id, processor_customer_id as "processorCustomerId", first_erased_at is not null as "isSearched"
+       from till.customers
        where deleted_at is not null and erase_at is not null and erase_at <= now() order by erase_at limit $1`,
       [limit],
     );

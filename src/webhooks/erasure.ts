@@ -89,7 +89,10 @@ export class Erasure {
         const { database, deliveries, usage } = this.#parts;
         const erase = (limit: number) => deliveries.eraseResponses(database, customer.id, limit);
         if (!(await this.#eraseInBatches(erase, budget, signal))) return;
-        const eraseUsage = (limit: number) => usage.eraseOfCustomer(database, customer.id, limit);
+        // A repeated batch may have read the customer before the deletion. It must still find the ids of its events, or
+        // it would count them again. Long before the second search it has ended.
+        const eraseUsage = (limit: number) =>
+          customer.isSearched ? usage.eraseOfCustomer(database, customer.id, limit) : Promise.resolve(0);
         if (!(await this.#eraseInBatches(eraseUsage, budget, signal))) return;
         await customers.markErased(customer);
       }

@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { createClient, readJson } from '../support/client.ts';
 import { createCustomer } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
 import { consumeUsage, createMeter, readUsage, recordUsage, usageOf } from '../support/usage.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
 
 const dayMs = 86_400_000;
 
@@ -63,6 +65,7 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
   await recordUsage(till, event, ...events, usageOf(other, meter, { id: 'kept' }));
   await till.call('DELETE', `/customers/${customer.id}`);
   await till.services.erasure.run();
+  await searchAgain(till);
   const rows = await till.sql<{ id: string; quantity: number }>('select id, quantity from till.usage_events');
   assert.deepEqual(
     rows.filter(({ id }) => /mary/.test(id)),
@@ -83,6 +86,43 @@ test("a deleted customer's usage keeps its numbers and loses its ids", async (t)
     `select used from till.usage_counters where customer_id = '${customer.id}'`,
   );
   assert.equal(counter?.used, 153);
+});
+
+/** The second search for personal data comes ten minutes after the first. */
+async function searchAgain(till: TillInProcess): Promise<void> {
+  await till.sql(`update till.customers set erase_at = erase_at - interval '11 minutes'`);
+  await till.services.erasure.run();
+}
+
+test('a batch that is repeated while its customer is deleted and erased counts once', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, other, meter] = [
+    await createCustomer(till),
+    await createCustomer(till),
+    await createMeter(till),
+  ];
+  const event = usageOf(customer, meter, { id: 'mary@example.com', quantity: 3 });
+  const kept = usageOf(other, meter, { at: event.at });
+  await recordUsage(till, event, kept);
+  // The repeated batch has read its customers, and waits for an earlier event of another transaction.
+  const held = await holdRows(
+    till,
+    `insert into till.usage_events (at, window_start, quantity, created_at, customer_id, meter_id, day, application, id)
+     select at, window_start, quantity, created_at, customer_id, meter_id, day, application, '!first'
+     from till.usage_events where id = '${kept.id}'`,
+  );
+  const repeated = recordUsage(till, { ...kept, id: '!first' }, event);
+  await held.awaited(1);
+  await till.call('DELETE', `/customers/${customer.id}`);
+  await till.services.erasure.run();
+  await held.release();
+  assert.deepEqual(await repeated, { recorded: 0, duplicates: 2, rejected: [] });
+  const [counter] = await till.sql<{ used: number }>(
+    `select used from till.usage_counters where customer_id = '${customer.id}'`,
+  );
+  assert.equal(counter?.used, 3);
+  await searchAgain(till);
+  assert.deepEqual(await till.sql(`select id from till.usage_events where id ~ 'mary'`), []);
 });
 
 test('a counter that differs from its events is found, and corrected', async (t) => {
