@@ -82,31 +82,80 @@ test('consumptions create counters while a batch changes them', async (t) => {
   assert.deepEqual(counts, [2, 3, 2]);
 });
 
-test('usage that is counted after its period became longer does not make its window shorter', async (t) => {
-  const till = await startTill({ in: 'process', for: t });
-  const meters = [await createMeter(till), await createMeter(till)];
-  const plan = await createPlan(till, {
-    features: Object.fromEntries(meters.map(({ key }) => [key, 1_000])),
+for (const { before, used } of [
+  { before: 'in a window with usage', used: 2 },
+  { before: 'as the first of its window', used: 1 },
+])
+  test(`usage that is counted ${before}, after its period became longer, does not make the window shorter`, async (t) => {
+    const till = await startTill({ in: 'process', for: t });
+    const meters = [await createMeter(till), await createMeter(till)];
+    const plan = await createPlan(till, {
+      features: Object.fromEntries(meters.map(({ key }) => [key, 1_000])),
+    });
+    const customer = await createCustomer(till);
+    await subscribe(till, { plan, customerId: customer.id });
+    const [recorded, consumed] = meters.map((meter) => usageOf(customer, meter));
+    assert.ok(recorded !== undefined && consumed !== undefined);
+    if (used > 1) await recordUsage(till, ...meters.map((meter) => usageOf(customer, meter)));
+
+    const held = await holdRows(till, 'lock table till.usage_events in share mode');
+    const counted = Promise.all([recordUsage(till, recorded), consumeUsage(till, consumed)]);
+    await held.awaited(2);
+    await till.sql(
+      `update till.subscriptions set current_period_end = current_period_end + interval '1 day'`,
+    );
+    await held.release();
+    await counted;
+    const rows = await till.sql<{ used: number; extended: boolean }>(
+      `select used, ends_at = current_period_end as extended
+       from till.usage_counters join till.subscriptions using (customer_id)`,
+    );
+    assert.deepEqual(rows, [
+      { used, extended: true },
+      { used, extended: true },
+    ]);
   });
+
+test('a renewal that is longer than the plan expects extends a window that is counted in meanwhile', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meter = await createMeter(till);
+  const plan = await createPlan(till, { features: { [meter.key]: 1_000 } });
   const customer = await createCustomer(till);
   await subscribe(till, { plan, customerId: customer.id });
-  const events = meters.map((meter) => usageOf(customer, meter));
-  await recordUsage(till, ...events);
-  const [recorded, consumed] = meters.map((meter) => usageOf(customer, meter));
-  assert.ok(recorded !== undefined && consumed !== undefined);
-
+  // The period has ended, and the renewal is not known yet. The processor's periods begin at whole seconds.
+  await till.sql(
+    `update till.subscriptions set current_period_start = date_trunc('second', now()) - interval '1 month 1 day',
+       current_period_end = date_trunc('second', now()) - interval '1 day'`,
+  );
   const held = await holdRows(till, 'lock table till.usage_events in share mode');
-  const counted = Promise.all([recordUsage(till, recorded), consumeUsage(till, consumed)]);
-  await held.awaited(2);
-  await till.sql(`update till.subscriptions set current_period_end = current_period_end + interval '1 day'`);
+  const counted = recordUsage(till, usageOf(customer, meter));
+  await held.awaited(1);
+  await till.sql(
+    `update till.subscriptions set current_period_start = current_period_end,
+       current_period_end = current_period_end + interval '1 year'`,
+  );
   await held.release();
-  await counted;
+  assert.equal((await counted).recorded, 1);
   const rows = await till.sql<{ used: number; extended: boolean }>(
     `select used, ends_at = current_period_end as extended
-     from till.usage_counters join till.subscriptions using (customer_id)`,
+     from till.usage_counters join till.subscriptions using (customer_id) where used > 0`,
   );
-  assert.deepEqual(rows, [
-    { used: 2, extended: true },
-    { used: 2, extended: true },
-  ]);
+  assert.deepEqual(rows, [{ used: 1, extended: true }]);
+  assert.equal((await readUsage(till, customer, meter))?.used, 1);
+});
+
+test('a renewal that is as long as the plan says writes no counters', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const meter = await createMeter(till);
+  const plan = await createPlan(till, { features: { [meter.key]: 1_000 } });
+  const customer = await createCustomer(till);
+  await subscribe(till, { plan, customerId: customer.id });
+  await till.sql(
+    `update till.subscriptions set current_period_start = '2026-01-15', current_period_end = '2026-02-15'`,
+  );
+  await till.sql('delete from till.usage_counters');
+  await till.sql(
+    `update till.subscriptions set current_period_start = '2026-02-15', current_period_end = '2026-03-15'`,
+  );
+  assert.deepEqual(await till.sql('select from till.usage_counters'), []);
 });
