@@ -105,6 +105,8 @@ function sumOf(values: readonly CountedValue[]): number {
  * counts.
  */
 export function mergeFeatures(newestFirst: readonly PlanFeatures[]): PlanFeatures {
+  const [only, ...others] = newestFirst;
+  if (only !== undefined && others.length === 0) return only;
   const values = new Map<string, [FeatureValue, ...FeatureValue[]]>();
   for (const features of newestFirst) {
     for (const [name, value] of Object.entries(features)) {

@@ -2,6 +2,8 @@
 export type Instant = bigint;
 
 const pattern = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+/** As `Date` and most programs write times. Nothing of such a time is finer than what `Date` reads. */
+const plainPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{3})?Z$/;
 const microsPerMs = 1_000n;
 const microsPerMinute = 60_000_000n;
 const fractionDigits = 6;
@@ -12,16 +14,34 @@ const instantMax = BigInt(Date.parse('9999-12-31T23:59:59Z')) * microsPerMs + 99
 
 /** Parses an RFC 3339 time. A finer fraction is rounded up, so that `createdAt >= time` stays exact. */
 export function parseInstant(text: string): Instant | undefined {
+  const utcMs = plainPattern.test(text) ? Date.parse(text) : Number.NaN;
+  // `Date` accepts the 30th of February and 24:00, as times of a later day.
+  if (new Date(utcMs).getUTCDate() === twoDigits(text, 8)) {
+    const plain = BigInt(utcMs) * microsPerMs;
+    return isInstant(plain) ? plain : undefined;
+  }
+  return parseAnyInstant(text);
+}
+
+function parseAnyInstant(text: string): Instant | undefined {
   const [, date = '', time = '', fraction = '', sign, hours = '0', minutes = '0'] = pattern.exec(text) ?? [];
   const utcMs = Date.parse(`${date}T${time}Z`);
-  // `Date` accepts the 30th of February and 24:00.
-  if (Number.isNaN(utcMs) || !new Date(utcMs).toISOString().startsWith(`${date}T${time}.`)) return undefined;
+  if (Number.isNaN(utcMs) || new Date(utcMs).getUTCDate() !== twoDigits(date, 8)) return undefined;
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
   const offset = BigInt(Number(hours) * 60 + Number(minutes)) * microsPerMinute;
   const micros = BigInt(fraction.padEnd(fractionDigits, '0').slice(0, fractionDigits));
   const rounding = /[1-9]/.test(fraction.slice(fractionDigits)) ? 1n : 0n;
   const instant = BigInt(utcMs) * microsPerMs + micros + rounding + (sign === '-' ? offset : -offset);
   return isInstant(instant) ? instant : undefined;
+}
+
+export function instantOfDate(time: Date): Instant {
+  return BigInt(time.getTime()) * microsPerMs;
+}
+
+/** To the millisecond, rounded down. */
+export function dateOfInstant(instant: Instant): Date {
+  return new Date(Number(instant / microsPerMs));
 }
 
 export function isInstant(micros: bigint): boolean {

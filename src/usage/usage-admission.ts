@@ -1,15 +1,16 @@
 import { Failure } from '../errors.ts';
 import { remainingOf } from '../model/usage-window.ts';
 import type { Cause } from '../platform/cause.ts';
-import type { Transaction } from '../platform/postgres.ts';
 import { type BatchWindow, isSameUsage, keyOf, keyText, windowKey } from './usage-batch.ts';
 import { type ReachedLimit, reportReached } from './usage-limits.ts';
 import type { UsageParts } from './usage-service.ts';
-import type { NewUsage, StoredUsage } from './usage-store.ts';
+import type { ChangedCounter, NewUsage, StoredUsage } from './usage-store.ts';
 
 /** A quantity that is counted only if it fits. */
 export interface Wanted extends Omit<NewUsage, 'window'> {
   readonly window: BatchWindow;
+  /** What the window's counter contained when the request was read. */
+  readonly usedBefore: number;
   readonly cause: Cause | undefined;
 }
 
@@ -24,8 +25,8 @@ export interface Consumption {
 export type Outcome = Consumption | Failure;
 
 /**
- * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. The events are inserted
- * first, as every transaction does, and removed again if they do not fit.
+ * Decides about each quantity in turn, under the locks of the counters, and counts those that fit. All of them are added
+ * first, in one statement, because usually all fit. What does not fit is removed again before the commit.
  */
 export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
   const { database, store, clock } = parts;
@@ -35,15 +36,14 @@ export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<Rea
     ...{ application, id, at, quantity, window: places.get(windowKey(window)) ?? 0 },
   }));
   return database.transaction(async (tx) => {
-    const inserting = store.insert(tx, events, windows, clock.now());
-    const locking = lockCounters(tx, parts, windows);
-    const [inserted, counters] = await Promise.all([inserting, locking]);
-    const fresh = new Set(inserted.map(keyText));
+    const { inserted, counters } = await store.add(tx, { events, windows }, 'all', clock.now());
+    const keys = inserted?.map(([application, id, day]) => keyText({ application, id, day }));
+    const fresh = new Set(keys ?? wanted.map((one) => keyText(keyOf(one))));
     const others = wanted.filter((one) => !fresh.has(keyText(keyOf(one))));
     const stored = others.length === 0 ? [] : await store.find(tx, others.map(keyOf));
-    const decided = decide(wanted, fresh, { stored, counters });
+    const decided = decide(wanted, fresh, { stored, counters: openCounters(windows, counters) });
     if (decided.refused.length > 0) store.remove(tx, decided.refused.map(keyOf));
-    if (decided.changed.length > 0) store.setCounters(tx, decided.changed);
+    if (decided.corrected.length > 0) store.setCounters(tx, decided.corrected);
     reportReached(tx, parts, decided.reached);
     return decided.outcomes;
   });
@@ -57,28 +57,25 @@ interface OpenCounter {
 /** By the keys of the windows. */
 type OpenCounters = ReadonlyMap<string, OpenCounter>;
 
-/** A window that nothing was used in may have no counter yet. Counters are never deleted. */
-async function lockCounters(
-  tx: Transaction,
-  { store }: UsageParts,
-  windows: readonly BatchWindow[],
-): Promise<OpenCounters> {
-  const exist = windows.every(({ usedBefore }) => usedBefore !== 0);
-  return toCounters(await (exist ? store.lockCounters(tx, windows) : store.createCounters(tx, windows)));
-}
-
-function toCounters(found: Awaited<ReturnType<UsageParts['store']['lockCounters']>>): OpenCounters {
-  return new Map(found.map((row) => [windowKey(row), { used: row.used, isReached: row.isReached }]));
+function openCounters(windows: readonly BatchWindow[], changed: readonly ChangedCounter[]): OpenCounters {
+  return new Map(
+    changed.flatMap(({ window: place, used, isReached }) => {
+      const window = windows[place];
+      return window === undefined ? [] : [[windowKey(window), { used, isReached }]];
+    }),
+  );
 }
 
 interface Decided {
   readonly outcomes: Map<Wanted, Outcome>;
   /** Inserted events that do not fit. */
-  readonly refused: Wanted[];
-  readonly changed: readonly (BatchWindow & { readonly used: number })[];
-  readonly reached: ReachedLimit[];
+  readonly refused: readonly Wanted[];
+  /** The counters that contain a refused quantity, and what they should contain. */
+  readonly corrected: readonly (BatchWindow & { readonly used: number })[];
+  readonly reached: readonly ReachedLimit[];
 }
 
+/** The counters contain all fresh quantities. */
 function decide(
   wanted: readonly Wanted[],
   fresh: ReadonlySet<string>,
@@ -86,14 +83,13 @@ function decide(
 ): Decided {
   const outcomes = new Map<Wanted, Outcome>();
   const first = new Map(stored.map((row) => [keyText(row), row]));
-  const changed = new Map<string, BatchWindow>();
   const refused: Wanted[] = [];
   const reached: ReachedLimit[] = [];
+  for (const one of firstOfEach(wanted, fresh)) counterOf(counters, one).used -= one.quantity;
   for (const one of wanted) {
     const { window, quantity } = one;
     const key = keyText(keyOf(one));
-    const counter = counters.get(windowKey(window));
-    if (counter === undefined) throw new Error('a counter of usage is gone');
+    const counter = counterOf(counters, one);
     const known = first.get(key);
     if (known !== undefined || !fresh.has(key)) {
       // An event that is no longer found was counted, and its customer has been erased since.
@@ -107,7 +103,6 @@ function decide(
     } else {
       counter.used += quantity;
       first.set(key, { ...one, ...window, ...keyOf(one) });
-      changed.set(windowKey(window), window);
       outcomes.set(one, answer(window, true, counter.used));
       if (!counter.isReached && window.limit !== null && counter.used >= window.limit) {
         counter.isReached = true;
@@ -115,10 +110,26 @@ function decide(
       }
     }
   }
-  return {
-    ...{ outcomes, refused, reached },
-    changed: [...changed].map(([key, window]) => ({ ...window, used: counters.get(key)?.used ?? 0 })),
-  };
+  const corrected = new Map(
+    refused.map((one) => [windowKey(one.window), { ...one.window, used: counterOf(counters, one).used }]),
+  );
+  return { outcomes, refused, reached, corrected: [...corrected.values()] };
+}
+
+/** The events that were inserted: of several with the same key, the first one. */
+function firstOfEach(wanted: readonly Wanted[], fresh: ReadonlySet<string>): Iterable<Wanted> {
+  const first = new Map<string, Wanted>();
+  for (const one of wanted) {
+    const key = keyText(keyOf(one));
+    if (fresh.has(key) && !first.has(key)) first.set(key, one);
+  }
+  return first.values();
+}
+
+function counterOf(counters: OpenCounters, { window }: Wanted): OpenCounter {
+  const counter = counters.get(windowKey(window));
+  if (counter === undefined) throw new Error('a counter of usage is gone');
+  return counter;
 }
 
 export function fits({ limit }: BatchWindow, used: number, quantity: number): boolean {

@@ -1,8 +1,8 @@
 import type { MeterTerms } from '../model/meter.ts';
 import { limitOf, type UsagePeriod, windowOf } from '../model/usage-window.ts';
 import { dayOf } from '../platform/day.ts';
-import { type Instant, parseInstant } from '../platform/instant.ts';
-import type { CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
+import { dateOfInstant, type Instant, parseInstant } from '../platform/instant.ts';
+import type { CustomerIds, CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { CounterWindow, NewUsage, StoredUsage, UsageKey } from './usage-store.ts';
 
 /** An event as an application sends it. It names its customer by one of the two ids. */
@@ -16,27 +16,33 @@ export interface GivenUsage {
   readonly at: string;
 }
 
+/** An event whose time is parsed. */
+export interface TimedUsage {
+  readonly event: GivenUsage;
+  readonly at: Instant;
+}
+
 /** Periods of subscriptions before the current one, by the ids of the subscriptions. */
 export type PastPeriods = ReadonlyMap<string, readonly UsagePeriod[]>;
 
 /** The customers of a batch, by either id. */
-export class BatchCustomers {
-  readonly #byId: ReadonlyMap<string, CustomerTerms>;
-  readonly #byExternalId: ReadonlyMap<string | null, CustomerTerms>;
+export class BatchCustomers<Terms extends CustomerTerms> {
+  readonly #byId: ReadonlyMap<string, Terms>;
+  readonly #byExternalId: ReadonlyMap<string | null, Terms>;
 
-  constructor(found: readonly CustomerTerms[]) {
+  constructor(found: readonly Terms[]) {
     this.#byId = new Map(found.map((one) => [one.customerId, one]));
     this.#byExternalId = new Map(found.map((one) => [one.externalId, one]));
   }
 
-  of({ customerId, externalId }: GivenUsage): CustomerTerms | undefined {
+  of({ customerId, externalId }: GivenUsage): Terms | undefined {
     if (customerId !== undefined) return this.#byId.get(customerId.toLowerCase());
     return this.#byExternalId.get(externalId ?? '');
   }
 }
 
 /** The ids of the customers that events name. */
-export function customerIdsOf(events: readonly GivenUsage[]) {
+export function customerIdsOf(events: readonly GivenUsage[]): CustomerIds {
   return {
     ids: [...new Set(events.flatMap(({ customerId }) => customerId?.toLowerCase() ?? []))],
     externalIds: [...new Set(events.flatMap(({ externalId }) => externalId ?? []))],
@@ -45,7 +51,6 @@ export function customerIdsOf(events: readonly GivenUsage[]) {
 
 export interface BatchWindow extends CounterWindow {
   readonly meterKey: string;
-  readonly usedBefore: number;
 }
 
 /** Collects events with the windows that they count in, each window once. */
@@ -59,26 +64,23 @@ export class UsageBatch {
     this.#past = past;
   }
 
-  /** Returns the window in which the event counts. */
-  add(application: string, event: GivenUsage, customer: CustomerTerms, meter: MeterTerms): BatchWindow {
-    const at = instantOf(event);
+  add(application: string, { event, at }: TimedUsage, customer: CustomerTerms, meter: MeterTerms): void {
     const window = this.windowFor(customer, meter, at);
     const { id, quantity = 1 } = event;
     this.events.push({ application, id, at, quantity, window: this.#placeOf(window) });
-    return window;
   }
 
+  /** The window in which an event counts. */
   windowFor(customer: CustomerTerms, meter: MeterTerms, at: Instant): BatchWindow {
-    const { customerId } = customer;
-    const time = new Date(Number(at / microsPerMs));
-    const terms = customer.subscriptions.map((one) =>
-      this.#past.size === 0 ? one : { ...one, pastPeriods: this.#past.get(one.subscriptionId) },
-    );
-    const { start: startsAt, end: endsAt, isGranted } = windowOf(terms, meter, time);
+    const { customerId, subscriptions } = customer;
+    const terms =
+      this.#past.size === 0
+        ? subscriptions
+        : subscriptions.map((one) => ({ ...one, pastPeriods: this.#past.get(one.subscriptionId) }));
+    const { start: startsAt, end: endsAt, isGranted } = windowOf(terms, meter, dateOfInstant(at));
     return {
       ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, endsAt },
       limit: isGranted ? limitOf(customer.features[meter.key]) : 0,
-      usedBefore: customer.usedIn(meter.id, startsAt),
     };
   }
 
@@ -90,15 +92,9 @@ export class UsageBatch {
   }
 }
 
-export function windowKey({
-  customerId,
-  meterId,
-  startsAt,
-}: Omit<CounterWindow, 'endsAt' | 'limit'>): string {
+export function windowKey({ customerId, meterId, startsAt }: CounterWindow): string {
   return `${customerId} ${meterId} ${startsAt.getTime()}`;
 }
-
-const microsPerMs = 1_000n;
 
 /** The schema accepts only texts that `parseInstant` accepts. */
 export function instantOf({ at }: Pick<GivenUsage, 'at'>): Instant {
@@ -106,7 +102,7 @@ export function instantOf({ at }: Pick<GivenUsage, 'at'>): Instant {
 }
 
 export function keyOf({ application, id, at }: Pick<NewUsage, 'application' | 'id' | 'at'>): UsageKey {
-  return { application, id, day: dayOf(Number(at / microsPerMs)) };
+  return { application, id, day: dayOf(dateOfInstant(at).getTime()) };
 }
 
 /** Identifies an event within a map. No name and no id contains a line break. */

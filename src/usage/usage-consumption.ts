@@ -1,6 +1,7 @@
 import { Failure } from '../errors.ts';
 import { type Cause, currentCause } from '../platform/cause.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
+import type { CustomerTermsWithUsage } from '../subscriptions/entitlements/entitlement-service.ts';
 import {
   admit,
   answer,
@@ -19,6 +20,7 @@ import {
   isSameUsage,
   keyOf,
   keyText,
+  type TimedUsage,
   UsageBatch,
 } from './usage-batch.ts';
 import { findPastPeriods, findSubject, type UsageParts } from './usage-service.ts';
@@ -29,9 +31,8 @@ const lateMax = 3_600_000_000n;
 /** While one transaction commits, another can be prepared. */
 const runningMax = 2;
 
-interface Item {
+interface Item extends TimedUsage {
   readonly application: string;
-  readonly event: GivenUsage;
   readonly cause: Cause | undefined;
 }
 
@@ -51,21 +52,21 @@ export class UsageConsumption {
     const { from, to } = await timeRange(this.#parts, at, lateMax);
     if (at < from) throw invalidAt('must be at most an hour ago');
     if (at > to) throw invalidAt('must be at most 5 minutes ahead');
-    const outcome = await this.#shared.add({ application, event, cause: currentCause() });
+    const outcome = await this.#shared.add({ application, event, at, cause: currentCause() });
     if (outcome instanceof Failure) throw outcome;
     return outcome;
   }
 
   async #run(items: readonly Item[]): Promise<readonly Outcome[]> {
     const { entitlements, metrics } = this.#parts;
-    const { ids, externalIds } = customerIdsOf(items.map(({ event }) => event));
-    const customers = new BatchCustomers(await entitlements.findTerms(ids, externalIds));
+    const customerIds = customerIdsOf(items.map(({ event }) => event));
+    const customers = new BatchCustomers(await entitlements.findTermsWithUsage(customerIds));
     const subjects = items.map((item) => ({ ...item, ...findSubject(customers, item.event) }));
     const found = subjects.flatMap((one) => ('customer' in one ? [one] : []));
     const batch = new UsageBatch(await findPastPeriods(this.#parts, found));
     const wanted = subjects.map((one) =>
       'customer' in one
-        ? wantedOf(one, batch.windowFor(one.customer, one.meter, instantOf(one.event)))
+        ? wantedOf(one, one.customer, batch.windowFor(one.customer, one.meter, one.at))
         : one.code,
     );
     const outcomes = await this.#decide(wanted.filter((one) => typeof one !== 'string'));
@@ -83,7 +84,7 @@ export class UsageConsumption {
    * is decided under the locks of the counters.
    */
   async #decide(wanted: readonly Wanted[]): Promise<ReadonlyMap<Wanted, Outcome>> {
-    const isFitting = ({ window, quantity }: Wanted) => fits(window, window.usedBefore, quantity);
+    const isFitting = ({ window, usedBefore, quantity }: Wanted) => fits(window, usedBefore, quantity);
     const outcomes = new Map(await this.#refuse(wanted.filter((one) => !isFitting(one))));
     let left = wanted.filter(isFitting);
     while (left.length > 0) {
@@ -100,9 +101,8 @@ export class UsageConsumption {
     const stored = wanted.length === 0 ? [] : await store.find(database, wanted.map(keyOf));
     const known = new Map(stored.map((row) => [keyText(row), row]));
     return wanted.map((one) => {
-      const { window } = one;
+      const { window, usedBefore: used } = one;
       const first = known.get(keyText(keyOf(one)));
-      const used = window.usedBefore;
       return [one, first === undefined ? answer(window, false, used) : repeated(first, one, used)];
     });
   }
@@ -119,8 +119,13 @@ function withoutConflicts(wanted: readonly Wanted[]): readonly Wanted[] {
   });
 }
 
-function wantedOf({ application, event, cause }: Item, window: BatchWindow): Wanted {
-  return { application, id: event.id, at: instantOf(event), quantity: event.quantity ?? 1, window, cause };
+function wantedOf(
+  { application, event, at, cause }: Item,
+  customer: CustomerTermsWithUsage,
+  window: BatchWindow,
+): Wanted {
+  const usedBefore = customer.usedIn(window.meterId, window.startsAt);
+  return { application, id: event.id, at, quantity: event.quantity ?? 1, window, usedBefore, cause };
 }
 
 function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archived'): Failure {

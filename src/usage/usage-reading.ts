@@ -85,7 +85,7 @@ export class UsageReading {
   }
 
   async #findCustomer(id: string): Promise<CustomerTerms> {
-    const [found] = await this.#parts.entitlements.findTerms([id], []);
+    const [found] = await this.#parts.entitlements.findTerms({ ids: [id], externalIds: [] });
     if (found === undefined) throw new Failure('not_found', 'No customer has this id. Check customerId.');
     return found;
   }

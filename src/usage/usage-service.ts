@@ -2,6 +2,7 @@ import type { MeterTerms } from '../model/meter.ts';
 import { needsPastPeriods } from '../model/usage-window.ts';
 import { currentCause } from '../platform/cause.ts';
 import type { Clock, ProcessorClock } from '../platform/clock.ts';
+import { dateOfInstant } from '../platform/instant.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database, Transaction } from '../platform/postgres.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -14,6 +15,7 @@ import {
   keyOf,
   keyText,
   type PastPeriods,
+  type TimedUsage,
   UsageBatch,
 } from './usage-batch.ts';
 import { type EventWriter, reportReached } from './usage-limits.ts';
@@ -68,7 +70,7 @@ export class UsageService {
 
   /** Records the events of a batch that are valid and new. All of them are committed together, and counted once. */
   async record(application: string, given: readonly GivenUsage[]): Promise<RecordedUsage> {
-    const events = given.map((event, index) => ({ event, index }));
+    const events = given.map((event, index) => ({ event, index, at: instantOf(event) }));
     const admitted = await this.#admit(events);
     const rejected: Rejection[] = [];
     const accepted = admitted.flatMap((one) => {
@@ -78,7 +80,7 @@ export class UsageService {
     });
     const past = await findPastPeriods(this.#parts, accepted);
     const batch = new UsageBatch(past);
-    for (const { event, customer, meter } of accepted) batch.add(application, event, customer, meter);
+    for (const one of accepted) batch.add(application, one, one.customer, one.meter);
     const { recorded, reused } = await this.#write(batch);
     for (const place of reused) {
       const one = accepted[place];
@@ -90,36 +92,34 @@ export class UsageService {
   }
 
   async #admit(events: readonly PlacedEvent[]): Promise<readonly (AcceptedEvent | RejectedEvent)[]> {
-    const times = events.map(({ event }) => instantOf(event));
-    const latest = times.reduce((max, time) => (time > max ? time : max), 0n);
+    const latest = events.reduce((max, { at }) => (at > max ? at : max), 0n);
     const { from, to } = await timeRange(this.#parts, latest, lateMax);
     const codeOf = (at: bigint): RejectionCode | undefined => {
       if (at < from) return 'too_old';
       return at > to ? 'in_future' : undefined;
     };
-    const dated = events.map((one, place) => ({ ...one, code: codeOf(times[place] ?? 0n) }));
-    const inTime = dated.flatMap(({ event, code }) => (code === undefined ? [event] : []));
-    const { ids, externalIds } = customerIdsOf(inTime);
-    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(ids, externalIds));
-    return dated.map(({ event, index, code }) => {
-      if (code !== undefined) return { event, index, code };
-      return { event, index, ...findSubject(customers, event) };
+    const inTime = events.filter(({ at }) => codeOf(at) === undefined);
+    const customerIds = customerIdsOf(inTime.map(({ event }) => event));
+    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(customerIds));
+    return events.map((one) => {
+      const code = codeOf(one.at);
+      return { ...one, ...(code === undefined ? findSubject(customers, one.event) : { code }) };
     });
   }
 
   /** `reused` has the places of events in the batch whose id was used for another one. */
-  async #write({ events, windows }: UsageBatch): Promise<{ recorded: number; reused: readonly number[] }> {
+  async #write(batch: UsageBatch): Promise<{ recorded: number; reused: readonly number[] }> {
     const { database, store, clock } = this.#parts;
-    if (events.length === 0) return { recorded: 0, reused: [] };
+    if (batch.events.length === 0) return { recorded: 0, reused: [] };
     return database.transaction(async (tx) => {
-      const { count, inserted, reached } = await store.add(tx, events, windows, clock.now());
-      const reused = inserted === null ? [] : await this.#findReused(tx, { events, windows }, inserted);
+      const { count, inserted, counters } = await store.add(tx, batch, 'reached', clock.now());
+      const reused = inserted === null ? [] : await this.#findReused(tx, batch, inserted);
       const cause = currentCause();
       reportReached(
         tx,
         this.#parts,
-        reached.flatMap(({ window, used }) => {
-          const found = windows[window];
+        counters.flatMap(({ window, used }) => {
+          const found = batch.windows[window];
           return found === undefined ? [] : [{ ...found, used, cause }];
         }),
       );
@@ -157,17 +157,16 @@ export class UsageService {
   }
 }
 
-interface PlacedEvent {
-  readonly event: GivenUsage;
+interface PlacedEvent extends TimedUsage {
   readonly index: number;
 }
 
-type AcceptedEvent = PlacedEvent & Subject;
+type AcceptedEvent = PlacedEvent & Subject<CustomerTerms>;
 type RejectedEvent = PlacedEvent & Unknown<RejectionCode>;
 
 /** The customer and the meter of an event. */
-export interface Subject {
-  readonly customer: CustomerTerms;
+export interface Subject<Terms extends CustomerTerms> {
+  readonly customer: Terms;
   readonly meter: MeterTerms;
 }
 
@@ -176,10 +175,10 @@ interface Unknown<Code> {
   readonly code: Code;
 }
 
-export function findSubject(
-  customers: BatchCustomers,
+export function findSubject<Terms extends CustomerTerms>(
+  customers: BatchCustomers<Terms>,
   event: GivenUsage,
-): Subject | Unknown<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
+): Subject<Terms> | Unknown<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
   const customer = customers.of(event);
   if (customer === undefined) return { code: 'customer_not_found' };
   const meter = customer.meters.find(({ key }) => key === event.meter);
@@ -190,11 +189,11 @@ export function findSubject(
 /** The earlier periods of subscriptions whose current period began after an event. Usually there are none. */
 export async function findPastPeriods(
   { database, periods }: Pick<UsageParts, 'database' | 'periods'>,
-  events: readonly { readonly event: GivenUsage; readonly customer: CustomerTerms }[],
+  events: readonly (TimedUsage & { readonly customer: CustomerTerms })[],
 ): Promise<PastPeriods> {
   const late = new Set<string>();
-  for (const { event, customer } of events) {
-    if (!needsPastPeriods(customer.subscriptions, new Date(Number(instantOf(event) / 1_000n)))) continue;
+  for (const { at, customer } of events) {
+    if (!needsPastPeriods(customer.subscriptions, dateOfInstant(at))) continue;
     for (const { subscriptionId } of customer.subscriptions) late.add(subscriptionId);
   }
   return late.size === 0 ? new Map() : periods.find(database, [...late]);

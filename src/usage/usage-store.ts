@@ -1,16 +1,13 @@
-import { instantText } from '../platform/instant.ts';
+import { bigintArray, timestampArray, uuidArray } from '../platform/fixed-array.ts';
+import { instantOfDate } from '../platform/instant.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { textArray } from '../platform/text-array.ts';
 
-/** What identifies a counter: a customer, a meter and the start of a window. */
-export interface CounterKey {
+/** The window of a counter, with its limit: null if there is none. The start and the two ids identify it. */
+export interface CounterWindow {
   readonly customerId: string;
   readonly meterId: string;
   readonly startsAt: Date;
-}
-
-/** The window of a counter, with its limit: null if there is none. */
-export interface CounterWindow extends CounterKey {
   readonly endsAt: Date;
   readonly limit: number | null;
 }
@@ -40,96 +37,115 @@ export interface StoredUsage extends UsageKey {
   readonly quantity: number;
 }
 
-/** A window whose limit is reached without an event that says so. */
-export interface ReachedWindow {
+/** A counter after a batch was added to it. */
+export interface ChangedCounter {
   /** An index into the windows of the batch. */
   readonly window: number;
-  readonly used: number;
-}
-
-export interface Counter extends CounterKey {
   readonly used: number;
   readonly isReached: boolean;
 }
 
-interface InsertedBatch {
+interface AddedBatch {
   readonly count: number;
   /** Null if all events are new. */
   readonly inserted: readonly (readonly [application: string, id: string, day: string])[] | null;
-  readonly reached: readonly ReachedWindow[];
+  readonly counters: readonly ChangedCounter[];
 }
+
+/** Which counters `add` changes, and returns. */
+export type AddedCounters =
+  /** Those that something was added to. Returns those that are at their limit, and were not before. */
+  | 'reached'
+  /** All, so that their locks are held. Returns all of them. */
+  | 'all';
 
 /**
  * The SQL that writes usage: the events and the counters. Every transaction inserts its events before it changes counters,
- * and both in one order, so that no two transactions deadlock.
+ * and both in one order, so that no two transactions deadlock. Counters are written by upserts alone: an upsert finds its
+ * row by the primary key, while the plan of an update that was made for an empty table would read all rows.
  */
 export class UsageStore {
   /**
    * Inserts the events that do not exist yet, and adds them to their counters. Of several events with the same key, the
-   * first one is inserted.
+   * first one is inserted. Each union with a group is a join whose cost grows with the number of rows: for rows that
+   * come from parameters and other writes, PostgreSQL expects so few that it would compare each with each.
    */
   async add(
     tx: Transaction,
-    events: readonly NewUsage[],
-    windows: readonly CounterWindow[],
+    { events, windows }: { readonly events: readonly NewUsage[]; readonly windows: readonly CounterWindow[] },
+    which: AddedCounters,
     now: Date,
-  ): Promise<InsertedBatch> {
-    const [row] = await tx.query<InsertedBatch>(
-      `with ${given}, ${inserted},
+  ): Promise<AddedBatch> {
+    const [row] = await tx.query<AddedBatch>(
+      `with ${inserting},
        added as (
-         select customer_id, meter_id, window_start, sum(quantity)::bigint as quantity from inserted group by 1, 2, 3
+         select customer_id, meter_id, starts_at, max(ends_at) as ends_at, coalesce(sum(quantity), 0)::bigint as quantity
+         from (
+           select customer_id, meter_id, starts_at, null::timestamptz as ends_at, quantity from inserted
+           union all select customer_id, meter_id, starts_at, ends_at, null from windows
+         ) as both_sides
+         group by customer_id, meter_id, starts_at having count(quantity) > 0 or $12::text = 'all'
        ),
        counted as (
          insert into till.usage_counters as held (customer_id, meter_id, starts_at, ends_at, used)
-         select added.customer_id, added.meter_id, added.window_start, windows.ends_at, added.quantity
-         from added join windows on windows.customer_id = added.customer_id and windows.meter_id = added.meter_id
-           and windows.starts_at = added.window_start
-         order by added.customer_id, added.meter_id, added.window_start
+         select customer_id, meter_id, starts_at, ends_at, quantity from added order by customer_id, meter_id, starts_at
          on conflict (customer_id, meter_id, starts_at)
            do update set used = held.used + excluded.used, ends_at = greatest(held.ends_at, excluded.ends_at)
          returning customer_id, meter_id, starts_at, used, is_reached
        ),
+       counters as (
+         select max(number) as number, max(used) as used, bool_or(is_reached) as is_reached
+         from (
+           select customer_id, meter_id, starts_at, used, is_reached, null::bigint as number, null::bigint as usage_limit
+           from counted
+           union all
+           select customer_id, meter_id, starts_at, null, null, number, usage_limit from windows
+         ) as both_sides
+         group by customer_id, meter_id, starts_at
+         having max(used) is not null
+           and ($12::text = 'all' or (not bool_or(is_reached) and max(usage_limit) > 0 and max(used) >= max(usage_limit)))
+       ),
        total as (select count(*)::integer as count from inserted)
        select total.count,
-         case when total.count < $12::integer then
+         case when total.count < $13::integer then
            coalesce((select jsonb_agg(jsonb_build_array(application, id, day)) from inserted), '[]') end as inserted,
          coalesce((
-           select jsonb_agg(jsonb_build_object('window', windows.number - 1, 'used', counted.used) order by windows.number)
-           from counted join windows using (customer_id, meter_id, starts_at)
-           where not counted.is_reached and windows.usage_limit > 0 and counted.used >= windows.usage_limit
-         ), '[]') as reached
+           select jsonb_agg(jsonb_build_object('window', number - 1, 'used', used, 'isReached', is_reached) order by number)
+           from counters
+         ), '[]') as counters
        from total`,
-      [...eventArrays(events, windows, now), events.length],
+      [
+        textArray(events.map(({ application }) => application)),
+        textArray(events.map(({ id }) => id)),
+        timestampArray(events.map(({ at }) => at)),
+        bigintArray(events.map(({ quantity }) => quantity)),
+        bigintArray(events.map(({ window }) => window)),
+        ...counterArrays(windows),
+        bigintArray(windows.map(({ limit }) => limit ?? 0)),
+        now,
+        which,
+        events.length,
+      ],
       'add_usage',
     );
-    return row ?? { count: 0, inserted: [], reached: [] };
+    if (row === undefined) throw new Error('a batch of usage has no result');
+    return row;
   }
 
-  /** Inserts events without counting them. Returns the keys of those that did not exist. */
-  insert(
-    tx: Transaction,
-    events: readonly NewUsage[],
-    windows: readonly CounterWindow[],
-    now: Date,
-  ): Promise<readonly UsageKey[]> {
-    return tx.query(
-      `with ${given}, ${inserted} select application, id, day::text from inserted`,
-      eventArrays(events, windows, now),
-      'insert_usage',
-    );
-  }
-
-  /** Removes events that this transaction has inserted. */
+  /** Removes events that this transaction has inserted. Without a name, as `find`. */
   remove(tx: Transaction, keys: readonly UsageKey[]): void {
     tx.send(
       `delete from till.usage_events using unnest($1::text[], $2::text[], $3::text[]::date[]) as v (application, id, day)
        where usage_events.application = v.application and usage_events.id = v.id and usage_events.day = v.day
          and usage_events.day = any($3::text[]::date[])`,
       keyArrays(keys),
-      'remove_usage',
     );
   }
 
+  /**
+   * Without a name, so that it is planned for the days that it reads, as they are now. A plan that is kept may have been
+   * made when a day was still empty, and would read all events of that day.
+   */
   async find(db: Queryable, keys: readonly UsageKey[]): Promise<readonly StoredUsage[]> {
     const rows = await db.query<Omit<StoredUsage, 'at'> & { readonly at: string }>(
       `select application, id, day::text, (extract(epoch from at) * 1000000)::bigint::text as at,
@@ -138,109 +154,51 @@ export class UsageStore {
          using (application, id, day)
        where usage_events.day = any($3::text[]::date[])`,
       keyArrays(keys),
-      'find_usage',
     );
     return rows.map(({ at, ...row }) => ({ ...row, at: BigInt(at) }));
   }
 
-  /** Locks the counters that exist, in the order in which every transaction changes them. */
-  lockCounters(tx: Transaction, keys: readonly CounterKey[]): Promise<readonly Counter[]> {
-    return tx.query(
-      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt", used,
-         is_reached as "isReached"
-       from till.usage_counters as held
-       join unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[]) as v (customer_id, meter_id, starts_at)
-         using (customer_id, meter_id, starts_at)
-       order by held.customer_id, held.meter_id, held.starts_at for update of held`,
-      counterArrays(keys),
-      'lock_usage_counters',
-    );
-  }
-
-  /**
-   * Locks counters, and creates those that do not exist yet. One pass in the same order does both: a counter that is
-   * created after others were locked would be out of order. The update changes nothing. It locks a counter that exists.
-   */
-  createCounters(tx: Transaction, windows: readonly CounterWindow[]): Promise<readonly Counter[]> {
-    return tx.query(
-      `insert into till.usage_counters as held (customer_id, meter_id, starts_at, ends_at, used)
-       select v.*, 0 from unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[],
-         $4::text[]::timestamptz[])
-         as v (customer_id, meter_id, starts_at, ends_at)
-       order by 1, 2, 3
-       on conflict (customer_id, meter_id, starts_at) do update set used = held.used
-       returning customer_id as "customerId", meter_id as "meterId", starts_at as "startsAt", used,
-         is_reached as "isReached"`,
-      [...counterArrays(windows), timeArray(windows.map(({ endsAt }) => endsAt))],
-      'create_usage_counters',
-    );
-  }
-
-  /** The counters must be locked. */
+  /** Sets what was used. The transaction must have changed the counters before. */
   setCounters(tx: Transaction, counters: readonly (CounterWindow & { readonly used: number })[]): void {
     tx.send(
-      `update till.usage_counters as held set used = v.used, ends_at = greatest(held.ends_at, v.ends_at)
-       from unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[],
-         $4::text[]::timestamptz[], $5::bigint[])
-         as v (customer_id, meter_id, starts_at, ends_at, used)
-       where held.customer_id = v.customer_id and held.meter_id = v.meter_id and held.starts_at = v.starts_at`,
-      [
-        ...counterArrays(counters),
-        timeArray(counters.map(({ endsAt }) => endsAt)),
-        counters.map(({ used }) => used),
-      ],
+      `insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+       select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[])
+       on conflict (customer_id, meter_id, starts_at) do update set used = excluded.used`,
+      [...counterArrays(counters), bigintArray(counters.map(({ used }) => used))],
       'set_usage_counters',
     );
   }
 
-  /** The counters must be locked. */
-  markReached(tx: Transaction, keys: readonly CounterKey[]): void {
+  /** Remembers that the limit is reached. The transaction must have changed the counters before. */
+  markReached(tx: Transaction, counters: readonly (CounterWindow & { readonly used: number })[]): void {
     tx.send(
-      `update till.usage_counters as held set is_reached = true
-       from unnest($1::text[]::uuid[], $2::text[]::uuid[], $3::text[]::timestamptz[]) as v (customer_id, meter_id, starts_at)
-       where held.customer_id = v.customer_id and held.meter_id = v.meter_id and held.starts_at = v.starts_at`,
-      counterArrays(keys),
+      `insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+       select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[])
+       on conflict (customer_id, meter_id, starts_at) do update set is_reached = true`,
+      [...counterArrays(counters), bigintArray(counters.map(({ used }) => used))],
+      'mark_usage_reached',
     );
   }
 }
 
-const given = `given as (
-    select * from unnest($1::text[], $2::text[], $3::text[]::timestamptz[], $4::bigint[], $5::integer[])
+/** Inserts the events of a batch that do not exist yet. */
+const inserting = `given as (
+    select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
       with ordinality as v (application, id, at, quantity, window_index, place)
   ),
   windows as (
-    select * from unnest($6::text[]::uuid[], $7::text[]::uuid[], $8::text[]::timestamptz[],
-        $9::text[]::timestamptz[], $10::bigint[])
+    select * from unnest($6::uuid[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::bigint[])
       with ordinality as v (customer_id, meter_id, starts_at, ends_at, usage_limit, number)
-  )`;
-
-const inserted = `inserted as (
+  ),
+  inserted as (
     insert into till.usage_events
       (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
     select application, id, (at at time zone 'utc')::date as day, at, quantity, customer_id, meter_id, starts_at, $11
     from given join windows on windows.number = given.window_index + 1
     order by application, day, id, place
     on conflict do nothing
-    returning application, id, day, customer_id, meter_id, window_start, quantity
+    returning application, id, day, customer_id, meter_id, window_start as starts_at, quantity
   )`;
-
-function eventArrays(
-  events: readonly NewUsage[],
-  windows: readonly CounterWindow[],
-  now: Date,
-): readonly unknown[] {
-  return [
-    textArray(events.map(({ application }) => application)),
-    textArray(events.map(({ id }) => id)),
-    textArray(events.map(({ at }) => instantText(at))),
-    events.map(({ quantity }) => quantity),
-    events.map(({ window }) => window),
-    ...counterArrays(windows),
-    timeArray(windows.map(({ endsAt }) => endsAt)),
-    windows.map(({ limit }) => limit),
-    now,
-  ];
-}
 
 function keyArrays(keys: readonly UsageKey[]): readonly unknown[] {
   return [
@@ -250,14 +208,11 @@ function keyArrays(keys: readonly UsageKey[]): readonly unknown[] {
   ];
 }
 
-function counterArrays(keys: readonly CounterKey[]): readonly unknown[] {
+function counterArrays(windows: readonly CounterWindow[]): readonly Buffer[] {
   return [
-    textArray(keys.map(({ customerId }) => customerId)),
-    textArray(keys.map(({ meterId }) => meterId)),
-    timeArray(keys.map(({ startsAt }) => startsAt)),
+    uuidArray(windows.map(({ customerId }) => customerId)),
+    uuidArray(windows.map(({ meterId }) => meterId)),
+    timestampArray(windows.map(({ startsAt }) => instantOfDate(startsAt))),
+    timestampArray(windows.map(({ endsAt }) => instantOfDate(endsAt))),
   ];
-}
-
-function timeArray(times: readonly Date[]): Buffer {
-  return textArray(times.map((time) => time.toISOString()));
 }

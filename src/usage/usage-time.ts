@@ -1,9 +1,8 @@
 import type { Clock, ProcessorClock } from '../platform/clock.ts';
-import type { Instant } from '../platform/instant.ts';
+import { type Instant, instantOfDate } from '../platform/instant.ts';
 
 /** Clocks of applications differ from Till's by less. */
 const aheadMax = 300_000_000n;
-const microsPerMs = 1_000n;
 
 interface Clocks {
   readonly clock: Clock;
@@ -25,12 +24,8 @@ export async function timeRange(
   latest: Instant,
   backMax: Instant,
 ): Promise<TimeRange> {
-  const now = micros(clock.now());
+  const now = instantOfDate(clock.now());
   const from = now - backMax;
   if (latest <= now + aheadMax) return { from, to: now + aheadMax };
-  return { from, to: micros(await processorClock.now()) + aheadMax };
-}
-
-function micros(time: Date): Instant {
-  return BigInt(time.getTime()) * microsPerMs;
+  return { from, to: instantOfDate(await processorClock.now()) + aheadMax };
 }

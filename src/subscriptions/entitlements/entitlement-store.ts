@@ -30,6 +30,8 @@ interface CustomerRow extends Owner, Nullable<CustomerSubscription> {
   readonly counters: readonly UsageCount[] | null;
   /** Only in the first row of a statement. Null if there are none. */
   readonly meters: readonly MeterTerms[] | null;
+  /** Only in the first row of a statement that reads counters. */
+  readonly hasManyCounters: boolean | null;
 }
 
 interface Owner {
@@ -45,30 +47,39 @@ type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
 /** The subscriptions that decide about a customer's entitlements, newest first. */
 export interface EntitledCustomer extends Owner {
   readonly subscriptions: readonly CustomerSubscription[];
-  /** Of the windows that have not ended when the statement says so. */
+  /** Of the windows that have not ended when the statement says so. Empty if the statement does not read them. */
   readonly counters: readonly UsageCount[];
   /** All meters, archived ones included. */
   readonly meters: readonly MeterTerms[];
 }
 
+/** What a statement reads of customers that are known by one of their ids. Deleted customers are left out. */
+interface Search {
+  readonly by: 'id' | 'externalId';
+  readonly ids: readonly string[];
+}
+
 /** Reads a customer, its subscriptions and its usage in one statement, so that all are from the same snapshot. */
 export class EntitlementStore {
-  /** Deleted customers are left out. Shows what was used in windows that end after `since`. */
-  async findById(db: Queryable, ids: readonly string[], since: Date): Promise<readonly EntitledCustomer[]> {
-    const sql = `${selection} where customers.id = any($1) and customers.deleted_at is null ${order}`;
-    return group(await db.query<CustomerRow>(sql, [ids, since], 'find_entitlements'));
+  /** Whether the last statement found so many counters that every plan from then on uses their index. */
+  #hasManyCounters = false;
+
+  /**
+   * Reads what was used in windows that end after `since`. A plan that was made while there were few counters reads all of
+   * them, and is kept. So there is one for few counters, and another that is made once there are many.
+   */
+  async findWithUsage(db: Queryable, search: Search, since: Date): Promise<readonly EntitledCustomer[]> {
+    const name = `find_entitlements_${search.by}${this.#hasManyCounters ? '_many' : ''}`;
+    const rows = await db.query<CustomerRow>(selections.withUsage[search.by], [search.ids, since], name);
+    this.#hasManyCounters ||= rows.some(({ hasManyCounters }) => hasManyCounters);
+    return group(rows);
   }
 
-  async findByExternalId(
-    db: Queryable,
-    externalIds: readonly string[],
-    since: Date,
-  ): Promise<readonly EntitledCustomer[]> {
-    const sql = `${selection}
-      join till.external_ids
-        on external_ids.customer_id = customers.id and external_ids.external_id = customers.external_id
-      where external_ids.external_id = any($1) and customers.deleted_at is null ${order}`;
-    return group(await db.query<CustomerRow>(sql, [externalIds, since], 'find_entitlements_by_external_id'));
+  /** Without what was used. */
+  async find(db: Queryable, search: Search): Promise<readonly EntitledCustomer[]> {
+    return group(
+      await db.query<CustomerRow>(selections.plain[search.by], [search.ids], `find_terms_${search.by}`),
+    );
   }
 }
 
@@ -89,27 +100,54 @@ const counters = `select jsonb_agg(jsonb_build_array(meter_id, (extract(epoch fr
   from till.usage_counters
   where customer_id = customers.id and ends_at > $2 and (select exists (select from till.meters))`;
 
+/** Sixteen pages: reading them all costs more than two lookups in an index, by PostgreSQL's estimates. */
+const manyCountersBytes = 131_072;
+
+const hasManyCounters = `case when row_number() over () = 1 then
+    pg_relation_size('till.usage_counters') >= ${manyCountersBytes} end`;
+
 const meters = `case when row_number() over () = 1 then (
     select jsonb_agg(jsonb_build_object('id', id, 'key', key, 'resets', resets, 'active', active) order by key)
     from till.meters) end`;
 
-const selection = `
-  select customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
-    one.plan_id as "planId", one.status, one.current_period_start as "currentPeriodStart",
-    one.current_period_end as "currentPeriodEnd", one.ended_at as "endedAt", one.trial_end as "trialEnd",
-    one.paid_until as "paidUntil", plans.interval, plans.interval_count as "intervalCount", plans.features,
-    ${addOns} as "addOns", usage.counters, ${meters} as meters
-  from till.customers
-  cross join lateral (${counters}) as usage
-  left join lateral (
+const subscriptions = `(
     select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}
     union all
     (select ${columns} from till.subscriptions where customer_id = customers.id and ${ended}
       order by created_at desc, id desc limit ${endedMax})
-  ) one on true
-  left join till.plans on plans.id = one.plan_id`;
+  )`;
 
-const order = 'order by customers.id, one.created_at desc, one.id desc';
+const terms = `customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
+    one.plan_id as "planId", one.status, one.current_period_start as "currentPeriodStart",
+    one.current_period_end as "currentPeriodEnd", one.ended_at as "endedAt", one.trial_end as "trialEnd",
+    one.paid_until as "paidUntil", plans.interval, plans.interval_count as "intervalCount", plans.features,
+    ${addOns} as "addOns", ${meters} as meters`;
+
+const tables = {
+  plain: `select ${terms} from till.customers`,
+  withUsage: `select ${terms}, usage.counters, ${hasManyCounters} as "hasManyCounters"
+    from till.customers cross join lateral (${counters}) as usage`,
+};
+
+const conditions = {
+  id: 'where customers.id = any($1)',
+  externalId: `join till.external_ids
+      on external_ids.customer_id = customers.id and external_ids.external_id = customers.external_id
+    where external_ids.external_id = any($1)`,
+};
+
+function select(from: string, condition: string): string {
+  return `${from}
+    left join lateral ${subscriptions} one on true
+    left join till.plans on plans.id = one.plan_id
+    ${condition} and customers.deleted_at is null order by customers.id, one.created_at desc, one.id desc`;
+}
+
+function selectBoth(from: string): Readonly<Record<Search['by'], string>> {
+  return { id: select(from, conditions.id), externalId: select(from, conditions.externalId) };
+}
+
+const selections = { plain: selectBoth(tables.plain), withUsage: selectBoth(tables.withUsage) };
 
 function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
   const meters = rows.find((row) => row.meters !== null)?.meters ?? [];
@@ -117,11 +155,13 @@ function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
     string,
     Omit<EntitledCustomer, 'subscriptions'> & { subscriptions: CustomerSubscription[] }
   >();
-  for (const { customerId, externalId, counters, meters: _, ...row } of rows) {
-    const customer = customers.get(customerId) ?? {
-      ...{ customerId, externalId, counters: counters ?? [], meters, subscriptions: [] },
-    };
-    customers.set(customerId, customer);
+  for (const row of rows) {
+    const { customerId, externalId, counters } = row;
+    let customer = customers.get(customerId);
+    if (customer === undefined) {
+      customer = { customerId, externalId, counters: counters ?? [], meters, subscriptions: [] };
+      customers.set(customerId, customer);
+    }
     // The outer join returns one row with nulls for a customer without subscriptions.
     if (row.subscriptionId !== null) customer.subscriptions.push(row as CustomerSubscription);
   }
