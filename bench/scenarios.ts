@@ -16,6 +16,7 @@ import { scaleOut } from './scenarios/scale-out.ts';
 import { space } from './scenarios/space.ts';
 import { starts } from './scenarios/starts.ts';
 import { usage } from './scenarios/usage.ts';
+import { usageGrowth } from './scenarios/usage-growth.ts';
 import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
 import { webhookIngest } from './scenarios/webhook-ingest.ts';
 import { webhookLag } from './scenarios/webhook-lag.ts';
@@ -30,6 +31,7 @@ export const scenarios: readonly Scenario[] = [
   outboundDelivery,
   creates,
   usage,
+  usageGrowth,
   sameKeyStorm,
   events,
   lists,

@@ -1,4 +1,7 @@
-/** Stores a batch of usage events with one bare insert: no windows, no counters, no checks. */
+/**
+ * Stores a batch of usage events with one insert into the service's own table, with its days and its indexes. It checks
+ * no customer and no repeat, finds no windows, and counts nothing.
+ */
 import pg from 'pg';
 import { bareApp, serve, setting } from './serve.ts';
 
@@ -6,14 +9,13 @@ const pool = new pg.Pool({
   connectionString: setting('DATABASE_URL'),
   max: Number(setting('DATABASE_POOL_SIZE')),
 });
-await pool.query(`create table if not exists bare_usage (
-  id text not null, customer_id uuid not null, meter text not null, quantity bigint not null, at timestamptz not null,
-  primary key (id, at))`);
+const meterId = '00000000-0000-7000-8000-000000000000';
 const insert = {
   name: 'insert',
-  text: `insert into bare_usage (id, customer_id, meter, quantity, at)
-    select id, "customerId", meter, quantity, at
-    from json_to_recordset($1) as v (id text, "customerId" uuid, meter text, quantity bigint, at timestamptz)`,
+  text: `insert into till.usage_events
+      (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
+    select '', id, (at at time zone 'utc')::date, at, quantity, "customerId", '${meterId}', at, now()
+    from json_to_recordset($1) as v (id text, "customerId" uuid, quantity bigint, at timestamptz)`,
 };
 
 const app = bareApp();
