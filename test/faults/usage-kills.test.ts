@@ -36,11 +36,16 @@ const customersCount = 3;
 const batchMax = 40;
 /** Far less than is asked for, so that most windows reach it. */
 const limit = effort({ short: 40, long: 1_500 });
+const dayMs = 86_400_000;
 /** Late events are in windows of their own: the months of UTC before the subscription. */
-const lateMsMax = 34 * 86_400_000;
+const lateMsMax = 34 * dayMs;
+const weekMs = 7 * dayMs;
+/** How often weekly subscriptions have been renewed, by the sandbox's clock. Monthly ones have not. */
+const renewalsCount = 3;
 
 interface Subject {
   readonly id: string;
+  readonly interval: 'week' | 'month';
   readonly subscribedAtMs: number;
 }
 
@@ -52,25 +57,31 @@ interface World {
   readonly consumed: MeterBody;
 }
 
-/** Customers with new subscriptions. */
+/** Customers with new subscriptions, and one whose weekly subscription has been renewed. */
 async function createWorld(backend: Backend): Promise<World> {
   const till = await startTill({ in: 'process', on: backend });
   const [recorded, consumed] = [await createMeter(till), await createMeter(till)];
   const features = { [recorded.key]: limit, [consumed.key]: limit };
-  const plan = await createPlan(till, { features });
   const subjects: Subject[] = [];
   for (let count = 0; count < customersCount; count += 1) {
+    const interval = count === 0 ? 'week' : 'month';
+    const plan = await createPlan(till, { features, interval });
     const { id } = await createCustomer(till);
     const { currentPeriodStart } = await subscribe(till, { plan, customerId: id });
-    subjects.push({ id, subscribedAtMs: Date.parse(String(currentPeriodStart)) });
+    subjects.push({ id, interval, subscribedAtMs: Date.parse(String(currentPeriodStart)) });
+  }
+  for (let count = 0; count < renewalsCount; count += 1) {
+    await till.control('clock', { advanceSeconds: weekMs / 1_000 });
+    await till.settle();
   }
   await till.stop();
   return { subjects, recorded, consumed };
 }
 
-/** An event of now, or of a window that has ended. */
+/** An event of now, of a window that has ended, or of one that has begun by the sandbox's clock. */
 function newFact(dice: Dice, { subjects, recorded }: World): UsageBody {
-  const atMs = Date.now() - (dice.happens(0.5) ? 0 : dice.whole(0, lateMsMax));
+  const otherMs = dice.whole(-lateMsMax, renewalsCount * weekMs);
+  const atMs = Date.now() + (dice.happens(0.5) ? 0 : otherMs);
   return usageOf(dice.oneOf(subjects), recorded, {
     at: new Date(atMs).toISOString(),
     quantity: dice.whole(-2, 6),
@@ -287,9 +298,12 @@ async function assertCounted(t: TestContext, backend: Backend, { world, facts }:
   t.diagnostic(`${sums.size} windows, ${reached.length} limits were reached`);
 }
 
-/** The period of the subscription, and before it the months of UTC. */
-function windowOf({ subscribedAtMs }: Subject, atMs: number) {
-  if (atMs >= subscribedAtMs) return { startMs: subscribedAtMs, isGranted: true };
+/** The periods of the subscription, and before them the months of UTC. */
+function windowOf({ subscribedAtMs, interval }: Subject, atMs: number) {
+  if (atMs >= subscribedAtMs) {
+    const weeks = interval === 'week' ? Math.floor((atMs - subscribedAtMs) / weekMs) : 0;
+    return { startMs: subscribedAtMs + weeks * weekMs, isGranted: true };
+  }
   const at = new Date(atMs);
   return { startMs: Date.UTC(at.getUTCFullYear(), at.getUTCMonth()), isGranted: false };
 }
