@@ -43,14 +43,14 @@ export function admit(parts: UsageParts, wanted: readonly Wanted[]): Promise<Rea
     const stored = others.length === 0 ? [] : await store.find(tx, others.map(keyOf));
     const decided = decide(wanted, fresh, { stored, counters: openCounters(windows, counters) });
     if (decided.refused.length > 0) store.remove(tx, decided.refused.map(keyOf));
-    if (decided.corrected.length > 0) store.setCounters(tx, decided.corrected);
+    if (decided.refused.length > 0) store.subtract(tx, sumsOf(decided.refused));
     reportReached(tx, parts, decided.reached);
     return decided.outcomes;
   });
 }
 
 interface OpenCounter {
-  used: number;
+  used: bigint;
   isReached: boolean;
 }
 
@@ -68,10 +68,8 @@ function openCounters(windows: readonly BatchWindow[], changed: readonly Changed
 
 interface Decided {
   readonly outcomes: Map<Wanted, Outcome>;
-  /** Inserted events that do not fit. */
+  /** Inserted events that do not fit, each once. */
   readonly refused: readonly Wanted[];
-  /** The counters that contain a refused quantity, and what they should contain. */
-  readonly corrected: readonly (BatchWindow & { readonly used: number })[];
   readonly reached: readonly ReachedLimit[];
 }
 
@@ -83,9 +81,9 @@ function decide(
 ): Decided {
   const outcomes = new Map<Wanted, Outcome>();
   const first = new Map(stored.map((row) => [keyText(row), row]));
-  const refused: Wanted[] = [];
+  const refused = new Map<string, Wanted>();
   const reached: ReachedLimit[] = [];
-  for (const one of firstOfEach(wanted, fresh)) counterOf(counters, one).used -= one.quantity;
+  for (const one of firstOfEach(wanted, fresh)) counterOf(counters, one).used -= BigInt(one.quantity);
   for (const one of wanted) {
     const { window, quantity } = one;
     const key = keyText(keyOf(one));
@@ -98,22 +96,28 @@ function decide(
         known === undefined ? answer(window, true, counter.used) : repeated(known, one, counter.used),
       );
     } else if (!fits(window, counter.used, quantity)) {
-      refused.push(one);
+      refused.set(key, one);
       outcomes.set(one, answer(window, false, counter.used));
     } else {
-      counter.used += quantity;
+      counter.used += BigInt(quantity);
       first.set(key, { ...one, ...window, ...keyOf(one) });
       outcomes.set(one, answer(window, true, counter.used));
       if (!counter.isReached && window.limit !== null && counter.used >= window.limit) {
         counter.isReached = true;
-        reached.push({ ...window, used: counter.used, cause: one.cause });
+        reached.push({ ...window, used: Number(counter.used), cause: one.cause });
       }
     }
   }
-  const corrected = new Map(
-    refused.map((one) => [windowKey(one.window), { ...one.window, used: counterOf(counters, one).used }]),
-  );
-  return { outcomes, refused, reached, corrected: [...corrected.values()] };
+  return { outcomes, refused: [...refused.values()], reached };
+}
+
+/** The sums of quantities by their windows. A batch is small enough that they are exact. */
+function sumsOf(refused: readonly Wanted[]): readonly (BatchWindow & { readonly quantity: number })[] {
+  const byWindow = Map.groupBy(refused, ({ window }) => windowKey(window));
+  return [...byWindow.values()].flatMap((all) => {
+    const quantity = all.reduce((sum, one) => sum + one.quantity, 0);
+    return all.slice(0, 1).map(({ window }) => ({ ...window, quantity }));
+  });
 }
 
 /** The events that were inserted: of several with the same key, the first one. */
@@ -132,16 +136,22 @@ function counterOf(counters: OpenCounters, { window }: Wanted): OpenCounter {
   return counter;
 }
 
-export function fits({ limit }: BatchWindow, used: number, quantity: number): boolean {
-  return limit === null || used + quantity <= limit;
+/** Exact for every number: a limit is below 2^53, and what is used in excess of that does not fit however it is rounded. */
+export function fits({ limit }: BatchWindow, used: number | bigint, quantity: number): boolean {
+  return limit === null || Number(used) + quantity <= limit;
 }
 
-export function answer({ limit, endsAt }: BatchWindow, allowed: boolean, used: number): Consumption {
+export function answer(
+  { limit, endsAt }: BatchWindow,
+  allowed: boolean,
+  exact: number | bigint,
+): Consumption {
+  const used = Number(exact);
   return { allowed, used, limit, remaining: remainingOf(limit, used), resetsAt: endsAt };
 }
 
 /** The outcome for an id that was counted before. */
-export function repeated(first: StoredUsage, wanted: Wanted, used: number): Outcome {
+export function repeated(first: StoredUsage, wanted: Wanted, used: number | bigint): Outcome {
   if (isSameUsage(first, wanted, wanted.window)) return answer(wanted.window, true, used);
   return new Failure(
     'id_reused',

@@ -5,8 +5,9 @@ export interface WrongCounter {
   readonly customerId: string;
   readonly meterId: string;
   readonly startsAt: Date;
-  readonly used: number;
-  readonly sum: number;
+  /** The sums are texts, because they may be above 2^53. */
+  readonly used: string;
+  readonly sum: string;
 }
 
 interface Slice {
@@ -39,8 +40,8 @@ export class UsageCheckStore {
   /** Only windows whose events are all kept: they begin on or after the day `since`. */
   findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
     return db.query(
-      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt", held.used,
-         coalesce(counted.sum, 0)::bigint as sum
+      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt", held.used::text,
+         coalesce(counted.sum, 0)::text as sum
        from till.usage_counters as held
        left join (
          select customer_id, meter_id, window_start, sum(quantity) as sum from till.usage_events

@@ -120,7 +120,7 @@ export class UsageService {
         this.#parts,
         counters.flatMap(({ window, used }) => {
           const found = batch.windows[window];
-          return found === undefined ? [] : [{ ...found, used, cause }];
+          return found === undefined ? [] : [{ ...found, used: Number(used), cause }];
         }),
       );
       return { recorded: count, reused };

@@ -41,7 +41,8 @@ export interface StoredUsage extends UsageKey {
 export interface ChangedCounter {
   /** An index into the windows of the batch. */
   readonly window: number;
-  readonly used: number;
+  /** Exact: a sum may be above 2^53. */
+  readonly used: bigint;
   readonly isReached: boolean;
 }
 
@@ -50,6 +51,11 @@ interface AddedBatch {
   /** Null if all events are new. */
   readonly inserted: readonly (readonly [application: string, id: string, day: string])[] | null;
   readonly counters: readonly ChangedCounter[];
+}
+
+/** JSON has the sums as texts, which lose no digits. */
+interface AddedRow extends Omit<AddedBatch, 'counters'> {
+  readonly counters: readonly (Omit<ChangedCounter, 'used'> & { readonly used: string })[];
 }
 
 /** Which counters `add` changes, and returns. */
@@ -76,7 +82,7 @@ export class UsageStore {
     which: AddedCounters,
     now: Date,
   ): Promise<AddedBatch> {
-    const [row] = await tx.query<AddedBatch>(
+    const [row] = await tx.query<AddedRow>(
       `with ${inserting},
        added as (
          select customer_id, meter_id, starts_at, max(ends_at) as ends_at, coalesce(sum(quantity), 0)::bigint as quantity
@@ -110,7 +116,7 @@ export class UsageStore {
          case when total.count < $13::integer then
            coalesce((select jsonb_agg(jsonb_build_array(application, id, day)) from inserted), '[]') end as inserted,
          coalesce((
-           select jsonb_agg(jsonb_build_object('window', number - 1, 'used', used, 'isReached', is_reached) order by number)
+           select jsonb_agg(jsonb_build_object('window', number - 1, 'used', used::text, 'isReached', is_reached) order by number)
            from counters
          ), '[]') as counters
        from total`,
@@ -129,7 +135,7 @@ export class UsageStore {
       'add_usage',
     );
     if (row === undefined) throw new Error('a batch of usage has no result');
-    return row;
+    return { ...row, counters: row.counters.map((one) => ({ ...one, used: BigInt(one.used) })) };
   }
 
   /** Removes events that this transaction has inserted. Without a name, as `find`. */
@@ -158,14 +164,14 @@ export class UsageStore {
     return rows.map(({ at, ...row }) => ({ ...row, at: BigInt(at) }));
   }
 
-  /** Sets what was used. The transaction must have changed the counters before. */
-  setCounters(tx: Transaction, counters: readonly (CounterWindow & { readonly used: number })[]): void {
+  /** Subtracts quantities. The transaction must have changed the counters before. */
+  subtract(tx: Transaction, counters: readonly (CounterWindow & { readonly quantity: number })[]): void {
     tx.send(
-      `insert into till.usage_counters (customer_id, meter_id, starts_at, ends_at, used)
+      `insert into till.usage_counters as held (customer_id, meter_id, starts_at, ends_at, used)
        select * from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::timestamptz[], $5::bigint[])
-       on conflict (customer_id, meter_id, starts_at) do update set used = excluded.used`,
-      [...counterArrays(counters), bigintArray(counters.map(({ used }) => used))],
-      'set_usage_counters',
+       on conflict (customer_id, meter_id, starts_at) do update set used = held.used - excluded.used`,
+      [...counterArrays(counters), bigintArray(counters.map(({ quantity }) => quantity))],
+      'subtract_usage',
     );
   }
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient, readJson } from '../support/client.ts';
-import { createCustomer } from '../support/objects.ts';
+import { createCustomer, createPlan } from '../support/objects.ts';
+import { subscribe } from '../support/subscribed.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { consumeUsage, createMeter, readUsage, recordUsage, usageOf } from '../support/usage.ts';
@@ -135,11 +136,41 @@ test('a counter that differs from its events is found, and corrected', async (t)
   const { wrong } = await usageCheck.run(false);
   assert.deepEqual(
     wrong.map(({ customerId, used, sum }) => [customerId, used, sum]),
-    [[customer.id, 7, 5]],
+    [[customer.id, '7', '5']],
   );
   await usageCheck.run(true);
   assert.equal((await readUsage(till, customer, meter))?.used, 5);
   assert.deepEqual((await usageCheck.run(false)).wrong, []);
+});
+
+test('sums above 2^53 are exact, and so is their correction', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const plan = await createPlan(till, { features: { [meter.key]: Number.MAX_SAFE_INTEGER } });
+  await subscribe(till, { plan, customerId: customer.id });
+  await recordUsage(till, usageOf(customer, meter));
+  const { usageCheck } = till.services;
+  const used = async () => {
+    const [row] = await till.sql<{ used: string }>('select used::text from till.usage_counters');
+    return row?.used;
+  };
+  // Nine below the limit. No single event is that large.
+  await till.sql('update till.usage_events set quantity = 9007199254740982');
+  await till.sql('update till.usage_counters set used = 9007199254740982');
+  const consumed = await Promise.all(
+    Array.from({ length: 8 }, () => consumeUsage(till, usageOf(customer, meter, { quantity: 3 }))),
+  );
+  assert.equal(consumed.filter(({ allowed }) => allowed).length, 3);
+  assert.deepEqual(await usageCheck.run(false), { customers: 1, wrong: [] });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 2 }));
+  assert.equal(await used(), '9007199254740993');
+  await till.sql('update till.usage_counters set used = used - 1');
+  const { wrong } = await usageCheck.run(true);
+  assert.deepEqual(
+    wrong.map(({ used, sum }) => [used, sum]),
+    [['9007199254740992', '9007199254740993']],
+  );
+  assert.deepEqual([await used(), (await usageCheck.run(false)).wrong], ['9007199254740993', []]);
 });
 
 test('an API key with the scope usage records and consumes, and reads nothing', async (t) => {
