@@ -372,6 +372,7 @@ const storesByTable: Readonly<Record<string, readonly string[]>> = {
     'plans/plan-store.ts',
     'subscriptions/entitlements/entitlement-store.ts',
     'subscriptions/subscription-store.ts',
+    'usage/usage-period-store.ts',
     'overview/overview-count-store.ts',
     'attention/attention-store.ts',
   ],

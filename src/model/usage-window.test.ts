@@ -8,7 +8,10 @@ const monthly: WindowTerms = {
   isEntitled: true,
   currentPeriodStart: time('2026-03-10'),
   currentPeriodEnd: time('2026-04-10'),
+  trialEnd: null,
   endedAt: null,
+  createdAt: new Date('2026-01-05T08:00:00Z'),
+  processorAsOf: time('2026-03-10'),
   interval: 'month',
   intervalCount: 1,
   features: { calls: 10 },
@@ -101,13 +104,103 @@ test('without a subscription that grants the meter, the window is the UTC month'
 });
 
 test('a late event counts in the period in which it happened', () => {
-  const past = { start: time('2026-02-10'), end: time('2026-03-10') };
+  const past = { start: time('2026-02-10'), end: time('2026-03-10'), until: time('2026-03-10'), terms: null };
   const terms = { ...monthly, pastPeriods: [past] };
   assert.equal(days([terms], '2026-03-09', perPeriod), '2026-02-10 2026-03-10');
   assert.equal(days([terms], '2026-02-09', perPeriod), 'UTC 2026-02-01 2026-03-01');
   const ended = { ...terms, isEntitled: false, endedAt: time('2026-03-20') };
   assert.equal(days([ended], '2026-03-19', perPeriod), '2026-03-10 2026-04-10');
   assert.equal(days([ended], '2026-03-20', perPeriod), 'UTC 2026-03-01 2026-04-01');
+});
+
+test('a late event counts in the window that was open, even if the processor has skipped its period', () => {
+  const daily = { interval: 'day' as const, intervalCount: 1, features: { calls: 10 } };
+  const past = {
+    start: time('2026-03-05'),
+    end: time('2026-03-06'),
+    until: time('2026-03-10'),
+    terms: daily,
+  };
+  const renewed = { ...monthly, ...daily, currentPeriodEnd: time('2026-03-11'), pastPeriods: [past] };
+  assert.equal(days([renewed], '2026-03-05', perPeriod), '2026-03-05 2026-03-06');
+  assert.equal(days([renewed], '2026-03-07', perPeriod), '2026-03-07 2026-03-08');
+  assert.equal(days([renewed], '2026-03-09', perPeriod), '2026-03-09 2026-03-10');
+  assert.equal(days([renewed], '2026-03-10', perPeriod), '2026-03-10 2026-03-11');
+  assert.equal(days([renewed], '2026-03-04', perPeriod), 'UTC 2026-03-01 2026-04-01');
+  // The plan that it has now decides nothing about then.
+  const larger = { ...monthly, pastPeriods: [{ ...past, end: time('2026-03-08') }] };
+  assert.equal(days([larger], '2026-03-08', perPeriod), '2026-03-08 2026-03-09');
+  const weekly = { ...past, terms: { ...daily, interval: 'week' as const } };
+  const cutShort = days([{ ...monthly, pastPeriods: [weekly] }], '2026-03-07', perPeriod);
+  assert.equal(cutShort, '2026-03-06 2026-03-10', 'a new period began before the expected one ended');
+});
+
+test('a change within the period decides about what happens after it', () => {
+  const without = { interval: 'month' as const, intervalCount: 1, features: {} };
+  const { start, end } = { start: time('2026-03-10'), end: time('2026-04-10') };
+  const before = { start, end, until: time('2026-03-20'), terms: { ...without, features: { calls: 10 } } };
+  const removed = { ...monthly, ...without, pastPeriods: [before] };
+  assert.equal(days([removed], '2026-03-19', perPeriod), '2026-03-10 2026-04-10');
+  assert.equal(days([removed], '2026-03-20', perPeriod), 'UTC 2026-03-01 2026-04-01');
+  const returned = {
+    ...monthly,
+    pastPeriods: [before, { start, end, until: time('2026-03-25'), terms: without }],
+  };
+  assert.deepEqual(
+    ['2026-03-19', '2026-03-20', '2026-03-25'].map((at) => days([returned], at, perPeriod)),
+    ['2026-03-10 2026-04-10', 'UTC 2026-03-01 2026-04-01', '2026-03-10 2026-04-10'],
+  );
+});
+
+test('a pause ends the window of a trial, and what came before counts in it', () => {
+  const trial = {
+    start: time('2026-03-10'),
+    end: time('2026-03-17'),
+    until: time('2026-03-17'),
+    terms: null,
+  };
+  const paused = {
+    ...monthly,
+    isEntitled: false,
+    currentPeriodEnd: time('2026-03-17'),
+    pastPeriods: [trial],
+  };
+  assert.equal(days([paused], '2026-03-16', perPeriod), '2026-03-10 2026-03-17');
+  assert.equal(days([paused], '2026-03-17', perPeriod), 'UTC 2026-03-01 2026-04-01');
+  const resumed = {
+    ...monthly,
+    currentPeriodStart: time('2026-03-25'),
+    currentPeriodEnd: time('2026-04-25'),
+    pastPeriods: [trial],
+  };
+  assert.equal(days([resumed], '2026-03-20', perPeriod), 'UTC 2026-03-01 2026-04-01');
+  assert.equal(days([resumed], '2026-03-16', perPeriod), '2026-03-10 2026-03-17');
+});
+
+test('months count from the day of the first period, or of the end of the trial', () => {
+  const quarter = {
+    ...monthly,
+    intervalCount: 3,
+    createdAt: time('2026-12-31'),
+    currentPeriodStart: time('2027-06-30'),
+    currentPeriodEnd: time('2027-09-30'),
+  };
+  const found = ['2027-07-30', '2027-07-31', '2027-09-29'].map((at) => days([quarter], at, perMonth));
+  assert.deepEqual(found, ['2027-06-30 2027-07-31', '2027-07-31 2027-08-31', '2027-08-31 2027-09-30']);
+  assert.equal(days([quarter], '2027-12-30', perPeriod), '2027-09-30 2027-12-31');
+  const twoMonths = {
+    ...quarter,
+    intervalCount: 2,
+    currentPeriodStart: time('2027-02-28'),
+    currentPeriodEnd: time('2027-04-30'),
+  };
+  assert.equal(days([twoMonths], '2027-03-30', perMonth), '2027-02-28 2027-03-31');
+  assert.equal(days([twoMonths], '2027-05-30', perMonth), '2027-04-30 2027-05-31');
+  const afterTrial = { ...quarter, createdAt: time('2026-10-31'), trialEnd: time('2026-11-30') };
+  assert.equal(days([afterTrial], '2027-07-30', perMonth), '2027-07-30 2027-08-30');
+  // A change of the interval has begun the periods anew.
+  const other = { ...quarter, createdAt: new Date('2026-12-31T08:00:00Z') };
+  assert.equal(days([other], '2027-07-30', perMonth), '2027-07-30 2027-08-30');
 });
 
 test('a period that has begun is open even if the clock is behind', () => {

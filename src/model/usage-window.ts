@@ -13,18 +13,34 @@ export interface UsageWindow extends UsagePeriod {
   readonly isGranted: boolean;
 }
 
-/** What decides about the windows of a subscription. */
-export interface WindowTerms {
-  readonly isEntitled: boolean;
-  readonly currentPeriodStart: Date | null;
-  readonly currentPeriodEnd: Date | null;
-  readonly endedAt: Date | null;
+/** What a plan and its add-ons grant, and how long a period is. */
+export interface PeriodTerms {
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   /** Those of its add-ons included. */
   readonly features: PlanFeatures;
-  /** Periods in which it entitled the customer. Undefined if they were not read. */
-  readonly pastPeriods?: readonly UsagePeriod[] | undefined;
+}
+
+/** A period with the terms that a subscription had in it, before they changed. */
+export interface PastPeriod extends UsagePeriod {
+  /** Until when the subscription had these terms. After `end`, further periods followed, each as long as the plan says. */
+  readonly until: Date;
+  /** Null if they are not known. Then those of now count. */
+  readonly terms: PeriodTerms | null;
+}
+
+/** What decides about the windows of a subscription. */
+export interface WindowTerms extends PeriodTerms {
+  readonly isEntitled: boolean;
+  readonly currentPeriodStart: Date | null;
+  readonly currentPeriodEnd: Date | null;
+  readonly trialEnd: Date | null;
+  readonly endedAt: Date | null;
+  readonly createdAt: Date;
+  /** When the processor reported this state. What it had before then may differ. */
+  readonly processorAsOf: Date;
+  /** Those in which it entitled the customer, in the order of `until`. Undefined if they were not read. */
+  readonly pastPeriods?: readonly PastPeriod[] | undefined;
 }
 
 /** Ten years of days. The period of a subscription that is entitled ended a few days ago at most. */
@@ -40,9 +56,10 @@ export function windowOf(
   at: Date,
 ): UsageWindow {
   for (const terms of newestFirst) {
-    const period = grants(terms.features, meter.key) ? periodAt(terms, at) : undefined;
-    if (period !== undefined)
-      return { ...(meter.resets === 'month' ? monthWithin(period, at) : period), isGranted: true };
+    const period = periodAt(terms, meter.key, at);
+    if (period === undefined) continue;
+    const { start, end } = meter.resets === 'month' ? monthWithin(terms, period, at) : period;
+    return { start, end, isGranted: true };
   }
   return { ...utcMonthOf(at), isGranted: false };
 }
@@ -63,7 +80,9 @@ export function currentWindow(
 
 /** Whether a late event may need the earlier periods of the subscriptions. */
 export function needsPastPeriods(newestFirst: readonly WindowTerms[], at: Date): boolean {
-  return newestFirst.some(({ currentPeriodStart }) => currentPeriodStart !== null && at < currentPeriodStart);
+  return newestFirst.some(
+    ({ currentPeriodStart: start, processorAsOf }) => start !== null && (at < start || at < processorAsOf),
+  );
 }
 
 /** A limit is an integer. `true` has no limit (null), and without a usable value there is nothing to use. */
@@ -81,22 +100,38 @@ function grants(features: PlanFeatures, key: string): boolean {
   return value === true || typeof value === 'number';
 }
 
-function periodAt(terms: WindowTerms, at: Date): UsagePeriod | undefined {
+/** The period that contains `at`, if the subscription granted the meter then. */
+function periodAt(terms: WindowTerms, key: string, at: Date): UsagePeriod | undefined {
+  const past = terms.pastPeriods?.find(({ until }) => at < until);
+  if (past !== undefined) return pastPeriodAt(terms, past, key, at);
   const { currentPeriodStart: start, currentPeriodEnd: end, isEntitled, endedAt } = terms;
-  if (start === null || end === null) return undefined;
-  if (at < start) return terms.pastPeriods?.find((past) => at >= past.start && at < past.end);
-  if (isEntitled) return at < end ? { start, end } : periodAfter(terms, { start, end }, at);
+  if (start === null || end === null || at < start || !grants(terms.features, key)) return undefined;
+  if (isEntitled) return at < end ? { start, end } : periodAfter(terms, terms, { start, end }, at);
   // It entitled the customer until it ended.
   return endedAt !== null && at < endedAt && at < end ? { start, end } : undefined;
 }
 
-/** The period that follows at the end of the current one, before the processor reports it. */
+function pastPeriodAt(
+  subscription: WindowTerms,
+  past: PastPeriod,
+  key: string,
+  at: Date,
+): UsagePeriod | undefined {
+  const terms = past.terms ?? subscription;
+  if (at < past.start || !grants(terms.features, key)) return undefined;
+  if (at < past.end) return past;
+  const next = periodAfter(subscription, terms, past, at);
+  return next !== undefined && next.end > past.until ? { start: next.start, end: past.until } : next;
+}
+
+/** The period that follows at the end of one, before the processor reports it. */
 function periodAfter(
-  { interval, intervalCount }: WindowTerms,
+  subscription: WindowTerms,
+  { interval, intervalCount }: PeriodTerms,
   last: UsagePeriod,
   at: Date,
 ): UsagePeriod | undefined {
-  const day = anchorDay(last.end, last.start);
+  const day = anchorDay(subscription, last.end, last.start);
   let start = last.end;
   for (let count = 1; count <= missedPeriodsMax; count += 1) {
     const end = addIntervals(last.end, interval, intervalCount * count, day);
@@ -122,8 +157,8 @@ function addIntervals(time: Date, interval: PlanInterval, count: number, day: nu
 }
 
 /** The month that contains `at`, counted from the start of the period. The last one ends with the period. */
-function monthWithin(period: UsagePeriod, at: Date): UsagePeriod {
-  const day = anchorDay(period.start, period.end);
+function monthWithin(subscription: WindowTerms, period: UsagePeriod, at: Date): UsagePeriod {
+  const day = anchorDay(subscription, period.start, period.end);
   const boundary = (months: number) => addMonths(period.start, months, day);
   let months =
     12 * (at.getUTCFullYear() - period.start.getUTCFullYear()) +
@@ -138,12 +173,16 @@ function monthWithin(period: UsagePeriod, at: Date): UsagePeriod {
 }
 
 /**
- * The day of the month on which periods begin, given one boundary. If that is the last day of a short month, the other
- * boundary of the same period shows the day itself.
+ * The day of the month on which periods begin, given one boundary. The last day of a short month may stand for a later
+ * day: that of the first period or, after a trial, of its end. A change may have begun the periods anew, at another time
+ * of the day. Then the other boundary of the same period may show the day.
  */
-function anchorDay(boundary: Date, other: Date): number {
-  const isLastDay = boundary.getUTCDate() === daysInMonth(boundary.getUTCFullYear(), boundary.getUTCMonth());
-  return isLastDay ? Math.max(boundary.getUTCDate(), other.getUTCDate()) : boundary.getUTCDate();
+function anchorDay({ createdAt, trialEnd }: WindowTerms, boundary: Date, other: Date): number {
+  const day = boundary.getUTCDate();
+  if (day !== daysInMonth(boundary.getUTCFullYear(), boundary.getUTCMonth())) return day;
+  const anchor = trialEnd !== null && boundary >= trialEnd ? trialEnd : createdAt;
+  const isAnchor = (boundary.getTime() - anchor.getTime()) % dayMs === 0 && anchor.getUTCDate() >= day;
+  return isAnchor ? anchor.getUTCDate() : Math.max(day, other.getUTCDate());
 }
 
 /** The same time on this day of a later month, or on its last day if it is shorter. */

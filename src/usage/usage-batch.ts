@@ -1,5 +1,5 @@
 import type { MeterTerms } from '../model/meter.ts';
-import { limitOf, type UsagePeriod, windowOf } from '../model/usage-window.ts';
+import { limitOf, type PastPeriod, windowOf } from '../model/usage-window.ts';
 import { dayOf } from '../platform/day.ts';
 import { dateOfInstant, type Instant, parseInstant } from '../platform/instant.ts';
 import type { CustomerIds, CustomerTerms } from '../subscriptions/entitlements/entitlement-service.ts';
@@ -22,8 +22,8 @@ export interface TimedUsage {
   readonly at: Instant;
 }
 
-/** Periods of subscriptions before the current one, by the ids of the subscriptions. */
-export type PastPeriods = ReadonlyMap<string, readonly UsagePeriod[]>;
+/** What subscriptions had before their current state, by the ids of the subscriptions. */
+export type PastPeriods = ReadonlyMap<string, readonly PastPeriod[]>;
 
 /** The customers of a batch, by either id. */
 export class BatchCustomers<Terms extends CustomerTerms> {

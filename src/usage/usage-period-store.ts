@@ -1,23 +1,46 @@
-import type { UsagePeriod } from '../model/usage-window.ts';
+import { type AddOnFeatures, joinAddOns } from '../model/entitlement.ts';
+import type { PlanInterval } from '../model/plan.ts';
+import type { PlanFeatures } from '../model/plan-features.ts';
+import type { PastPeriod } from '../model/usage-window.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
-interface PeriodRow extends UsagePeriod {
+/** The plan is null for periods that were kept without one. */
+interface PeriodRow extends Omit<PastPeriod, 'terms'> {
   readonly subscriptionId: string;
+  readonly interval: PlanInterval | null;
+  readonly intervalCount: number | null;
+  readonly features: PlanFeatures | null;
+  readonly addOns: readonly AddOnFeatures[] | null;
 }
 
 /** The SQL that reads the earlier periods of subscriptions. A trigger writes them. */
 export class UsagePeriodStore {
-  /** By the ids of the subscriptions. */
+  /** Those that held after `since`, by the ids of the subscriptions, and in the order of `until`. */
   async find(
     db: Queryable,
     subscriptionIds: readonly string[],
-  ): Promise<ReadonlyMap<string, readonly UsagePeriod[]>> {
+    since: Date,
+  ): Promise<ReadonlyMap<string, readonly PastPeriod[]>> {
     const rows = await db.query<PeriodRow>(
-      `select subscription_id as "subscriptionId", starts_at as start, ends_at as "end" from till.usage_periods
-       where subscription_id = any($1)`,
-      [subscriptionIds],
+      `select past.subscription_id as "subscriptionId", past.starts_at as start, past.ends_at as "end",
+         past.holds_until as until, plans.interval, plans.interval_count as "intervalCount", plans.features,
+         case when past.add_ons <> '[]' then (
+           select jsonb_agg(jsonb_build_object('quantity', item -> 'quantity', 'features', plans.features) order by plans.id)
+           from jsonb_array_elements(past.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid
+         ) end as "addOns"
+       from till.usage_periods as past left join till.plans on plans.id = past.plan_id
+       where past.subscription_id = any($1) and past.holds_until > $2
+       order by past.subscription_id, past.holds_until`,
+      [subscriptionIds, since],
       'find_usage_periods',
     );
-    return Map.groupBy(rows, ({ subscriptionId }) => subscriptionId);
+    return Map.groupBy(rows.map(toPeriod), ({ subscriptionId }) => subscriptionId);
   }
+}
+
+function toPeriod(row: PeriodRow): PastPeriod & { readonly subscriptionId: string } {
+  const { subscriptionId, start, end, until, interval, intervalCount, features, addOns } = row;
+  const isKnown = interval !== null && intervalCount !== null && features !== null;
+  const terms = isKnown ? { interval, intervalCount, features: joinAddOns(features, addOns ?? []) } : null;
+  return { subscriptionId, start, end, until, terms };
 }

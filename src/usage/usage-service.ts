@@ -186,15 +186,18 @@ export function findSubject<Terms extends CustomerTerms>(
   return meter.active ? { customer, meter } : { code: 'meter_archived' };
 }
 
-/** The earlier periods of subscriptions whose current period began after an event. Usually there are none. */
+/** The earlier periods of subscriptions that have changed since an event. Usually there are none. */
 export async function findPastPeriods(
   { database, periods }: Pick<UsageParts, 'database' | 'periods'>,
   events: readonly (TimedUsage & { readonly customer: CustomerTerms })[],
 ): Promise<PastPeriods> {
   const late = new Set<string>();
+  let since = new Date(8.64e15);
   for (const { at, customer } of events) {
-    if (!needsPastPeriods(customer.subscriptions, dateOfInstant(at))) continue;
+    const time = dateOfInstant(at);
+    if (!needsPastPeriods(customer.subscriptions, time)) continue;
+    if (time < since) since = time;
     for (const { subscriptionId } of customer.subscriptions) late.add(subscriptionId);
   }
-  return late.size === 0 ? new Map() : periods.find(database, [...late]);
+  return late.size === 0 ? new Map() : periods.find(database, [...late], since);
 }

@@ -172,3 +172,63 @@ test('of two subscriptions that grant a meter, the newest has the window, and fe
   const { used, limit, periodStart } = await usageIn(till, customer, meter);
   assert.deepEqual([used, limit, periodStart], [6, 100, newest.currentPeriodStart]);
 });
+
+/** What was used in each window, by its start. */
+async function counted(till: TillInProcess): Promise<readonly (readonly [string, number])[]> {
+  const rows = await till.sql<{ starts_at: Date; used: number }>(
+    'select starts_at, used from till.usage_counters where used <> 0 order by starts_at',
+  );
+  return rows.map(({ starts_at, used }) => [starts_at.toISOString(), used]);
+}
+
+test('a period that was never reported keeps its window', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await grant(till, customer, meter, { limit: 10, interval: 'day' });
+  await advance(2);
+  const inThird = now();
+  await recordUsage(till, usageOf(customer, meter, { quantity: 3, at: inThird }));
+  const { periodStart } = await usageIn(till, customer, meter);
+  await advance(1);
+  await till.settle();
+  assert.ok((await usageIn(till, customer, meter)).periodStart > periodStart);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 4, at: inThird }));
+  assert.deepEqual(await counted(till), [[periodStart, 7]]);
+});
+
+test('a late event counts by the plan that the subscription had then', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const subscription = await grant(till, customer, meter, { limit: 10 });
+  const before = now();
+  const { periodStart } = await usageIn(till, customer, meter);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 5, at: before }));
+  await advance(1);
+  const without = await createPlan(till, { amount: 1_900, features: {} });
+  await changed(till, subscription, { planId: without.id });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 2, at: before }));
+  assert.deepEqual(await counted(till), [[periodStart, 7]]);
+  await advance(1);
+  assert.equal((await usageIn(till, customer, meter)).limit, 0);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 1, at: now() }));
+  const [, other] = (await counted(till)).toSorted(([, a], [, b]) => b - a);
+  assert.match(String(other?.[0]), /-01T00:00:00\.000Z$/);
+  await changed(till, subscription, { planId: subscription.planId });
+  assert.equal((await usageIn(till, customer, meter)).used, 7);
+});
+
+test('a trial that ends in a pause keeps its window for late events', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const plan = await createPlan(till, { features: { [meter.key]: 5 } });
+  const trial = { trialPeriodDays: 7, trialEndWithoutCard: 'pause' as const };
+  await createSubscription(till, { customerId: customer.id, planId: plan.id, ...trial });
+  const inTrial = now();
+  await recordUsage(till, usageOf(customer, meter, { quantity: 2, at: inTrial }));
+  const { periodStart } = await usageIn(till, customer, meter);
+  await advance(8);
+  await till.settle();
+  assert.equal((await usageIn(till, customer, meter)).limit, 0);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 1, at: inTrial }));
+  assert.deepEqual(await counted(till), [[periodStart, 3]]);
+});

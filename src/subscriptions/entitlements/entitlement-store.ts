@@ -13,6 +13,8 @@ export interface CustomerSubscription extends EntitlementTerms {
   readonly planId: string;
   readonly currentPeriodStart: Date | null;
   readonly endedAt: Date | null;
+  readonly createdAt: Date;
+  readonly processorAsOf: Date;
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   readonly features: PlanFeatures;
@@ -86,7 +88,8 @@ export class EntitlementStore {
 const ended = `subscriptions.status in ('canceled', 'incomplete_expired')`;
 
 const columns = `subscriptions.id, subscriptions.plan_id, subscriptions.status, subscriptions.current_period_start,
-  subscriptions.current_period_end, subscriptions.ended_at, subscriptions.trial_end, subscriptions.created_at, subscriptions.add_ons, ${paidUntil} as paid_until`;
+  subscriptions.current_period_end, subscriptions.ended_at, subscriptions.trial_end, subscriptions.created_at,
+  subscriptions.processor_as_of, subscriptions.add_ons, ${paidUntil} as paid_until`;
 
 /** Few subscriptions have add-ons, and the plans are looked up only for these. */
 const addOns = `case when one.add_ons <> '[]' then (
@@ -120,6 +123,7 @@ const subscriptions = `(
 const terms = `customers.id as "customerId", customers.external_id as "externalId", one.id as "subscriptionId",
     one.plan_id as "planId", one.status, one.current_period_start as "currentPeriodStart",
     one.current_period_end as "currentPeriodEnd", one.ended_at as "endedAt", one.trial_end as "trialEnd",
+    one.created_at as "createdAt", one.processor_as_of as "processorAsOf",
     one.paid_until as "paidUntil", plans.interval, plans.interval_count as "intervalCount", plans.features,
     ${addOns} as "addOns", ${meters} as meters`;
 
