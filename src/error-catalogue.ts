@@ -134,13 +134,13 @@ export const errorCatalogue = {
   }),
   meter_archived: failure(409, 'Meter archived', {
     when: 'The meter is archived, so its usage is not counted any more.',
-    advice: 'Use an active meter.',
-    example: 'The meter is archived, so its usage is not counted any more.',
+    advice: 'Use an active meter. An archived one cannot be activated again.',
+    example: 'The meter is archived, so its usage is not counted any more. Use an active meter.',
   }),
   too_many_meters: failure(409, 'Too many meters', {
-    when: 'The maximum number of meters exists, archived ones included.',
-    advice: 'Use a meter that exists.',
-    example: 'There are 100 meters, which is the maximum.',
+    when: 'The maximum number of active meters exists.',
+    advice: 'Archive a meter that you do not use any more.',
+    example: 'There are 100 active meters, which is the maximum. Archive one that you do not use any more.',
   }),
   id_reused: failure(409, 'Id of a usage event reused', {
     when: 'Another usage event of the same day has this id, from an API key of the same name.',
@@ -290,7 +290,7 @@ export const errorCatalogue = {
       'the objects again, and leave it out to start with the oldest event.',
   }),
   payload_too_large: failure(413, 'Request body too large', {
-    when: 'The body is larger than 1 MiB.',
+    when: 'The body is larger than 1 MiB, or 4 MiB for a batch of usage.',
     advice: 'Send a smaller body.',
     example: 'Send a body of at most 1048576 bytes.',
   }),

@@ -41,6 +41,8 @@ interface OperationDeclaration<Responses, Params, Query, Body> {
   readonly response: Responses;
   /** Only failures that do not follow from the other fields; see `failuresOf`. */
   readonly failures?: readonly FailureCode[];
+  /** Only if a valid body may be larger than others. */
+  readonly bodyBytesMax?: number;
   readonly callsProcessor?: true;
   /** Whether a replica may serve it, to a caller that sends a position. It reads through `Database.read`. */
   readonly mayReadReplica?: true;
@@ -143,7 +145,7 @@ function optionsOf(
   operation: OperationDeclaration<object, unknown, unknown, unknown>,
   failures: readonly FailureCode[],
 ) {
-  const { scope, operationId, summary, description, query, body, response, onSend } = operation;
+  const { scope, operationId, summary, description, query, body, bodyBytesMax, response, onSend } = operation;
   const { mayReadReplica = false, headers = mayReadReplica ? PositionHeaders : undefined } = operation;
   // The type guarantees a method and a path.
   const [method, url] = endpoint.split(' ') as [HTTPMethods, string];
@@ -169,6 +171,7 @@ function optionsOf(
       ...(body === undefined ? {} : { body }),
       response,
     },
+    ...(bodyBytesMax === undefined ? {} : { bodyLimit: bodyBytesMax }),
     ...(isBodyOptional ? { preValidation: emptyIfAbsent } : {}),
     ...(onSend === undefined ? {} : { onSend }),
   };

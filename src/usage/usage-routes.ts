@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure } from '../errors.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import { body, response } from '../http/docs/api-schema.ts';
-import { mistakesMax } from '../http/load/limits.ts';
+import { mistakesMax, usageBodyBytesMax } from '../http/load/limits.ts';
 import type { Mistake } from '../problem-fields.ts';
 import type { UsageConsumption } from './usage-consumption.ts';
 import type { UsageReading } from './usage-reading.ts';
@@ -45,6 +45,7 @@ function addWrites(routes: ApiRoutes, { usage, consumption }: UsageServices): vo
       'Counts each event once, however often it is sent. One event that is rejected spoils no other. If there is no ' +
       'response, send the same batch again, or any part of it.',
     body: body(RecordBody, { events: [exampleOfNew] }),
+    bodyBytesMax: usageBodyBytesMax,
     response: {
       200: response('What became of the events, after the commit.', RecordedSchema, {
         recorded: 1,

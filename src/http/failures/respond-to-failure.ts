@@ -5,7 +5,7 @@ import { errorCatalogue } from '../../error-catalogue.ts';
 import { Failure } from '../../errors.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { isRefused } from '../input/host-header.ts';
-import { headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
+import { bodyBytesMax, headerBytesMax, headersTimeoutMs, requestTimeoutMs } from '../load/limits.ts';
 import { setSecurityHeaders } from '../security-headers.ts';
 import { problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
@@ -26,7 +26,7 @@ export function respondToFailure(
         'malformed_request',
         'The connection closed before the whole body arrived. Send the request again.',
       )
-    : toFailure(error);
+    : toFailure(error, request.routeOptions?.bodyLimit ?? bodyBytesMax);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
   else if (errorCatalogue[failure.code].status >= 500) {

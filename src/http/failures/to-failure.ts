@@ -2,15 +2,15 @@ import type { FastifyError } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { Mistake } from '../../problem-fields.ts';
 import { mistakePath } from '../input/mistake-path.ts';
-import { bodyBytesMax, mistakesMax } from '../load/limits.ts';
+import { mistakesMax } from '../load/limits.ts';
 
-/** Maps an error of the framework to a failure; undefined if it is unexpected. */
-export function toFailure(error: FastifyError): Failure | undefined {
+/** Maps an error of the framework to a failure; undefined if it is unexpected. `bodyLimit` is that of the route. */
+export function toFailure(error: FastifyError, bodyLimit: number): Failure | undefined {
   if (error instanceof Failure) return error;
   if (error.validation !== undefined) return invalidRequest(error);
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
-      return new Failure('payload_too_large', `Send a body of at most ${bodyBytesMax} bytes.`);
+      return new Failure('payload_too_large', `Send a body of at most ${bodyLimit} bytes.`);
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
       return new Failure('unsupported_media_type', 'Send the body as application/json.');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':

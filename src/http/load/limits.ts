@@ -1,5 +1,10 @@
 /** The largest body: the processor's webhooks are far smaller, and parsing it takes milliseconds. */
 export const bodyBytesMax = 1_048_576;
+/**
+ * The largest body of a batch of usage: a thousand events whose two ids have 255 characters of four bytes each, or are
+ * written with an escape of six bytes for each character.
+ */
+export const usageBodyBytesMax = 4_194_304;
 /** Node's own default, stated: enough for every header that a proxy adds. */
 export const headerBytesMax = 16_384;
 export const headersTimeoutMs = 10_000;
