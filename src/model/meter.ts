@@ -5,7 +5,8 @@ export const meterResets = ['period', 'month'] as const;
 
 export type MeterResets = (typeof meterResets)[number];
 
-export const meterKeyPattern = '^[a-z0-9_.-]{1,64}$';
+/** JSON with the key `__proto__` is refused, so no plan could limit such a meter. */
+export const meterKeyPattern = '^(?!__proto__$)[a-z0-9_.-]{1,64}$';
 export const meterKeyLengthMax = 64;
 
 /** What is counted. The feature of a plan with the same name as `key` is the limit. */

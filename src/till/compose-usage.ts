@@ -18,11 +18,12 @@ interface Parts extends Omit<UsageParts, 'store' | 'periods'> {
 /** Wires up meters, and counting and reading what customers use. */
 export function composeUsage(parts: Parts) {
   const counting: UsageParts = { ...parts, store: new UsageStore(), periods: new UsagePeriodStore() };
+  const meters = new MeterStore();
   return {
-    meters: new MeterService({ ...parts, store: new MeterStore() }),
+    meters: new MeterService({ ...parts, store: meters }),
     usage: new UsageService(counting),
     consumption: new UsageConsumption(counting),
     usageCheck: new UsageCheck({ ...parts, store: new UsageCheckStore() }),
-    reading: new UsageReading({ ...parts, store: new UsageReadStore() }),
+    reading: new UsageReading({ ...parts, store: new UsageReadStore(), meters }),
   };
 }

@@ -11,7 +11,7 @@ import { isUuid } from '../platform/id.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import type { MeterStore, NewMeter } from './meter-store.ts';
 
-/** Entitlements show every active meter, and every read of usage reads all of them. */
+/** Entitlements show every active meter, and every batch of usage reads all of them. */
 const metersMax = 100;
 
 interface MeterParts {
@@ -92,7 +92,7 @@ export class MeterService {
   async #insert(tx: Transaction, id: string, meter: NewMeter): Promise<Meter> {
     const { store, clock } = this.#parts;
     await store.lockCreation(tx);
-    const count = await store.count(tx);
+    const count = await store.countActive(tx);
     const inserted = count < metersMax ? await store.insert(tx, id, meter, clock.now()) : undefined;
     if (inserted !== undefined) return inserted;
     // Another process may have finished the same request.
@@ -109,8 +109,11 @@ export class MeterService {
         'meter_key_taken',
         'Another meter has this key. Use that meter, or choose another key.',
       );
-    if ((await store.count(db)) < metersMax) return;
-    throw new Failure('too_many_meters', `There are ${metersMax} meters, which is the maximum.`);
+    if ((await store.countActive(db)) < metersMax) return;
+    throw new Failure(
+      'too_many_meters',
+      `There are ${metersMax} active meters, which is the maximum. Archive one that you do not use any more.`,
+    );
   }
 
   async #rename(tx: Transaction, { meterId, name }: RenameRequest): Promise<Meter> {

@@ -10,13 +10,13 @@ export type NewMeter = Pick<Meter, 'key' | 'name' | 'resets'>;
 
 /** All SQL for the meters. */
 export class MeterStore {
-  /** Waits for other creations, so that the number of meters is exact. */
+  /** Waits for other creations, so that the number of active meters is exact. */
   async lockCreation(tx: Queryable): Promise<void> {
     await tx.query(`select pg_advisory_xact_lock(${creationLock})`);
   }
 
-  async count(db: Queryable): Promise<number> {
-    const [row] = await db.query<{ count: number }>('select count(*) as count from till.meters');
+  async countActive(db: Queryable): Promise<number> {
+    const [row] = await db.query<{ count: number }>('select count(*) as count from till.meters where active');
     return row?.count ?? 0;
   }
 
@@ -56,6 +56,15 @@ export class MeterStore {
   async findByKey(db: Queryable, key: string): Promise<Meter | undefined> {
     const rows = await db.query<Meter>(`select ${columns} from till.meters where key = $1`, [key]);
     return rows[0];
+  }
+
+  /** The keys of meters by their ids. */
+  async findKeys(db: Queryable, ids: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    const rows = await db.query<Pick<Meter, 'id' | 'key'>>(
+      `select id, key from till.meters where id = any($1)`,
+      [ids],
+    );
+    return new Map(rows.map(({ id, key }) => [id, key]));
   }
 
   /** Newest first, starting after `before`. */

@@ -1,11 +1,11 @@
 import { Failure } from '../errors.ts';
 import { encodeCursor } from '../mirrors/list-cursor.ts';
 import { readCursor } from '../mirrors/list-page.ts';
-import type { MeterTerms } from '../model/meter.ts';
 import type { ProcessorClock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
 import type { Database } from '../platform/postgres.ts';
 import type { CustomerTerms, EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
+import type { MeterStore } from './meter-store.ts';
 import type { DayTotal, ListedUsage, UsageReadStore } from './usage-read-store.ts';
 
 /** A leap year. A day without usage costs nothing, and a busy customer may have many events in each. */
@@ -16,6 +16,7 @@ const dayMs = 86_400_000;
 interface ReadingParts {
   readonly database: Database;
   readonly store: UsageReadStore;
+  readonly meters: MeterStore;
   readonly entitlements: EntitlementService;
   readonly processorClock: ProcessorClock;
 }
@@ -49,7 +50,7 @@ export class UsageReading {
   async totals({ meter, ...query }: DayQuery & { readonly meter: string }): Promise<readonly DayTotal[]> {
     const { database, store } = this.#parts;
     const customer = await this.#findCustomer(query.customerId);
-    const { id: meterId } = meterOf(customer, meter);
+    const meterId = await this.#findMeterId(meter);
     return store.totals(database, {
       customerId: customer.customerId,
       meterId,
@@ -59,9 +60,9 @@ export class UsageReading {
 
   /** Events by their time, the latest first. */
   async list(query: EventQuery): Promise<{ data: readonly UsageEvent[]; nextCursor: string | null }> {
-    const { database, store } = this.#parts;
-    const { customerId, meters } = await this.#findCustomer(query.customerId);
-    const meterId = query.meter === undefined ? null : meterOf({ meters }, query.meter).id;
+    const { database, store, meters } = this.#parts;
+    const { customerId } = await this.#findCustomer(query.customerId);
+    const meterId = query.meter === undefined ? null : await this.#findMeterId(query.meter);
     const list = JSON.stringify(['usage events', customerId, meterId, query.from ?? null, query.to ?? null]);
     const position = query.cursor === undefined ? undefined : readCursor(query.cursor, list);
     const days = await this.#daysOf(query);
@@ -69,7 +70,7 @@ export class UsageReading {
     // One row more than the page has shows whether there is a next page.
     const rows = await store.list(database, { customerId, meterId, ...days, position, limit: limit + 1 });
     const last = rows.length > limit ? rows[limit - 1] : undefined;
-    const keys = new Map(meters.map(({ id, key }) => [id, key]));
+    const keys = await meters.findKeys(database, [...new Set(rows.map((row) => row.meterId))]);
     return {
       data: rows
         .slice(0, limit)
@@ -90,6 +91,14 @@ export class UsageReading {
     return found;
   }
 
+  /** Archived meters can be read too. */
+  async #findMeterId(key: string): Promise<string> {
+    const { database, meters } = this.#parts;
+    const meter = await meters.findByKey(database, key);
+    if (meter === undefined) throw new Failure('not_found', 'No meter has this key. Check meter.');
+    return meter.id;
+  }
+
   /** By default, up to today. */
   async #daysOf({ from, to }: DayQuery): Promise<{ readonly from: string; readonly to: string }> {
     const end = to ?? dayOf((await this.#parts.processorClock.now()).getTime() + dayMs);
@@ -99,12 +108,6 @@ export class UsageReading {
       throw invalidFrom(`must be at most ${daysMax} days before ${end}`);
     return { from: start, to: end };
   }
-}
-
-function meterOf({ meters }: Pick<CustomerTerms, 'meters'>, key: string): MeterTerms {
-  const meter = meters.find((one) => one.key === key);
-  if (meter === undefined) throw new Failure('not_found', 'No meter has this key. Check meter.');
-  return meter;
 }
 
 function invalidFrom(message: string): Failure {

@@ -57,6 +57,7 @@ test('400: a malformed meter is refused', async () => {
     { key: '' },
     { key: 'x'.repeat(65) },
     { key: 'a b' },
+    { key: '__proto__' },
     { name: '' },
     { resets: 'year' },
     { other: 1 },
@@ -86,9 +87,34 @@ test('an archived meter rejects usage, and its limits end', async () => {
   assert.equal(await readUsage(till, customer, meter), undefined);
 });
 
-test('409: there are at most 100 meters', async () => {
-  const [row] = await till.sql<{ count: number }>('select count(*)::int as count from till.meters');
+test('409: there are at most 100 active meters, and archiving one makes room', async () => {
+  const [row] = await till.sql<{ count: number }>(
+    'select count(*)::int as count from till.meters where active',
+  );
   for (let count = Number(row?.count); count < 100; count += 1) await createMeter(till);
   const refused = await till.tryPost('/meters', { key: 'one-more', name: 'Calls', resets: 'period' });
   assert.deepEqual([refused.status, refused.body['code']], [409, 'too_many_meters']);
+  const { id } = (await till.get<{ data: MeterBody[] }>('/meters?limit=1')).data[0] ?? { id: '' };
+  await till.post(`/meters/${id}/archive`);
+  await createMeter(till, { key: 'one-more' });
+});
+
+test('however many meters are archived, all active ones count, and archived ones can be read', async (t) => {
+  const { sql, ...other } = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
+  const [customer, first] = [await createCustomer(other), await createMeter(other)];
+  await recordUsage(other, usageOf(customer, first, { quantity: 2 }));
+  await other.post(`/meters/${first.id}/archive`);
+  await sql(`insert into till.meters (id, key, name, resets, active, created_at, updated_at)
+    select gen_random_uuid(), 'old-' || number, 'Old', 'period', false, now(), now() + interval '1 minute'
+    from generate_series(1, 300) as number`);
+  const meter = await createMeter(other);
+  assert.equal((await recordUsage(other, usageOf(customer, meter))).recorded, 1);
+  const path = `/usage?customerId=${customer.id}&meter=${first.key}`;
+  const { data } = await other.get<{ data: { quantity: number }[] }>(path);
+  assert.deepEqual(
+    data.map(({ quantity }) => quantity),
+    [2],
+  );
+  const events = await other.get<{ data: { meter: string }[] }>(`/usage/events?customerId=${customer.id}`);
+  assert.deepEqual(events.data.map((one) => one.meter).toSorted(), [first.key, meter.key].toSorted());
 });

@@ -8,6 +8,9 @@ import { paidUntil } from '../subscription-store.ts';
 /** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
 const endedMax = 20;
 
+/** All active meters, of which there are at most 100, and as many that were archived last. */
+const metersMax = 200;
+
 export interface CustomerSubscription extends EntitlementTerms {
   readonly subscriptionId: string;
   readonly planId: string;
@@ -51,7 +54,7 @@ export interface EntitledCustomer extends Owner {
   readonly subscriptions: readonly CustomerSubscription[];
   /** Of the windows that have not ended when the statement says so. Empty if the statement does not read them. */
   readonly counters: readonly UsageCount[];
-  /** All meters, archived ones included. */
+  /** All active meters, and those that were archived last. */
   readonly meters: readonly MeterTerms[];
 }
 
@@ -111,7 +114,7 @@ const hasManyCounters = `case when row_number() over () = 1 then
 
 const meters = `case when row_number() over () = 1 then (
     select jsonb_agg(jsonb_build_object('id', id, 'key', key, 'resets', resets, 'active', active) order by key)
-    from till.meters) end`;
+    from (select * from till.meters order by active desc, updated_at desc limit ${metersMax}) as meters) end`;
 
 const subscriptions = `(
     select ${columns} from till.subscriptions where customer_id = customers.id and not ${ended}
