@@ -12,26 +12,26 @@ const fractionDigits = 6;
 const instantMin = BigInt(Date.parse('0001-01-01T00:00:00Z')) * microsPerMs;
 const instantMax = BigInt(Date.parse('9999-12-31T23:59:59Z')) * microsPerMs + 999_999n;
 
-/** Parses an RFC 3339 time. A finer fraction is rounded up, so that `createdAt >= time` stays exact. */
-export function parseInstant(text: string): Instant | undefined {
+/** Parses an RFC 3339 time. By default, a finer fraction is rounded up, so that `createdAt >= time` stays exact. */
+export function parseInstant(text: string, rounding: 'up' | 'down' = 'up'): Instant | undefined {
   const utcMs = plainPattern.test(text) ? Date.parse(text) : Number.NaN;
   // `Date` accepts the 30th of February and 24:00, as times of a later day.
   if (new Date(utcMs).getUTCDate() === twoDigits(text, 8)) {
     const plain = BigInt(utcMs) * microsPerMs;
     return isInstant(plain) ? plain : undefined;
   }
-  return parseAnyInstant(text);
+  return parseAnyInstant(text, rounding);
 }
 
-function parseAnyInstant(text: string): Instant | undefined {
+function parseAnyInstant(text: string, rounding: 'up' | 'down'): Instant | undefined {
   const [, date = '', time = '', fraction = '', sign, hours = '0', minutes = '0'] = pattern.exec(text) ?? [];
   const utcMs = Date.parse(`${date}T${time}Z`);
   if (Number.isNaN(utcMs) || new Date(utcMs).getUTCDate() !== twoDigits(date, 8)) return undefined;
   if (Number(hours) > 23 || Number(minutes) > 59) return undefined;
   const offset = BigInt(Number(hours) * 60 + Number(minutes)) * microsPerMinute;
   const micros = BigInt(fraction.padEnd(fractionDigits, '0').slice(0, fractionDigits));
-  const rounding = /[1-9]/.test(fraction.slice(fractionDigits)) ? 1n : 0n;
-  const instant = BigInt(utcMs) * microsPerMs + micros + rounding + (sign === '-' ? offset : -offset);
+  const added = rounding === 'up' && /[1-9]/.test(fraction.slice(fractionDigits)) ? 1n : 0n;
+  const instant = BigInt(utcMs) * microsPerMs + micros + added + (sign === '-' ? offset : -offset);
   return isInstant(instant) ? instant : undefined;
 }
 

@@ -96,9 +96,9 @@ export function windowKey({ customerId, meterId, startsAt }: CounterWindow): str
   return `${customerId} ${meterId} ${startsAt.getTime()}`;
 }
 
-/** The schema accepts only texts that `parseInstant` accepts. */
+/** Rounded down, so that it stays on its day. The schema accepts only texts that `parseInstant` accepts. */
 export function instantOf({ at }: Pick<GivenUsage, 'at'>): Instant {
-  return parseInstant(at) ?? 0n;
+  return parseInstant(at, 'down') ?? 0n;
 }
 
 export function keyOf({ application, id, at }: Pick<NewUsage, 'application' | 'id' | 'at'>): UsageKey {

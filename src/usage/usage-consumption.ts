@@ -135,7 +135,10 @@ function refusalOf(code: 'customer_not_found' | 'meter_not_found' | 'meter_archi
     case 'meter_not_found':
       return new Failure('not_found', 'No meter has this key. Check meter.');
     case 'meter_archived':
-      return new Failure('meter_archived', 'The meter is archived, so its usage is not counted any more.');
+      return new Failure(
+        'meter_archived',
+        'The meter is archived, so its usage is not counted any more. Use an active meter.',
+      );
   }
 }
 

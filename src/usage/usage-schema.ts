@@ -1,11 +1,12 @@
 import { type Static, Type } from 'typebox';
 import { CursorQuery, DateTime, ExternalId, Id, NextCursor, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
+import { patternRule } from '../http/input/validator.ts';
 import { meterKeyLengthMax } from '../model/meter.ts';
 import { daysDefault, daysMax } from './usage-reading.ts';
 import { rejectionCodes } from './usage-service.ts';
 
-/** A batch of them takes tens of milliseconds, and their JSON fits into a body. */
+/** A batch of them takes tens of milliseconds. `usageBodyBytesMax` has room for their JSON. */
 const eventsMax = 1_000;
 const quantityMax = 1_000_000_000_000;
 
@@ -13,6 +14,7 @@ const EventId = Type.String({
   minLength: 1,
   maxLength: 255,
   pattern: '^[^\\s\\p{C}]+$',
+  [patternRule]: 'must have only visible characters',
   description:
     'Your own id of what was used, such as the id of the request that you served. Within a UTC day of `at`, and for API ' +
     'keys of the same name, an id counts once. Till remembers it for 35 days.',

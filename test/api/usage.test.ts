@@ -149,6 +149,39 @@ describe('POST /usage', () => {
     assert.equal(tooMany.status, 400);
   });
 
+  test('200: the largest valid batch, however its text is encoded', async () => {
+    const meter = await createMeter(till, { key: `m${randomUUID()}`.padEnd(64, 'x') });
+    const externalId = '\u{1f600}'.repeat(255);
+    await createCustomer(till, { externalId });
+    const at = '2000-01-01T00:00:00.000000+00:00';
+    const events = Array.from({ length: 1_000 }, (_, index) => ({
+      ...{
+        id: `${1_000 + index}${'\u{1f600}'.repeat(251)}`,
+        externalId,
+        meter: meter.key,
+        quantity: -1e12,
+        at,
+      },
+    }));
+    const { rejected } = await recordUsage(till, ...events);
+    assert.ok(rejected.length === 1_000 && rejected.every(({ code }) => code === 'too_old'));
+    const tooLarge = await till.tryPost('/usage', { events, padding: 'x'.repeat(4_194_304) });
+    assert.deepEqual([tooLarge.status, tooLarge.body['code']], [413, 'payload_too_large']);
+    assert.match(String(tooLarge.body['detail']), /4194304 bytes/);
+    const other = await till.tryPost('/usage/consume', { padding: 'x'.repeat(1_048_576) });
+    assert.match(String(other.body['detail']), /1048576 bytes/);
+  });
+
+  test('200: a time finer than a microsecond stays on its day', async () => {
+    const { customer, meter } = await setUp(10);
+    const day = new Date(Date.now() - 2 * dayMs).toISOString().slice(0, 10);
+    await recordUsage(till, usageOf(customer, meter, { at: `${day}T23:59:59.9999999Z` }));
+    const { data } = await till.get<{ data: unknown[] }>(
+      `/usage?customerId=${customer.id}&meter=${meter.key}`,
+    );
+    assert.deepEqual(data, [{ date: day, quantity: 1 }]);
+  });
+
   test('400: a malformed event is named by its index', async () => {
     const { customer, meter } = await setUp(10);
     const good = usageOf(customer, meter);
@@ -156,6 +189,8 @@ describe('POST /usage', () => {
       [{ ...good, at: 'today' }, 'body.events[1].at'],
       [{ ...good, at: undefined }, 'body.events[1].at'],
       [{ ...good, id: 'with space' }, 'body.events[1].id'],
+      [{ ...good, id: 'nul\0' }, 'body.events[1].id'],
+      [{ ...good, id: 'half\ud800' }, 'body.events[1].id'],
       [{ ...good, quantity: 1.5 }, 'body.events[1].quantity'],
       [{ ...good, quantity: 1e12 + 1 }, 'body.events[1].quantity'],
       [{ ...good, customerId: undefined }, 'body.events[1].customerId'],
@@ -171,6 +206,14 @@ describe('POST /usage', () => {
       );
     }
     assert.equal((await till.tryPost('/usage', { events: [] })).status, 400);
+    for (const [path, body] of [
+      ['/usage', { events: [{ ...good, id: 'a b' }] }],
+      ['/usage/consume', { ...good, id: 'a b' }],
+    ] as const)
+      assert.match(
+        String((await till.tryPost(path, body)).body['detail']),
+        /id must have only visible characters$/,
+      );
     assert.equal((await readUsage(till, customer, meter))?.used, 0, 'a malformed batch has no effect');
   });
 

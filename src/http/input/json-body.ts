@@ -64,16 +64,22 @@ function reasonOf(error: Error): string {
 }
 
 /** Adds to `found`, up to the maximum number of reported mistakes. */
-function findBadText(value: unknown, path: string, found: Mistake[] = [], depth = 0): readonly Mistake[] {
+function findBadText(
+  value: unknown,
+  part: string,
+  found: Mistake[] = [],
+  names: readonly string[] = [],
+): readonly Mistake[] {
+  const path = mistakePath(part, ...names);
   if (typeof value === 'string') {
     if (!value.isWellFormed()) found.push({ path, message: 'must be well-formed Unicode' });
     else if (value.includes('\0')) found.push({ path, message: 'must not contain the NUL character' });
   }
-  if (typeof value !== 'object' || value === null || depth >= depthMax) return found;
+  if (typeof value !== 'object' || value === null || names.length >= depthMax) return found;
   for (const [key, item] of Object.entries(value)) {
     if (found.length >= mistakesMax) break;
     if (key.includes('\0')) found.push({ path, message: 'must not have a key with the NUL character' });
-    findBadText(item, mistakePath(path, key), found, depth + 1);
+    findBadText(item, part, found, [...names, key]);
   }
   return found;
 }

@@ -85,6 +85,7 @@ interface FieldSchema {
   readonly [comparedWithIds]?: unknown;
   readonly [inCurrency]?: string;
   readonly [patternRule]?: string;
+  readonly items?: { readonly properties?: Readonly<Record<string, FieldSchema>> };
 }
 
 interface AmountField {
@@ -92,7 +93,7 @@ interface AmountField {
   readonly currencyName: string;
 }
 
-/** Every part of a request is one flat object. */
+/** Every part of a request is one flat object, or has a list of such. */
 function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSchema>> }) {
   const fields = Object.entries(schema.properties ?? {});
   const namesWhere = (holds: (field: FieldSchema) => boolean) =>
@@ -104,7 +105,14 @@ function namesOf(schema: { readonly properties?: Readonly<Record<string, FieldSc
       const currencyName = field[inCurrency];
       return currencyName === undefined ? [] : [{ name, currencyName }];
     }),
-    rules: new Map(fields.map(([name, field]) => [`/${name}`, field[patternRule]])),
+    rules: new Map(
+      fields.flatMap(([name, field]) => [
+        [`/${name}`, field[patternRule]] as const,
+        ...Object.entries(field.items?.properties ?? {}).map(
+          ([inner, item]) => [`/${name}/*/${inner}`, item[patternRule]] as const,
+        ),
+      ]),
+    ),
   };
 }
 
@@ -114,7 +122,8 @@ function inWords(
   rules: ReadonlyMap<string, string | undefined>,
 ): readonly ErrorObject[] {
   return errors.map((error) => {
-    const rule = error.keyword === 'pattern' ? rules.get(error.instancePath) : undefined;
+    const rule =
+      error.keyword === 'pattern' ? rules.get(error.instancePath.replace(/\/\d+\//, '/*/')) : undefined;
     return rule === undefined ? error : { ...error, message: rule };
   });
 }
