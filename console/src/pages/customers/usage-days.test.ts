@@ -17,3 +17,8 @@ test('days without usage are 0, and the last day is today in UTC', () => {
   ]);
   assert.equal(days[0]?.date, '2026-10-19');
 });
+
+test('the days end with the last one that has usage, if the clock of the sandbox is ahead', () => {
+  const days = lastDays([{ date: '2026-12-20', quantity: 5 }], new Date('2026-11-17T23:59:59Z'));
+  assert.deepEqual([days[0]?.date, days.at(-1)], ['2026-11-21', { date: '2026-12-20', quantity: 5 }]);
+});
