@@ -58,7 +58,9 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
     return void audit.writeAlone(statusCode).then(
       () => done(null, payload),
       (error: Error) => {
-        logger.error({ err: error, requestId: request.id }, 'audit entry not written');
+        // As with requests: a database that is unavailable is no defect.
+        const level = error instanceof Failure ? 'warn' : 'error';
+        logger[level]({ err: error, requestId: request.id }, 'audit entry not written');
         // A request that has failed keeps its own failure.
         if (statusCode >= 400) done(null, payload);
         else if (error instanceof Failure) done(null, replaceWithProblem(reply, error, request.id));

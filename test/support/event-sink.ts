@@ -46,7 +46,8 @@ export async function startEventSink(
     arrivals.emit('event');
     respond(response, event, received.length);
   });
-  server.listen(0, '127.0.0.1');
+  // If another end of the test fails, the sink is not closed, and must not keep the process alive.
+  server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
   life.after(async () => {
     server.closeAllConnections();
