@@ -50,6 +50,8 @@ create index payments_amount_idx on till.payments (amount, created_at, id) inclu
 create index payments_charge_idx on till.payments using hash (processor_charge_id) where processor_charge_id is not null;
 
 -- The main plan and the status of the subscription, which are facets of the links too.
+-- No change of a subscription may have called the earlier function: it would find the table of the later one.
+lock table till.subscriptions in access exclusive mode;
 alter table till.subscription_add_ons
   add column main_plan_id uuid,
   add column status text;

@@ -1,7 +1,13 @@
 -- Keeps what decided about the windows of a subscription until it changed: the period, the plan and the add-ons. Events that
 -- arrive late are counted by what held when they happened, even if a period was never reported, the plan does not grant
 -- the meter any more, or the subscription is paused.
+--
+-- A period that becomes longer also extends the windows that nothing was counted in yet. A batch that had read the shorter
+-- period could create their counters later, with the earlier end, and from that end on nothing would show what was used.
 set local lock_timeout = '5s';
+
+-- First: a change of a subscription that has called the earlier function would find the table of the later one.
+lock table till.subscriptions in share row exclusive mode;
 
 -- A row holds until `holds_until`. If that is later than `ends_at`, periods of the plan's interval followed. Rows that were
 -- kept before have no plan: that of the subscription counts. What is kept holds until now, unless the row says otherwise.
@@ -21,7 +27,9 @@ alter table till.usage_periods
 -- had its earlier terms until the change, by the processor's clock, or until its new period began. One that is no longer
 -- entitled had them at most until its period ended. Of several changes in the same second, the first one counts.
 --
--- The rest is as before: a period that lasts longer than expected extends the windows that end with it.
+-- A period that lasts longer than expected, such as a trial that was extended, extends the windows that end with it, so
+-- that they are found until then. The windows that begin with it get counters, even if nothing was used: whatever counts
+-- in them afterwards meets these counters, and keeps their end. A renewal that is as long as the plan says needs none.
 create or replace function till.follow_usage_periods() returns trigger language plpgsql as $$
 begin
   if not exists (select from till.meters) then
