@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { browser, closeBrowser, skipWithoutChromium } from '../../test/browser/support/chromium.ts';
+import { freePort } from '../../test/support/redis-server.ts';
 import type { BenchDatabase } from '../lab/database.ts';
 import type { Lab } from '../lab/lab.ts';
 import { listShops } from '../lab/list-shops.ts';
@@ -24,7 +25,9 @@ export const consoleViews: Scenario = {
     const missing = skipWithoutChromium();
     if (missing !== false) return [{ name, value: null, unit: 'ms p50', note: missing }];
     const { database, rows } = (await listShops(lab)).many;
-    await using till = await lab.startTill(database);
+    const port = await freePort();
+    const address = { PORT: String(port), PUBLIC_URL: `http://127.0.0.1:${port}` };
+    await using till = await lab.startTill(database, { CONSOLE: 'on', ...address });
     const times = await measure(lab, till, await viewsOf(database, (await createCustomer(till)).id));
     const medians = [...times].map(([view, ms]) => [view, Math.round(median(ms))] as const);
     return [
