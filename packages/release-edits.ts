@@ -9,7 +9,7 @@ const versioned: Readonly<Record<string, readonly RegExp[]>> = {
   'package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
   'client/package.json': [/^( {2}"version": ")[^"]+/m],
   'client/package-lock.json': [/^( {2}"version": ")[^"]+/m, /^( {6}"version": ")[^"]+/m],
-  'openapi.json': [/^( {4}"version": ")[^"]+/m],
+  'openapi.json': [/^( {2}"version": ")[^"]+/m],
   'packages/sandbox/README.md': [/(till-sandbox-)\d[\w.-]*(?=\.tgz)/],
   'client/README.md': [/(till-client-)\d[\w.-]*(?=\.tgz)/],
 };

@@ -1517,6 +1517,13 @@ export interface components {
             /** @description The `cursor` of the next page. Null on the last page. */
             readonly nextCursor: string | null;
         };
+        /**
+         * ChangedMetadata
+         * @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain.
+         */
+        readonly ChangedMetadata: {
+            readonly [key: string]: string | null;
+        };
         /** ChangedSubscription */
         readonly ChangedSubscription: {
             readonly subscription: components["schemas"]["Subscription"];
@@ -1589,10 +1596,7 @@ export interface components {
              * @description Null until `completed`.
              */
             readonly completedAt: string | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -1678,6 +1682,16 @@ export interface components {
             /** @description In a trial without a card: the frontend uses it to save one, which is charged when the trial ends. Null otherwise. Till never stores it: request it again with `POST /api/v1/subscriptions/{id}/client-secret`. */
             readonly setupClientSecret: string | null;
         };
+        /**
+         * CsvFile
+         * @description With `Accept: text/csv`: a file of all objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. It has at most 100,000 rows; if there are more, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`.
+         */
+        readonly CsvFile: string;
+        /**
+         * CsvFileWithCustomers
+         * @description With `Accept: text/csv`: a file of all objects that the filters select, in the same order, from `cursor` on or from the start; `limit` is ignored, and `page` is not allowed. It has at most 100,000 rows; if there are more, the header `x-next-cursor` is the `cursor` of the next file. The columns are the fields of the objects, those of nested objects with a dot. An amount has a second column in decimals, such as `amountDecimal`. Objects with keys of your own are JSON, and null is empty. A text that a spreadsheet would run as a formula begins with an apostrophe ('), and so does such a part of a text after a semicolon, a tab or a line end. Semicolons in JSON are written `\u003b`. With `include=customer`, the columns `customer.email` and `customer.name` come last.
+         */
+        readonly CsvFileWithCustomers: string;
         /** CurrentApiKey */
         readonly CurrentApiKey: {
             /**
@@ -1714,10 +1728,7 @@ export interface components {
             readonly name: string | null;
             readonly phone: string | null;
             readonly externalId: string | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -1734,12 +1745,8 @@ export interface components {
             readonly phone?: string | null;
             /** @description Your own id of the customer. No two customers have the same one. */
             readonly externalId?: string | null;
-            /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
-            readonly metadata?: {
-                readonly [key: string]: string | null;
-            };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly metadata?: components["schemas"]["ChangedMetadata"];
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** CustomerList */
         readonly CustomerList: {
@@ -2006,8 +2013,7 @@ export interface components {
             readonly description?: string | null;
             /** @description An endpoint that is turned on again continues with the first event that it missed. */
             readonly enabled?: boolean;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** EventEndpointList */
         readonly EventEndpointList: {
@@ -2057,8 +2063,7 @@ export interface components {
         readonly EventReplay: {
             /** @description The id of an event: the events after it are sent again. Null: all events that are kept. An endpoint that has not reached this event yet skips nothing. */
             readonly after: string | null;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** EventResend */
         readonly EventResend: {
@@ -2071,8 +2076,7 @@ export interface components {
         };
         /** EventSecretRotation */
         readonly EventSecretRotation: {
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** FailedWebhookEvent */
         readonly FailedWebhookEvent: {
@@ -2140,6 +2144,11 @@ export interface components {
             /** @description The version of Till that runs. */
             readonly version: string;
         };
+        /**
+         * IdempotencyKey
+         * @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead.
+         */
+        readonly IdempotencyKey: string;
         /** Invoice */
         readonly Invoice: {
             /**
@@ -2233,6 +2242,13 @@ export interface components {
         readonly Liveness: {
             readonly status: string;
         };
+        /**
+         * Metadata
+         * @description Your own values. Also kept at the processor, where others may add keys.
+         */
+        readonly Metadata: {
+            readonly [key: string]: string;
+        };
         /** Meter */
         readonly Meter: {
             /**
@@ -2258,8 +2274,7 @@ export interface components {
         /** MeterChange */
         readonly MeterChange: {
             readonly name?: string;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** MeterList */
         readonly MeterList: {
@@ -2302,15 +2317,13 @@ export interface components {
              * @description A time in the future (RFC 3339).
              */
             readonly expiresAt?: string | null;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewCapture */
         readonly NewCapture: {
             /** @description Default: the whole authorised amount. The processor releases the rest. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount?: number;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewCheckout */
         readonly NewCheckout: {
@@ -2407,8 +2420,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewCustomer */
         readonly NewCustomer: {
@@ -2422,8 +2434,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewEventEndpoint */
         readonly NewEventEndpoint: {
@@ -2433,8 +2444,7 @@ export interface components {
             readonly types?: readonly ("customer.created" | "customer.updated" | "customer.deleted" | "plan.created" | "plan.updated" | "plan.archived" | "payment.created" | "payment.updated" | "payment.succeeded" | "payment.failed" | "payment.canceled" | "payment.refunded" | "payment.disputed" | "refund.created" | "refund.updated" | "refund.failed" | "subscription.created" | "subscription.updated" | "subscription.entitled" | "subscription.unentitled" | "subscription.canceled" | "invoice.created" | "invoice.updated" | "invoice.paid" | "invoice.payment_failed" | "checkout.created" | "checkout.updated" | "checkout.completed" | "checkout.expired" | "usage.limit_reached")[] | null;
             /** @description For your own use. */
             readonly description?: string | null;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewMeter */
         readonly NewMeter: {
@@ -2446,8 +2456,7 @@ export interface components {
              * @enum {unknown}
              */
             readonly resets: "period" | "month";
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewPayment */
         readonly NewPayment: {
@@ -2483,13 +2492,11 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewPaymentMethod */
         readonly NewPaymentMethod: {
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewPlan */
         readonly NewPlan: {
@@ -2520,8 +2527,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewPortalSession */
         readonly NewPortalSession: {
@@ -2548,8 +2554,7 @@ export interface components {
             readonly amount?: number;
             /** @enum {unknown} */
             readonly reason?: "duplicate" | "fraudulent" | "requested_by_customer";
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewResync */
         readonly NewResync: {
@@ -2604,8 +2609,7 @@ export interface components {
             readonly metadata?: {
                 readonly [key: string]: string;
             };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** NewUsageEvent */
         readonly NewUsageEvent: {
@@ -2696,96 +2700,11 @@ export interface components {
             readonly currency: string;
             readonly totals: components["schemas"]["OverviewTotals"];
             readonly subscriptions: components["schemas"]["OverviewSubscriptions"];
-            /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
-            readonly mrr: {
-                /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
-                readonly start: number;
-                /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
-                readonly new: number;
-                /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
-                readonly expansion: number;
-                /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
-                readonly contraction: number;
-                /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
-                readonly churned: number;
-                /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
-                readonly reactivated: number;
-                /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
-                readonly end: number;
-                /** @description The same for every `interval` from `subscriptionsSince` up to today, in order. */
-                readonly series: readonly {
-                    /**
-                     * Format: date
-                     * @description The first day of the interval within the range.
-                     */
-                    readonly from: string;
-                    /**
-                     * Format: date
-                     * @description The last day of the interval within the range.
-                     */
-                    readonly to: string;
-                    /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
-                    readonly start: number;
-                    /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
-                    readonly new: number;
-                    /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
-                    readonly expansion: number;
-                    /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
-                    readonly contraction: number;
-                    /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
-                    readonly churned: number;
-                    /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
-                    readonly reactivated: number;
-                    /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
-                    readonly end: number;
-                }[];
-            } | null;
-            /** @description Customers who pay for subscriptions. Null if the range has no day from `subscriptionsSince` up to today. */
-            readonly subscribers: {
-                /** @description Subscribers at the start: customers with a monthly amount above zero, as in `mrr`. */
-                readonly start: number;
-                /** @description How often a customer became a subscriber, for the first time or again. */
-                readonly gained: number;
-                /** @description How often a subscriber stopped being one. */
-                readonly lost: number;
-                /** @description `start` + `gained` − `lost`. */
-                readonly end: number;
-                /** @description `lost` ÷ `start`. Null if `start` is 0. */
-                readonly churnRate: number | null;
-            } | null;
-            /** @description Trials, each on the day on which it started or ended. Null if the range has no day from `subscriptionsSince` up to today. */
-            readonly trials: {
-                /** @description Subscriptions that became `trialing`, or were created so. */
-                readonly started: number;
-                /** @description Trials that ended with the subscription `active` or `past_due`. */
-                readonly converted: number;
-                /** @description Trials that ended with any other status. */
-                readonly expired: number;
-                /** @description `converted` ÷ (`converted` + `expired`). Null if no trial ended. */
-                readonly conversionRate: number | null;
-            } | null;
-            /** @description Renewals that failed at first, each on the day of the change of the status. Null if the range has no day from `subscriptionsSince` up to today. */
-            readonly recovery: {
-                /** @description How often the payment of a renewal failed at first: the subscription became `past_due`. */
-                readonly failed: number;
-                /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
-                readonly recovered: number;
-                /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
-                readonly lost: number;
-                /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
-                readonly recoveryRate: number | null;
-            } | null;
-            /** @description What is left of the payments that were created in these days, before the fees of the processor. */
-            readonly netVolume: {
-                /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
-                readonly gross: number;
-                /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
-                readonly refunded: number;
-                /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`. In the smallest unit of the currency. */
-                readonly disputed: number;
-                /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
-                readonly net: number;
-            };
+            readonly mrr: components["schemas"]["OverviewMrr"];
+            readonly subscribers: components["schemas"]["OverviewSubscribers"];
+            readonly trials: components["schemas"]["OverviewTrials"];
+            readonly recovery: components["schemas"]["OverviewRecovery"];
+            readonly netVolume: components["schemas"]["OverviewNetVolume"];
             /** @description With `compare=previous`: the same numbers for the range of equal length before this one. Else null. */
             readonly previous: {
                 /**
@@ -2799,96 +2718,11 @@ export interface components {
                  */
                 readonly to: string;
                 readonly totals: components["schemas"]["OverviewTotals"];
-                /** @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today. */
-                readonly mrr: {
-                    /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
-                    readonly start: number;
-                    /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
-                    readonly new: number;
-                    /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
-                    readonly expansion: number;
-                    /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
-                    readonly contraction: number;
-                    /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
-                    readonly churned: number;
-                    /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
-                    readonly reactivated: number;
-                    /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
-                    readonly end: number;
-                    /** @description The same for every `interval` from `subscriptionsSince` up to today, in order. */
-                    readonly series: readonly {
-                        /**
-                         * Format: date
-                         * @description The first day of the interval within the range.
-                         */
-                        readonly from: string;
-                        /**
-                         * Format: date
-                         * @description The last day of the interval within the range.
-                         */
-                        readonly to: string;
-                        /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
-                        readonly start: number;
-                        /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
-                        readonly new: number;
-                        /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
-                        readonly expansion: number;
-                        /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
-                        readonly contraction: number;
-                        /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
-                        readonly churned: number;
-                        /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
-                        readonly reactivated: number;
-                        /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
-                        readonly end: number;
-                    }[];
-                } | null;
-                /** @description Customers who pay for subscriptions. Null if the range has no day from `subscriptionsSince` up to today. */
-                readonly subscribers: {
-                    /** @description Subscribers at the start: customers with a monthly amount above zero, as in `mrr`. */
-                    readonly start: number;
-                    /** @description How often a customer became a subscriber, for the first time or again. */
-                    readonly gained: number;
-                    /** @description How often a subscriber stopped being one. */
-                    readonly lost: number;
-                    /** @description `start` + `gained` − `lost`. */
-                    readonly end: number;
-                    /** @description `lost` ÷ `start`. Null if `start` is 0. */
-                    readonly churnRate: number | null;
-                } | null;
-                /** @description Trials, each on the day on which it started or ended. Null if the range has no day from `subscriptionsSince` up to today. */
-                readonly trials: {
-                    /** @description Subscriptions that became `trialing`, or were created so. */
-                    readonly started: number;
-                    /** @description Trials that ended with the subscription `active` or `past_due`. */
-                    readonly converted: number;
-                    /** @description Trials that ended with any other status. */
-                    readonly expired: number;
-                    /** @description `converted` ÷ (`converted` + `expired`). Null if no trial ended. */
-                    readonly conversionRate: number | null;
-                } | null;
-                /** @description Renewals that failed at first, each on the day of the change of the status. Null if the range has no day from `subscriptionsSince` up to today. */
-                readonly recovery: {
-                    /** @description How often the payment of a renewal failed at first: the subscription became `past_due`. */
-                    readonly failed: number;
-                    /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
-                    readonly recovered: number;
-                    /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
-                    readonly lost: number;
-                    /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
-                    readonly recoveryRate: number | null;
-                } | null;
-                /** @description What is left of the payments that were created in these days, before the fees of the processor. */
-                readonly netVolume: {
-                    /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
-                    readonly gross: number;
-                    /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
-                    readonly refunded: number;
-                    /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`. In the smallest unit of the currency. */
-                    readonly disputed: number;
-                    /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
-                    readonly net: number;
-                };
+                readonly mrr: components["schemas"]["OverviewMrr"];
+                readonly subscribers: components["schemas"]["OverviewSubscribers"];
+                readonly trials: components["schemas"]["OverviewTrials"];
+                readonly recovery: components["schemas"]["OverviewRecovery"];
+                readonly netVolume: components["schemas"]["OverviewNetVolume"];
             } | null;
             /** @description Every day of the range, in order. */
             readonly days: readonly components["schemas"]["OverviewDay"][];
@@ -2995,6 +2829,81 @@ export interface components {
             /** @description The `cursor` of the next page. Null on the last page. */
             readonly nextCursor: string | null;
         };
+        /**
+         * OverviewMrr
+         * @description Monthly recurring revenue at the start and at the end of the range, and how it moved. It counts as `monthlyRecurringRevenue` does: subscriptions that are `active` or `past_due`, before discounts and taxes, and as long as they have not ended, even if they will. But the amount of each subscription is rounded to the smallest unit, so that the parts add up. A customer whose sum of these amounts is above zero is a subscriber, in each currency separately. A change counts on the day on which Till learned of it; an imported subscription counts as new on the day of its import. A pending change counts once it is made. Null if the range has no day from `subscriptionsSince` up to today.
+         */
+        readonly OverviewMrr: {
+            /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+            readonly start: number;
+            /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+            readonly new: number;
+            /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+            readonly expansion: number;
+            /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+            readonly contraction: number;
+            /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+            readonly churned: number;
+            /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+            readonly reactivated: number;
+            /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+            readonly end: number;
+            /** @description The same for every `interval` from `subscriptionsSince` up to today, in order. */
+            readonly series: readonly {
+                /**
+                 * Format: date
+                 * @description The first day of the interval within the range.
+                 */
+                readonly from: string;
+                /**
+                 * Format: date
+                 * @description The last day of the interval within the range.
+                 */
+                readonly to: string;
+                /** @description The monthly recurring revenue at the start of the first day, or of `subscriptionsSince` if that is later. In the smallest unit of the currency. */
+                readonly start: number;
+                /** @description From customers who became subscribers for the first time. In the smallest unit of the currency. */
+                readonly new: number;
+                /** @description What subscribers pay more: another plan, quantity or add-on, or another subscription. In the smallest unit of the currency. */
+                readonly expansion: number;
+                /** @description What subscribers pay less, while they stay subscribers. In the smallest unit of the currency. */
+                readonly contraction: number;
+                /** @description What subscribers paid who stopped being subscribers. In the smallest unit of the currency. */
+                readonly churned: number;
+                /** @description From customers who became subscribers again. Before `subscriptionsSince`, a customer was a subscriber who had paid an invoice of a subscription that had ended or was unpaid. In the smallest unit of the currency. */
+                readonly reactivated: number;
+                /** @description `start` + `new` + `expansion` + `reactivated` − `contraction` − `churned`, exactly. In the smallest unit of the currency. */
+                readonly end: number;
+            }[];
+        } | null;
+        /**
+         * OverviewNetVolume
+         * @description What is left of the payments that were created in these days, before the fees of the processor.
+         */
+        readonly OverviewNetVolume: {
+            /** @description The same as `volume` of `totals`. In the smallest unit of the currency. */
+            readonly gross: number;
+            /** @description The amount of `refundedPayments`: what was refunded of these payments, at any time. In the smallest unit of the currency. */
+            readonly refunded: number;
+            /** @description The amounts of their newest disputes with the status `needs_response`, `under_review` or `lost`, whose money the processor has taken back. Rows: those of `volume` with one of them as `disputeStatus`. In the smallest unit of the currency. */
+            readonly disputed: number;
+            /** @description `gross` − `refunded` − `disputed`. In the smallest unit of the currency. */
+            readonly net: number;
+        };
+        /**
+         * OverviewRecovery
+         * @description Renewals that failed at first, each on the day of the change of the status. Null if the range has no day from `subscriptionsSince` up to today.
+         */
+        readonly OverviewRecovery: {
+            /** @description How often the payment of a renewal failed at first: the subscription became `past_due`. */
+            readonly failed: number;
+            /** @description How often it was paid later: the subscription was `past_due`, and became `active` or `trialing`. */
+            readonly recovered: number;
+            /** @description How often it was not: the subscription was `past_due`, and became `unpaid` or `canceled`. */
+            readonly lost: number;
+            /** @description `recovered` ÷ (`recovered` + `lost`). Null if both are 0. */
+            readonly recoveryRate: number | null;
+        } | null;
         /** OverviewSubscriber */
         readonly OverviewSubscriber: {
             /**
@@ -3013,6 +2922,22 @@ export interface components {
             /** @description The `cursor` of the next page. Null on the last page. */
             readonly nextCursor: string | null;
         };
+        /**
+         * OverviewSubscribers
+         * @description Customers who pay for subscriptions. Null if the range has no day from `subscriptionsSince` up to today.
+         */
+        readonly OverviewSubscribers: {
+            /** @description Subscribers at the start: customers with a monthly amount above zero, as in `mrr`. */
+            readonly start: number;
+            /** @description How often a customer became a subscriber, for the first time or again. */
+            readonly gained: number;
+            /** @description How often a subscriber stopped being one. */
+            readonly lost: number;
+            /** @description `start` + `gained` − `lost`. */
+            readonly end: number;
+            /** @description `lost` ÷ `start`. Null if `start` is 0. */
+            readonly churnRate: number | null;
+        } | null;
         /** OverviewSubscriptionCounts */
         readonly OverviewSubscriptionCounts: {
             /** @description Subscriptions with the status `active`. Rows: `GET /api/v1/subscriptions?status=active`. */
@@ -3081,6 +3006,20 @@ export interface components {
                 readonly amount: number;
             };
         };
+        /**
+         * OverviewTrials
+         * @description Trials, each on the day on which it started or ended. Null if the range has no day from `subscriptionsSince` up to today.
+         */
+        readonly OverviewTrials: {
+            /** @description Subscriptions that became `trialing`, or were created so. */
+            readonly started: number;
+            /** @description Trials that ended with the subscription `active` or `past_due`. */
+            readonly converted: number;
+            /** @description Trials that ended with any other status. */
+            readonly expired: number;
+            /** @description `converted` ÷ (`converted` + `expired`). Null if no trial ended. */
+            readonly conversionRate: number | null;
+        } | null;
         /** OverviewWebhooks */
         readonly OverviewWebhooks: {
             /** @description Webhook events that wait to be processed, counted up to 100,000. Rows: `GET /api/v1/webhook-events?state=pending`. */
@@ -3204,10 +3143,7 @@ export interface components {
                  */
                 readonly at: string | null;
             } | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -3279,10 +3215,7 @@ export interface components {
              */
             readonly captureBefore: string | null;
             readonly description: string | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description Why the last attempt to pay failed. Null if none failed, and after a success. */
             readonly failure: {
                 readonly code: string | null;
@@ -3340,12 +3273,8 @@ export interface components {
          * @description Fields that you leave out keep their value.
          */
         readonly PaymentChange: {
-            /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
-            readonly metadata?: {
-                readonly [key: string]: string | null;
-            };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly metadata?: components["schemas"]["ChangedMetadata"];
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** PaymentList */
         readonly PaymentList: {
@@ -3406,10 +3335,7 @@ export interface components {
             readonly addOn: boolean;
             /** @description False if the plan is archived. */
             readonly active: boolean;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -3429,12 +3355,8 @@ export interface components {
             readonly group?: string | null;
             /** @description An add-on is sold only together with a main plan, as one of the `addOns` of a subscription, and is in no group. It can change while no live subscription has the plan. */
             readonly addOn?: boolean;
-            /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
-            readonly metadata?: {
-                readonly [key: string]: string | null;
-            };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly metadata?: components["schemas"]["ChangedMetadata"];
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** PortalSession */
         readonly PortalSession: {
@@ -3616,10 +3538,7 @@ export interface components {
              */
             readonly captureBefore: string | null;
             readonly description: string | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** @description Why the last attempt to pay failed. Null if none failed, and after a success. */
             readonly failure: {
                 readonly code: string | null;
@@ -3888,10 +3807,7 @@ export interface components {
                  */
                 readonly at: string | null;
             } | null;
-            /** @description Your own values. Also kept at the processor, where others may add keys. */
-            readonly metadata: {
-                readonly [key: string]: string;
-            };
+            readonly metadata: components["schemas"]["Metadata"];
             /** Format: date-time */
             readonly createdAt: string;
             /** Format: date-time */
@@ -3942,12 +3858,8 @@ export interface components {
             readonly cancellationReason?: string;
             /** @description The processor's id of a payment method of this customer. */
             readonly paymentMethodId?: string;
-            /** @description Sets the keys that you name and keeps the others. null removes a key. At most 20 keys remain. */
-            readonly metadata?: {
-                readonly [key: string]: string | null;
-            };
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly metadata?: components["schemas"]["ChangedMetadata"];
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** SubscriptionChangePreview */
         readonly SubscriptionChangePreview: {
@@ -3994,8 +3906,7 @@ export interface components {
              * @description An open or draft invoice of this subscription. Default: the latest invoice, which decides the status.
              */
             readonly invoiceId?: string;
-            /** @description A request with an idempotency key that was used before has no effect of its own: it returns the object of the first request. You can send the idempotency key in the Idempotency-Key header instead. */
-            readonly idempotencyKey?: string;
+            readonly idempotencyKey?: components["schemas"]["IdempotencyKey"];
         };
         /** UnsettledClaim */
         readonly UnsettledClaim: {
@@ -4130,7 +4041,41 @@ export interface components {
         };
     };
     responses: never;
-    parameters: never;
+    parameters: {
+        /** @description Return only objects created at or after this time (RFC 3339). */
+        readonly createdAfter: string;
+        /** @description Return only objects created before this time. */
+        readonly createdBefore: string;
+        /** @description The order. Default: `-createdAt`, the newest first. */
+        readonly sort: "-createdAt" | "createdAt";
+        /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
+        readonly cursor: string;
+        /** @description Default: 1. Not allowed with `cursor`. */
+        readonly page: number;
+        readonly limit: number;
+        /**
+         * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
+         * @example 1c2f0a9b3e5d71-00000000016b3748
+         */
+        readonly "x-till-position": string;
+        /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+        readonly id: string;
+        /** @description Return only the objects of this customer. */
+        readonly customerId: string;
+        readonly status: "pending" | "succeeded" | "failed";
+        /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
+        readonly currency: string;
+        /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
+        readonly subscriptionId: string;
+        /** @description Adds `customer` to each object: who it belongs to. */
+        readonly include: "customer";
+        /** @description `true` asks the processor for the customer's subscriptions first, for the page to which customers return from the portal. If the processor does not respond, the request fails. Requests within a second share one response. */
+        readonly fresh: "true" | "false";
+        /** @description The first UTC day. By default 30 days before `to`, and at most 366 days before it. */
+        readonly from: string;
+        /** @description The UTC day after the last one. Default: tomorrow. */
+        readonly to: string;
+    };
     requestBodies: never;
     headers: {
         /** @description Only with `DATABASE_REPLICA_URL`. A request that sends it back sees everything that was committed before this response. Send the newest one: `@till/client` does so by itself. */
@@ -4233,23 +4178,23 @@ export interface operations {
                  */
                 readonly q?: string;
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. */
-                readonly sort?: "-createdAt" | "createdAt";
+                readonly sort?: components["parameters"]["sort"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -4266,7 +4211,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["CustomerList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFile"];
                 };
             };
         };
@@ -4322,7 +4267,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4346,7 +4291,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4368,7 +4313,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4403,7 +4348,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4427,7 +4372,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4456,7 +4401,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4489,7 +4434,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
                 /**
                  * @description The processor's id.
                  * @example pm_1Q0PsIJvEtkwdCNYMSaVuRz6
@@ -4516,7 +4461,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4553,7 +4498,7 @@ export interface operations {
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -4570,7 +4515,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": readonly components["schemas"]["Plan"][];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFile"];
                 };
             };
         };
@@ -4620,7 +4565,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4644,7 +4589,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4685,7 +4630,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4707,10 +4652,10 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Return only the objects of this customer. */
-                readonly customerId?: string;
+                readonly customerId?: components["parameters"]["customerId"];
                 readonly status?: "requires_payment_method" | "requires_confirmation" | "requires_action" | "processing" | "succeeded" | "canceled" | "refunded";
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
-                readonly currency?: string;
+                readonly currency?: components["parameters"]["currency"];
                 /** @description Return only payments whose last attempt failed, and which have not succeeded since. */
                 readonly failed?: "true";
                 /** @description Return only failed payments whose `failure` has this `code` or this `declineCode`, such as `insufficient_funds`. */
@@ -4726,7 +4671,7 @@ export interface operations {
                 /** @description Return only payments of at most this amount. In the smallest unit of `currency`, which is required with it. */
                 readonly amountMax?: number;
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly subscriptionId?: string;
+                readonly subscriptionId?: components["parameters"]["subscriptionId"];
                 /**
                  * @description Return only the payments of this invoice.
                  * @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90
@@ -4735,25 +4680,25 @@ export interface operations {
                 /** @description `subscription`: the payments of subscriptions. `all`: these and the payments created with `POST /api/v1/payments`. Default: only the latter; with `subscriptionId` or `invoiceId`, all. */
                 readonly source?: "subscription" | "all";
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. By an amount, an object whose amount changes during the walk may be missed or seen twice. */
                 readonly sort?: "-createdAt" | "createdAt" | "-amount" | "amount";
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -4770,7 +4715,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["PaymentList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -4817,7 +4762,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4839,12 +4784,12 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4868,7 +4813,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4904,7 +4849,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4928,7 +4873,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4961,7 +4906,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -4994,27 +4939,27 @@ export interface operations {
             readonly query?: {
                 readonly status?: "pending" | "requires_action" | "succeeded" | "failed" | "canceled";
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
-                readonly currency?: string;
+                readonly currency?: components["parameters"]["currency"];
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. */
-                readonly sort?: "-createdAt" | "createdAt";
+                readonly sort?: components["parameters"]["sort"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -5031,7 +4976,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["RefundList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -5040,29 +4985,29 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. */
-                readonly sort?: "-createdAt" | "createdAt";
+                readonly sort?: components["parameters"]["sort"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5078,7 +5023,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["RefundList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -5087,7 +5032,7 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Return only the objects of this customer. */
-                readonly customerId?: string;
+                readonly customerId?: components["parameters"]["customerId"];
                 readonly status?: "incomplete" | "incomplete_expired" | "trialing" | "active" | "past_due" | "unpaid" | "canceled";
                 /**
                  * @description The main plan.
@@ -5100,27 +5045,27 @@ export interface operations {
                  */
                 readonly addOnPlanId?: string;
                 /** @description Return only objects in this currency: a three-letter ISO 4217 code in lower case. */
-                readonly currency?: string;
+                readonly currency?: components["parameters"]["currency"];
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. */
-                readonly sort?: "-createdAt" | "createdAt";
+                readonly sort?: components["parameters"]["sort"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -5137,7 +5082,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["SubscriptionList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -5185,12 +5130,12 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5214,7 +5159,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5247,7 +5192,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5278,12 +5223,12 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description `true` asks the processor for the customer's subscriptions first, for the page to which customers return from the portal. If the processor does not respond, the request fails. Requests within a second share one response. */
-                readonly fresh?: "true" | "false";
+                readonly fresh?: components["parameters"]["fresh"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5314,7 +5259,7 @@ export interface operations {
                 /** @description Your own id of the customer. No two customers have the same one. */
                 readonly externalId: string;
                 /** @description `true` asks the processor for the customer's subscriptions first, for the page to which customers return from the portal. If the processor does not respond, the request fails. Requests within a second share one response. */
-                readonly fresh?: "true" | "false";
+                readonly fresh?: components["parameters"]["fresh"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -5347,7 +5292,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5371,7 +5316,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5404,7 +5349,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5436,8 +5381,8 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -5495,7 +5440,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5519,7 +5464,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5552,7 +5497,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5581,9 +5526,9 @@ export interface operations {
                 /** @description The key of a meter. */
                 readonly meter: string;
                 /** @description The first UTC day. By default 30 days before `to`, and at most 366 days before it. */
-                readonly from?: string;
+                readonly from?: components["parameters"]["from"];
                 /** @description The UTC day after the last one. Default: tomorrow. */
-                readonly to?: string;
+                readonly to?: components["parameters"]["to"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -5686,12 +5631,12 @@ export interface operations {
                 /** @description The key of a meter. */
                 readonly meter?: string;
                 /** @description The first UTC day. By default 30 days before `to`, and at most 366 days before it. */
-                readonly from?: string;
+                readonly from?: components["parameters"]["from"];
                 /** @description The UTC day after the last one. Default: tomorrow. */
-                readonly to?: string;
+                readonly to?: components["parameters"]["to"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -5715,35 +5660,35 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Return only the objects of this customer. */
-                readonly customerId?: string;
+                readonly customerId?: components["parameters"]["customerId"];
                 readonly status?: "draft" | "open" | "paid" | "uncollectible" | "void";
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly subscriptionId?: string;
+                readonly subscriptionId?: components["parameters"]["subscriptionId"];
                 /**
                  * @description Return only the invoice with this number, in any case.
                  * @example A1B2C3D4-0001
                  */
                 readonly number?: string;
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. By an amount, an object whose amount changes during the walk may be missed or seen twice. */
                 readonly sort?: "-createdAt" | "createdAt" | "-amountDue" | "amountDue";
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -5760,7 +5705,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["InvoiceList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -5769,12 +5714,12 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5796,13 +5741,13 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5824,28 +5769,28 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description Return only the objects of this customer. */
-                readonly customerId?: string;
+                readonly customerId?: components["parameters"]["customerId"];
                 readonly status?: "open" | "completed" | "expired";
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The order. Default: `-createdAt`, the newest first. */
-                readonly sort?: "-createdAt" | "createdAt";
+                readonly sort?: components["parameters"]["sort"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
+                readonly cursor?: components["parameters"]["cursor"];
                 /** @description Default: 1. Not allowed with `cursor`. */
-                readonly page?: number;
-                readonly limit?: number;
+                readonly page?: components["parameters"]["page"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -5862,7 +5807,7 @@ export interface operations {
                 };
                 content: {
                     readonly "application/json": components["schemas"]["CheckoutList"];
-                    readonly "text/csv": string;
+                    readonly "text/csv": components["schemas"]["CsvFileWithCustomers"];
                 };
             };
         };
@@ -5920,7 +5865,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5947,7 +5892,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -5978,7 +5923,7 @@ export interface operations {
                 /** @description Return only the events of this object. */
                 readonly objectId?: string;
                 /** @description Return only the objects of this customer. */
-                readonly customerId?: string;
+                readonly customerId?: components["parameters"]["customerId"];
                 /** @description Adds `customer` to each event: who it is about, as it is now. A stream ignores it. */
                 readonly include?: "customer";
                 /** @description `-createdAt`: newest first, for people. Then `after` continues with older events, and the response does not wait. A stream ignores it. */
@@ -6038,9 +5983,9 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
-                readonly status?: "pending" | "succeeded" | "failed";
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
+                readonly status?: components["parameters"]["status"];
             };
             readonly header?: never;
             readonly path: {
@@ -6102,7 +6047,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6124,8 +6069,8 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6187,7 +6132,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6211,7 +6156,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6233,7 +6178,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6268,7 +6213,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6297,7 +6242,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6328,14 +6273,14 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
-                readonly status?: "pending" | "succeeded" | "failed";
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
+                readonly status?: components["parameters"]["status"];
             };
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6360,14 +6305,14 @@ export interface operations {
                 readonly type?: string;
                 readonly objectId?: string;
                 readonly page?: number;
-                readonly limit?: number;
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: {
                 /**
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -6531,7 +6476,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6574,7 +6519,7 @@ export interface operations {
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -6617,10 +6562,10 @@ export interface operations {
                  */
                 readonly to?: string;
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6649,10 +6594,10 @@ export interface operations {
                  */
                 readonly currency: string;
                 /** @description Adds `customer` to each object: who it belongs to. */
-                readonly include?: "customer";
+                readonly include?: components["parameters"]["include"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6707,7 +6652,7 @@ export interface operations {
                  * @description The `x-till-position` of an earlier response. With it, a replica may serve the request, once it has everything that was committed before that response. Without it, the primary does.
                  * @example 1c2f0a9b3e5d71-00000000016b3748
                  */
-                readonly "x-till-position"?: string;
+                readonly "x-till-position"?: components["parameters"]["x-till-position"];
             };
             readonly path?: never;
             readonly cookie?: never;
@@ -6730,8 +6675,8 @@ export interface operations {
         readonly parameters: {
             readonly query?: {
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;
@@ -6791,7 +6736,7 @@ export interface operations {
             readonly header?: never;
             readonly path: {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
-                readonly id: string;
+                readonly id: components["parameters"]["id"];
             };
             readonly cookie?: never;
         };
@@ -6815,12 +6760,12 @@ export interface operations {
                 readonly action?: string;
                 readonly objectId?: string;
                 /** @description Return only objects created at or after this time (RFC 3339). */
-                readonly createdAfter?: string;
+                readonly createdAfter?: components["parameters"]["createdAfter"];
                 /** @description Return only objects created before this time. */
-                readonly createdBefore?: string;
+                readonly createdBefore?: components["parameters"]["createdBefore"];
                 /** @description The `nextCursor` of the page before, with the same filters and `sort`, and without `page`. A walk by cursor shows each object that existed when it began exactly once, and every page takes the same time. */
-                readonly cursor?: string;
-                readonly limit?: number;
+                readonly cursor?: components["parameters"]["cursor"];
+                readonly limit?: components["parameters"]["limit"];
             };
             readonly header?: never;
             readonly path?: never;

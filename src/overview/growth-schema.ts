@@ -1,13 +1,14 @@
 import { type Static, type TProperties, Type } from 'typebox';
 import { nullable } from '../http/docs/api-schema.ts';
+import { component } from '../http/docs/components.ts';
 
 const amount = (description: string) =>
   Type.Integer({ description: `${description} In the smallest unit of the currency.` });
 const number = (description: string) => Type.Integer({ description });
 const rate = (description: string) => nullable(Type.Number({ description }));
 const unknown = 'Null if the range has no day from `subscriptionsSince` up to today.';
-const known = <Properties extends TProperties>(properties: Properties, description: string) =>
-  nullable({ ...Type.Object(properties), description: `${description} ${unknown}` });
+const known = <Properties extends TProperties>(title: string, properties: Properties, description: string) =>
+  nullable({ ...component(title, properties), description: `${description} ${unknown}` });
 
 const bridge = {
   start: amount(
@@ -27,6 +28,7 @@ const bridge = {
 /** The numbers of a range about growth. Those about subscriptions are null if none of its days is known. */
 export const growthProperties = {
   mrr: known(
+    'OverviewMrr',
     {
       ...bridge,
       series: Type.Array(
@@ -49,6 +51,7 @@ export const growthProperties = {
       'new on the day of its import. A pending change counts once it is made.',
   ),
   subscribers: known(
+    'OverviewSubscribers',
     {
       start: number('Subscribers at the start: customers with a monthly amount above zero, as in `mrr`.'),
       gained: number('How often a customer became a subscriber, for the first time or again.'),
@@ -59,6 +62,7 @@ export const growthProperties = {
     'Customers who pay for subscriptions.',
   ),
   trials: known(
+    'OverviewTrials',
     {
       started: number('Subscriptions that became `trialing`, or were created so.'),
       converted: number('Trials that ended with the subscription `active` or `past_due`.'),
@@ -68,6 +72,7 @@ export const growthProperties = {
     'Trials, each on the day on which it started or ended.',
   ),
   recovery: known(
+    'OverviewRecovery',
     {
       failed: number(
         'How often the payment of a renewal failed at first: the subscription became `past_due`.',
@@ -93,6 +98,7 @@ export const growthProperties = {
       net: amount('`gross` − `refunded` − `disputed`.'),
     },
     {
+      title: 'OverviewNetVolume',
       description:
         'What is left of the payments that were created in these days, before the fees of the processor.',
     },

@@ -27,8 +27,9 @@ export function withCsv<Page extends JsonResponse>(
   const file = headerLine(columns) + csvLine(columns, example);
   const names = included.map(({ name }) => `\`${name}\``).join(' and ');
   const added = names === '' ? '' : ` With \`include=customer\`, the columns ${names} come last.`;
+  const title = names === '' ? 'CsvFile' : 'CsvFileWithCustomers';
   const csv = {
-    schema: Type.String({ description: `${description}${added}` }),
+    schema: Type.String({ title, description: `${description}${added}` }),
     examples: { example: { value: file } },
   };
   return {

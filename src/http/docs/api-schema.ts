@@ -25,6 +25,7 @@ export const Currency = Type.String({
   description: 'Three-letter ISO 4217 code in any case. Responses use lower case.',
 });
 export const IdempotencyKey = Type.String({
+  title: 'IdempotencyKey',
   minLength: 1,
   maxLength: 255,
   pattern: '^[^\\s\\p{C}]+$',
@@ -62,6 +63,7 @@ const metadataKeys = {
 const metadataValue = { type: 'string', minLength: 1, maxLength: metadataValueLengthMax };
 /** Unlike an input, a response can have any keys that others set at the processor. */
 export const MetadataResponse = Type.Unsafe<Metadata>({
+  title: 'Metadata',
   type: 'object',
   additionalProperties: { type: 'string' },
   description: 'Your own values. Also kept at the processor, where others may add keys.',
@@ -74,6 +76,7 @@ export const NewMetadata = Type.Unsafe<Metadata>({
   description: `Your own values. Keys are visible characters without [ and ], and do not begin with ${ownKeyPrefix}.`,
 });
 export const ChangedMetadata = Type.Unsafe<MetadataChange>({
+  title: 'ChangedMetadata',
   type: 'object',
   ...metadataKeys,
   additionalProperties: { ...metadataValue, type: ['string', 'null'] },

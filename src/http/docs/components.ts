@@ -13,7 +13,40 @@ export interface OpenapiDocument {
 
 interface DocumentedOperation {
   readonly operationId: string;
+  parameters?: readonly (Parameter | Reference)[];
   readonly responses: Record<string, object>;
+}
+
+interface Parameter {
+  readonly name: string;
+}
+
+interface Reference {
+  readonly $ref: string;
+}
+
+/** Moves the parameters that several operations share to the components of the document: of each name, the most frequent. */
+export function shareParameters<T extends OpenapiDocument>(document: T): T {
+  const operations = Object.values(document.paths).flatMap((methods) => Object.values(methods));
+  const parameters = operations
+    .flatMap((operation) => operation.parameters ?? [])
+    .filter((one) => 'name' in one);
+  const shared = new Map<string, string>();
+  for (const [name, same] of Map.groupBy(parameters, (parameter) => parameter.name)) {
+    const variants = Map.groupBy(same, (parameter) => JSON.stringify(parameter));
+    const [text, uses] = [...variants].reduce((most, other) =>
+      other[1].length > most[1].length ? other : most,
+    );
+    if (uses.length > 1) shared.set(name, text);
+  }
+  for (const operation of operations)
+    operation.parameters &&= operation.parameters.map((one) =>
+      'name' in one && shared.get(one.name) === JSON.stringify(one)
+        ? { $ref: `#/components/parameters/${one.name}` }
+        : one,
+    );
+  const components = [...shared].map(([name, text]) => [name, JSON.parse(text)]);
+  return { ...document, components: { ...document.components, parameters: Object.fromEntries(components) } };
 }
 
 /** These contain example values, in which `title` is an ordinary field. */
@@ -36,7 +69,7 @@ export function moveToComponents<T extends OpenapiDocument>(document: T): T {
   return { ...document, paths, components: { ...document.components, schemas: Object.fromEntries(sorted) } };
 }
 
-function refer(schemas: Map<string, object>, title: string, schema: object): { readonly $ref: string } {
+function refer(schemas: Map<string, object>, title: string, schema: object): Reference {
   const known = schemas.get(title);
   if (known !== undefined && JSON.stringify(known) !== JSON.stringify(schema)) {
     throw new Error(`Two different schemas have the title ${title}.`);

@@ -5,7 +5,7 @@ import type { Scope } from '../../model/api-key.ts';
 import { version } from '../../platform/version.ts';
 import { comparedWithIds, optionalBody, patternRule } from '../input/validator.ts';
 import { addPositionHeaders } from '../positions.ts';
-import { moveToComponents } from './components.ts';
+import { moveToComponents, shareParameters } from './components.ts';
 import { registerDocPages } from './doc-pages.ts';
 import { addProblemResponses } from './problem-responses.ts';
 
@@ -82,7 +82,9 @@ export async function registerDocs(app: FastifyInstance): Promise<void> {
       'openapiObject' in document
         ? moveToComponents(
             addProblemResponses(
-              addPositionHeaders(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)),
+              shareParameters(
+                addPositionHeaders(JSON.parse(JSON.stringify(document.openapiObject), requireNoDefaults)),
+              ),
               (operationId) => failures.get(operationId) ?? [],
             ),
           )

@@ -15,6 +15,10 @@ interface Response {
   readonly content?: Content;
 }
 
+interface Reference {
+  readonly $ref: string;
+}
+
 interface Parameter {
   readonly name: string;
   readonly in: string;
@@ -28,7 +32,7 @@ interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly tags?: readonly string[];
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: Readonly<Record<string, Response>>;
 }
@@ -40,6 +44,7 @@ export interface ReferenceDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>;
+    readonly parameters: Readonly<Record<string, Parameter>>;
     readonly responses: Readonly<Record<string, Response>>;
     readonly examples: Readonly<Record<string, { readonly value: unknown }>>;
   };
@@ -49,6 +54,7 @@ interface Entry {
   readonly method: string;
   readonly path: string;
   readonly operation: Operation;
+  readonly parameters: readonly Parameter[];
 }
 
 /**
@@ -57,7 +63,12 @@ interface Entry {
  */
 export function referencePage(document: ReferenceDocument, prefix: string): string {
   const entries = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({
+      method,
+      path,
+      operation,
+      parameters: parametersOf(operation, document),
+    })),
   );
   const groups = document.tags
     .map((tag) => ({
@@ -121,8 +132,20 @@ ${schemaTable(schema, 'always')}</details>
 
 const anchor = (tag: string) => tag.replaceAll(' ', '-');
 
-function operationSection({ method, path, operation }: Entry, document: ReferenceDocument): Html {
-  const { operationId, summary, description, parameters = [], requestBody, responses } = operation;
+function parametersOf(
+  { parameters = [] }: Operation,
+  { components }: ReferenceDocument,
+): readonly Parameter[] {
+  return parameters.flatMap((given) =>
+    'name' in given
+      ? [given]
+      : (components.parameters[given.$ref.replace('#/components/parameters/', '')] ?? []),
+  );
+}
+
+function operationSection(entry: Entry, document: ReferenceDocument): Html {
+  const { method, path, operation, parameters } = entry;
+  const { operationId, summary, description, requestBody, responses } = operation;
   const body = requestBody?.content['application/json'];
   return html`<details id="${operationId}" class="operation">
 <summary><h3><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code> ${summary}</h3></summary>
@@ -150,7 +173,7 @@ ${schemaTable(resolved(body.schema ?? {}, document), 'required')}`
 }<h4>Responses</h4>
 <dl>
 ${Object.entries(responses).map(([status, response]) => responseEntry(status, response, document))}</dl>
-${tryForm({ method, path, operation }, body)}</details>
+${tryForm(entry, body)}</details>
 `;
 }
 
@@ -195,10 +218,10 @@ function examplesOf(
 const exampleText = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value, null, 2));
 
 /** Sends a request with the values of the form. The script adds what it does. */
-function tryForm({ method, path, operation }: Entry, body: MediaType | undefined): Html {
+function tryForm({ method, path, parameters }: Entry, body: MediaType | undefined): Html {
   return html`<form class="try" data-method="${method}" data-path="${path}" autocomplete="off">
 <h4>Try it</h4>
-${(operation.parameters ?? []).map(
+${parameters.map(
   ({ name, in: place, required }) =>
     html`<label><span><code>${name}</code></span> <input name="${name}" data-in="${place}"${required ? html` required` : undefined}></label>
 `,
