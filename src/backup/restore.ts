@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { clusterDataPath, unfinishedPrefix } from '../platform/embedded-postgres/cluster.ts';
 import { copyFile, forEach } from '../platform/embedded-postgres/copy-files.ts';
-import { exists, type Move, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
+import { exists, type FolderMove, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
 import { syncDir, writePrivateFile } from '../platform/embedded-postgres/private-files.ts';
 import { holdDataDir } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -130,7 +130,7 @@ interface CopyOptions {
 async function copyBackup(
   { id, folders, files, hasSandbox }: Manifest,
   { backup, dataDir, signal }: CopyOptions,
-): Promise<readonly Move[]> {
+): Promise<readonly FolderMove[]> {
   const unfinished = await mkdtemp(join(dataDir, 'postgres', unfinishedPrefix));
   const placeOf = (path: string) =>
     join(unfinished, isOfCluster(path) ? relative(clusterFolder, path) : path);
@@ -155,14 +155,18 @@ async function copyBackup(
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   // The suffix keeps two restores within one second apart.
   const name = `${time}-${from.slice(-suffixLength)}`;
-  const move = (path: string, to: string): Move => ({ from: path, to, aside: `${to}.replaced-${name}` });
+  const move = (path: string, to: string): FolderMove => ({
+    from: path,
+    to,
+    aside: `${to}.replaced-${name}`,
+  });
   return [
     ...(hasSandbox ? [move(join(from, sandboxFolder), sandboxFolder)] : []),
     move(from, join('postgres', clusterFolder)),
   ];
 }
 
-async function asidesOf(dataDir: string, moves: readonly Move[]): Promise<readonly string[]> {
+async function asidesOf(dataDir: string, moves: readonly FolderMove[]): Promise<readonly string[]> {
   const replaced = await Promise.all(moves.map(({ to }) => exists(join(dataDir, to))));
   return moves.flatMap(({ aside }, index) => (replaced[index] ? [join(dataDir, aside)] : []));
 }

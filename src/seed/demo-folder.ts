@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { unfinishedPrefix } from '../platform/embedded-postgres/cluster.ts';
 import { copyFile, forEach, listFolder } from '../platform/embedded-postgres/copy-files.ts';
-import { exists, type Move, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
+import { exists, type FolderMove, moveTogether } from '../platform/embedded-postgres/pending-moves.ts';
 import { syncDir } from '../platform/embedded-postgres/private-files.ts';
 import { holdDataDir } from '../platform/embedded-postgres.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -51,7 +51,11 @@ export class DemoFolder {
     await this.#sync();
     await mkdir(join(dataDir, 'sandbox'), { recursive: true });
     const suffix = `replaced-${new Date().toISOString().replaceAll(/[-:.]/g, '')}`;
-    const move = (path: string): Move => ({ from: join(name, path), to: path, aside: `${path}.${suffix}` });
+    const move = (path: string): FolderMove => ({
+      from: join(name, path),
+      to: path,
+      aside: `${path}.${suffix}`,
+    });
     const hadCluster = await exists(join(dataDir, cluster));
     await moveTogether(dataDir, [move(journal), move(cluster)]);
     // The new journal contains it.

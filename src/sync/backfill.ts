@@ -3,7 +3,7 @@ import { runAs } from '../platform/cause.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import type { Database } from '../platform/postgres.ts';
-import { isLostPlace, type Page } from '../processor/port/pages.ts';
+import { isLostPlace, type ProcessorPage } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
 import type { Job, JobRun } from './job.ts';
@@ -107,7 +107,7 @@ export class Backfills {
   /** A page has its own time, as an event has: what is newer than a row is taken without another read. */
   async #comparePage<Facts>(
     { mirror }: MirroredList<Facts>,
-    { items, leftOut }: Page<Facts>,
+    { items, leftOut }: ProcessorPage<Facts>,
     run: BackfillRun,
   ): Promise<Counts> {
     const { database, metrics, logger } = this.#parts;

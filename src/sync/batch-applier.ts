@@ -5,8 +5,8 @@ import type { Subject } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import { BatchCauses } from './batch-causes.ts';
 import { type EventOutcome, outcomeOf } from './event-outcomes.ts';
+import { type EventReading, factsAbout, isFailedPayment } from './event-reading.ts';
 import { type Mirrors, type MirrorsBySubject, subjects } from './mirrors.ts';
-import { factsAbout, isFailedPayment, type Reading } from './reading.ts';
 
 interface BatchApplierParts {
   readonly database: Database;
@@ -22,7 +22,7 @@ export interface RefreshTarget {
 }
 
 /** An event that was applied, and whose outcome depends on refreshes. */
-export interface Refresh extends Pick<Reading, 'event' | 'write'> {
+export interface Refresh extends Pick<EventReading, 'event' | 'write'> {
   readonly failsPayment: boolean;
   readonly targets: readonly RefreshTarget[];
 }
@@ -34,7 +34,7 @@ export interface BatchResult {
 }
 
 /** Applies the events of the transaction. Call it once. */
-export type Apply = (readings: readonly Reading[]) => Promise<BatchResult>;
+export type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
 
 /** Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it. */
 export class BatchApplier {
@@ -64,7 +64,7 @@ export class BatchApplier {
     );
   }
 
-  async #apply(tx: Transaction, readings: readonly Reading[]): Promise<BatchResult> {
+  async #apply(tx: Transaction, readings: readonly EventReading[]): Promise<BatchResult> {
     const outcomes: EventOutcome[] = [];
     const refreshes: Refresh[] = [];
     for (const subject of subjects) {
@@ -95,7 +95,7 @@ export class BatchApplier {
   async #applySubject<S extends Subject>(
     tx: Transaction,
     subject: S,
-    readings: readonly Reading[],
+    readings: readonly EventReading[],
   ): Promise<Applied> {
     await this.#lockShared(tx, subject, readings);
     const facts = factsAbout(readings, subject);
@@ -106,7 +106,7 @@ export class BatchApplier {
    * Locks rows that two subjects of a batch share: products and prices share plans; charges, disputes and refunds share
    * payments. Each mirror locks in the order of the ids, but two mirrors in sequence do not.
    */
-  async #lockShared(tx: Transaction, subject: Subject, readings: readonly Reading[]): Promise<void> {
+  async #lockShared(tx: Transaction, subject: Subject, readings: readonly EventReading[]): Promise<void> {
     const { plans, payments } = this.#parts.mirrors;
     if (subject === 'product')
       await plans.lock(tx, factsAbout(readings, 'product'), factsAbout(readings, 'price'));

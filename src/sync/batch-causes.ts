@@ -1,22 +1,22 @@
 import type { Cause } from '../platform/cause.ts';
 import type { Processor } from '../processor/port/processor.ts';
-import type { Reading } from './reading.ts';
+import type { EventReading } from './event-reading.ts';
 
 /** An event that can be the cause of a change. */
-type CausingEvent = Pick<Reading, 'event' | 'write'>;
+type CausingEvent = Pick<EventReading, 'event' | 'write'>;
 
 /** Says which event of a batch caused a change. */
 export class BatchCauses {
   readonly #byKey = new Map<string, CausingEvent>();
   readonly #processor: Pick<Processor, 'causeOf'>;
-  #readings: readonly Reading[] = [];
+  #readings: readonly EventReading[] = [];
   #byNamedId: ReadonlyMap<string, CausingEvent> | undefined;
 
   constructor(processor: Pick<Processor, 'causeOf'>) {
     this.#processor = processor;
   }
 
-  set(readings: readonly Reading[]): void {
+  set(readings: readonly EventReading[]): void {
     this.#readings = readings;
     for (const reading of readings) for (const key of reading.keys) keepNewer(this.#byKey, key, reading);
   }

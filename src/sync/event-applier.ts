@@ -25,8 +25,8 @@ import {
 } from './batch-applier.ts';
 import { causeOfEvent } from './batch-causes.ts';
 import { countOutcomes, type EventOutcome, outcomeOf, pending, settlementOf } from './event-outcomes.ts';
+import { type EventReading, keysOf } from './event-reading.ts';
 import { type Mirrors, type MirrorsBySubject, mirrorsBySubject } from './mirrors.ts';
-import { keysOf, type Reading } from './reading.ts';
 
 /** Enough events to share the fixed cost of a transaction, few enough that it takes milliseconds. */
 export const batchMax = 500;
@@ -205,7 +205,7 @@ export class EventApplier {
     const { inbox } = this.#parts;
     return this.#batches.transact(async (tx, apply) => {
       const unreadable: EventOutcome[] = [];
-      const readings: Reading[] = [];
+      const readings: EventReading[] = [];
       for (const event of await claim(tx)) {
         const reading = this.#read(event);
         if ('state' in reading) unreadable.push(reading);
@@ -225,7 +225,7 @@ export class EventApplier {
     });
   }
 
-  #read(event: WebhookEvent): Reading | EventOutcome {
+  #read(event: WebhookEvent): EventReading | EventOutcome {
     const { processor } = this.#parts;
     try {
       const read = processor.readEvent(event.payload);
@@ -238,7 +238,7 @@ export class EventApplier {
     }
   }
 
-  #readReceived({ row, content, receivedAt }: ReceivedEvent): Reading {
+  #readReceived({ row, content, receivedAt }: ReceivedEvent): EventReading {
     const { id, type, objectId, createdAt } = row;
     const event = { id, type, objectId, createdAt, attempts: 0, receivedAt };
     return { event, ...content, keys: keysOf(this.#bySubject, content) };

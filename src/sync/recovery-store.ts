@@ -1,7 +1,7 @@
 import type { Queryable } from '../platform/postgres.ts';
 
 /** A listing of the processor's events in progress. It covers all events from `since` to `until`. */
-export interface Listing {
+export interface EventListing {
   readonly since: Date;
   /** When the listing began. It may miss later events, so the next listing starts here. */
   readonly until: Date;
@@ -12,14 +12,14 @@ export interface Listing {
 export interface RecoveryPosition {
   readonly readUntil: Date | null;
   /** The listing that an earlier run did not finish. */
-  readonly listing: Listing | null;
+  readonly listing: EventListing | null;
   readonly databaseNow: Date;
 }
 
 /** All SQL for till.recovery. */
 export class RecoveryStore {
   async read(db: Queryable): Promise<RecoveryPosition> {
-    const [row] = await db.query<Omit<RecoveryPosition, 'listing'> & Nullable<Listing>>(
+    const [row] = await db.query<Omit<RecoveryPosition, 'listing'> & Nullable<EventListing>>(
       `select read_until as "readUntil", listing_since as since, listing_until as until, listing_cursor as cursor,
          now() as "databaseNow"
        from till.recovery`,
@@ -31,7 +31,7 @@ export class RecoveryStore {
   }
 
   /** Stores the progress of a listing. */
-  async saveListing(db: Queryable, { since, until, cursor }: Listing): Promise<void> {
+  async saveListing(db: Queryable, { since, until, cursor }: EventListing): Promise<void> {
     await db.query('update till.recovery set listing_since = $1, listing_until = $2, listing_cursor = $3', [
       since,
       until,

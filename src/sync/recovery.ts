@@ -9,7 +9,7 @@ import type { Metrics } from '../platform/metrics.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import type { Job, JobRun } from './job.ts';
-import type { Listing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
+import type { EventListing, RecoveryPosition, RecoveryStore } from './recovery-store.ts';
 
 /** Covers events that the processor lists late, and clocks that differ. The inbox drops duplicates. */
 const overlapMs = 600_000;
@@ -96,7 +96,7 @@ export class Recovery {
   }
 
   /** Continues a listing that an earlier run did not finish. */
-  async #continue(listing: Listing, run: RecoveryRun): Promise<void> {
+  async #continue(listing: EventListing, run: RecoveryRun): Promise<void> {
     const { logger } = this.#parts;
     const { since, until } = listing;
     logger.info({ since, until }, 'unfinished event listing resumed');
@@ -111,7 +111,7 @@ export class Recovery {
   }
 
   /** Reads a listing to its end. Stores the progress after each page, so that a failed run repeats at most one page. */
-  async #list(listing: Listing, run: RecoveryRun): Promise<void> {
+  async #list(listing: EventListing, run: RecoveryRun): Promise<void> {
     const { store, processor, inbox, logger } = this.#parts;
     const { since, until } = listing;
     let missed = 0;

@@ -1,6 +1,6 @@
 import * as openid from 'openid-client';
 import type { Scope } from '../../model/api-key.ts';
-import { type Admission, isComplete, personOfClaims } from './person-of-claims.ts';
+import { isComplete, personOfClaims, type SignInResult } from './person-of-claims.ts';
 
 /** A response of the provider takes a second at most. A sign-in makes four requests, within the limit of 30 s. */
 const timeoutSeconds = 5;
@@ -68,7 +68,7 @@ export class IdentityProvider {
   }
 
   /** Who the provider says has signed in. `query` is that of the address to which it sent the person back. */
-  async complete(query: string, { state, nonce, verifier }: Secrets): Promise<Admission> {
+  async complete(query: string, { state, nonce, verifier }: Secrets): Promise<SignInResult> {
     const config = await this.#discover();
     try {
       const tokens = await openid.authorizationCodeGrant(config, new URL(`${this.#redirectUri}${query}`), {

@@ -7,7 +7,7 @@ interface ClaimSettings {
   readonly roles: ReadonlyMap<string, readonly Scope[]>;
 }
 
-export type Admission =
+export type SignInResult =
   | { readonly person: Person; readonly scopes: readonly Scope[] }
   | { readonly refused: 'no_email' | 'unverified_email' | 'no_role'; readonly email: string | null };
 
@@ -21,7 +21,7 @@ export function personOfClaims(
   subject: string,
   claims: Claims,
   settings: ClaimSettings,
-): Admission {
+): SignInResult {
   const email = typeof claims['email'] === 'string' ? claims['email'] : '';
   if (!emailPattern.test(email)) return { refused: 'no_email', email: null };
   // Some providers write booleans as texts.

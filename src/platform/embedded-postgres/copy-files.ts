@@ -86,14 +86,14 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-export interface Listing {
+export interface FolderListing {
   /** Folders and files, with `/`, parents before what they contain. */
   readonly folders: readonly string[];
   readonly files: readonly string[];
 }
 
 /** Lists a folder that others may be changing. A folder that no longer exists counts as empty. */
-export async function listFolder(root: string, path = ''): Promise<Listing> {
+export async function listFolder(root: string, path = ''): Promise<FolderListing> {
   const folders: string[] = [];
   const files: string[] = [];
   const entries = await readdir(join(root, path), { withFileTypes: true }).catch((error: unknown) => {

@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { completeMoves, type Move, moveTogether } from './pending-moves.ts';
+import { completeMoves, type FolderMove, moveTogether } from './pending-moves.ts';
 
-const moves: readonly Move[] = [
+const moves: readonly FolderMove[] = [
   { from: 'postgres/new/sandbox', to: 'sandbox', aside: 'sandbox.old' },
   { from: 'postgres/new', to: 'postgres/cluster', aside: 'postgres/cluster.old' },
 ];

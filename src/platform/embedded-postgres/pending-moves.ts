@@ -4,7 +4,7 @@ import { isMissing } from './copy-files.ts';
 import { syncDir, writePrivateFile } from './private-files.ts';
 
 /** A folder that takes the place of another. Paths are relative to the data directory. */
-export interface Move {
+export interface FolderMove {
   readonly from: string;
   readonly to: string;
   /** Where an existing folder goes. */
@@ -17,7 +17,7 @@ const fileName = join('postgres', 'pending-restore.json');
  * Puts folders in place, all of them or none. The list of moves is on disk before the first one, so if this process
  * dies, the next one that locks the data directory completes them. The caller holds that lock.
  */
-export async function moveTogether(dataDir: string, moves: readonly Move[]): Promise<void> {
+export async function moveTogether(dataDir: string, moves: readonly FolderMove[]): Promise<void> {
   const path = join(dataDir, fileName);
   await rm(`${path}.next`, { force: true });
   await writePrivateFile(`${path}.next`, JSON.stringify(moves));
@@ -30,7 +30,7 @@ export async function moveTogether(dataDir: string, moves: readonly Move[]): Pro
 export async function completeMoves(dataDir: string): Promise<void> {
   const path = join(dataDir, fileName);
   // Written by `moveTogether`, whole or not at all.
-  const moves: readonly Move[] = JSON.parse(
+  const moves: readonly FolderMove[] = JSON.parse(
     await readFile(path, 'utf8').catch((error: unknown) => {
       if (isMissing(error)) return '[]';
       throw error;

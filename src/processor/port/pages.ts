@@ -1,9 +1,9 @@
 import { Failure } from '../../errors.ts';
 
 /** The pages of a list, newest objects first. Each page is a call with its own deadline. */
-export type Pages<T> = AsyncIterable<Page<T>>;
+export type Pages<T> = AsyncIterable<ProcessorPage<T>>;
 
-export interface Page<T> {
+export interface ProcessorPage<T> {
   readonly items: readonly T[];
   /** Objects that cannot be mapped. They are also logged. */
   readonly leftOut: readonly LeftOut[];

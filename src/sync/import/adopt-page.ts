@@ -3,7 +3,7 @@ import type { Applied } from '../../model/fold.ts';
 import { inLanes } from '../../platform/lanes.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Page } from '../../processor/port/pages.ts';
+import type { ProcessorPage } from '../../processor/port/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
@@ -25,7 +25,7 @@ interface Sorted<Item> {
 export async function adoptPage<Item>(
   parts: PageParts,
   stage: Stage<Item>,
-  page: Page<Item>,
+  page: ProcessorPage<Item>,
   save: SavePage,
 ): Promise<PageOutcome> {
   const sorted = await sortItems(parts, stage, page);
@@ -51,7 +51,7 @@ export async function adoptPage<Item>(
 async function sortItems<Item>(
   { database }: PageParts,
   stage: Stage<Item>,
-  { items, leftOut }: Page<Item>,
+  { items, leftOut }: ProcessorPage<Item>,
 ): Promise<Sorted<Item>> {
   const rows = await stage.findRows(database, items.map(stage.keyOf));
   const known = stage.isAhead ? [] : items.filter((item) => rows.has(stage.keyOf(item)));
@@ -146,7 +146,7 @@ async function refreshAll<Item>(
 
 function countPage<Item>(
   stage: Stage<Item>,
-  { items, leftOut }: Page<Item>,
+  { items, leftOut }: ProcessorPage<Item>,
   { known, accepted, refused }: Sorted<Item>,
   { changed, rows, failures }: PageResult,
 ): PageOutcome {

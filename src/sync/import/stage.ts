@@ -1,7 +1,7 @@
 import type { Mirror } from '../../mirrors/mirror.ts';
 import type { Applied } from '../../model/fold.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
-import type { Page, Pages } from '../../processor/port/pages.ts';
+import type { Pages, ProcessorPage } from '../../processor/port/pages.ts';
 import type { Counts, Skip, StageName } from './import-progress.ts';
 
 /** Concurrent calls to the processor: enough to use the rate limit of an import, although each call takes a while. */
@@ -44,5 +44,5 @@ export type SavePage = (db: Queryable, outcome: PageOutcome) => Promise<void>;
 export interface PagedWork<Item> {
   readonly name: StageName;
   list(after: string | null): Pages<Item>;
-  adopt(page: Page<Item>, save: SavePage): Promise<PageOutcome>;
+  adopt(page: ProcessorPage<Item>, save: SavePage): Promise<PageOutcome>;
 }

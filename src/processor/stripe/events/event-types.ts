@@ -65,6 +65,6 @@ export const eventTypes = [
   'checkout.session.async_payment_failed',
 ] as const;
 
-export type EventType = (typeof eventTypes)[number];
+export type ProcessorEventType = (typeof eventTypes)[number];
 
 export const knownEventTypes: ReadonlySet<string> = new Set(eventTypes);

@@ -17,7 +17,7 @@ import { mapPrice, mapProduct } from '../objects/map-plan.ts';
 import { mapRefund } from '../objects/map-refund.ts';
 import { mapSubscription } from '../objects/map-subscription.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
-import type { EventType } from './event-types.ts';
+import type { ProcessorEventType } from './event-types.ts';
 import { erasedMark, redactEvent } from './redact-payload.ts';
 
 /** The facts of a stored event. It shows its object at the time of the event, in the API version of the endpoint. */
@@ -216,7 +216,7 @@ const readRefundedCharge: EventReader = (object, asOf) => {
   };
 };
 
-const readers: Readonly<Record<EventType, EventReader>> = {
+const readers: Readonly<Record<ProcessorEventType, EventReader>> = {
   'payment_intent.created': readPayment,
   'payment_intent.processing': readPayment,
   'payment_intent.requires_action': readPayment,
@@ -282,7 +282,7 @@ const readers: Readonly<Record<EventType, EventReader>> = {
   'checkout.session.async_payment_failed': readCheckout,
 };
 
-function isKnown(type: string): type is EventType {
+function isKnown(type: string): type is ProcessorEventType {
   return Object.hasOwn(readers, type);
 }
 

@@ -6,7 +6,7 @@ import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
 
 /** A payload in the two forms in which it may be stored. */
-export interface RedactedPayload {
+export interface RedactedForms {
   readonly payload: string;
   /** The same without any personal data. Null if `payload` contains none. */
   readonly erasedPayload: string | null;
@@ -38,13 +38,13 @@ function isOwned(type: unknown): type is string {
  * The part of an event that is kept. Secrets are removed from every event, and so is personal data that no mirror
  * needs. Data that is not stored needs no protection, and no search when a customer is deleted.
  */
-export function redactPayload(event: unknown): RedactedPayload {
+export function redactPayload(event: unknown): RedactedForms {
   const { value, erasedPayload } = redactEvent(event);
   return { payload: JSON.stringify(value), erasedPayload };
 }
 
 /** Like `redactPayload`, with the value of the payload. */
-export function redactEvent(event: unknown): Omit<RedactedPayload, 'payload'> & { readonly value: unknown } {
+export function redactEvent(event: unknown): Omit<RedactedForms, 'payload'> & { readonly value: unknown } {
   const redacted = redactValue(event);
   const { type, [erasedMark]: erased } = record(event);
   if (erased === true) return { value: redacted, erasedPayload: null };
@@ -71,7 +71,7 @@ function erasedForm(redacted: unknown): object {
 }
 
 /** Like `redactPayload`, for a stored event. One that is not JSON has no content. */
-export function redactStored(payload: string): RedactedPayload {
+export function redactStored(payload: string): RedactedForms {
   try {
     return redactPayload(JSON.parse(payload));
   } catch (error) {

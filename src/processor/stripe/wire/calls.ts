@@ -51,7 +51,7 @@ interface ProcessorCall<T> {
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
 
-export type Caller = <T>(operation: ProcessorOperation, call: ProcessorCall<T>) => Promise<T>;
+export type CallProcessor = <T>(operation: ProcessorOperation, call: ProcessorCall<T>) => Promise<T>;
 
 /**
  * Every call to the processor goes through this function, which limits calls in number and time, retries where it is
@@ -61,7 +61,7 @@ export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration'>,
   maxInFlight: number,
   limits: CallLimits,
-): Caller {
+): CallProcessor {
   let inFlight = 0;
   return async (operation, call) => {
     const startedMs = performance.now();

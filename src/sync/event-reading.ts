@@ -3,13 +3,13 @@ import type { ReadableContent, Subject, SubjectFacts } from '../processor/port/e
 import type { MirrorsBySubject } from './mirrors.ts';
 
 /** An event with its content and the processor's ids of its objects. */
-export type Reading = ReadableContent & {
+export type EventReading = ReadableContent & {
   readonly event: EventToApply;
   readonly keys: readonly string[];
 };
 
 export function factsAbout<S extends Subject>(
-  readings: readonly Reading[],
+  readings: readonly EventReading[],
   subject: S,
 ): readonly SubjectFacts[S][] {
   return readings.flatMap((reading) => (isAbout(reading, subject) ? reading.facts : []));
@@ -23,7 +23,7 @@ export function keysOf<S extends Subject>(
 }
 
 /** Whether the event reports a failed attempt to pay a payment with a Till id, which was created through the API. */
-export function isFailedPayment(reading: Reading): boolean {
+export function isFailedPayment(reading: EventReading): boolean {
   return (
     reading.event.type === 'payment_intent.payment_failed' &&
     isAbout(reading, 'payment') &&
@@ -32,8 +32,8 @@ export function isFailedPayment(reading: Reading): boolean {
 }
 
 function isAbout<S extends Subject>(
-  reading: Reading,
+  reading: EventReading,
   subject: S,
-): reading is Reading & { readonly facts: readonly SubjectFacts[S][] } {
+): reading is EventReading & { readonly facts: readonly SubjectFacts[S][] } {
   return reading.subject === subject;
 }
