@@ -174,7 +174,7 @@ function buyerOf({ customerId, customer }: Body): Buyer {
   return { customer: { externalId, email, name } };
 }
 
-/** A default that is sent or left out makes no difference to the identity of a request. */
+/** A request that sends a default value is the same request as one that leaves it out. */
 function newCheckoutOf(body: Body): Omit<NewCheckoutRequest, 'customerId'> {
   const { metadata } = body;
   return { sold: soldOf(body), page: pageOf(body), ...(metadata === undefined ? {} : { metadata }) };

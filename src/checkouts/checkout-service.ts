@@ -109,8 +109,8 @@ export class CheckoutService implements OpenPages {
 
   /**
    * Waits until an open checkout has ended, and returns it as it is at the end. If the first response was shared, the
-   * buyer may have paid after its call began. So the next call is not one of every five seconds, but the next one that
-   * `PacedCalls` allows.
+   * buyer may have paid after its call began. The next call is then made as soon as `PacedCalls` allows one, instead of
+   * after five seconds.
    */
   async waitForEnd(opened: ReadCheckout, waitMs: number, signal: AbortSignal): Promise<OpenedCheckout> {
     const { id, processorCheckoutSessionId: key } = opened.checkout;
@@ -172,7 +172,7 @@ export class CheckoutService implements OpenPages {
     } while (cursor !== undefined);
   }
 
-  /** Tries to expire an open checkout, and returns what the processor says of it. */
+  /** Expires an open checkout unless the processor refuses, and returns what the processor says of it. */
   async #end(row: Checkout): Promise<Checkout> {
     const { mirror, processor } = this.#parts;
     const { id, status, processorCheckoutSessionId } = row;

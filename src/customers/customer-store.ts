@@ -25,12 +25,12 @@ const customerTable = defineTable<Customer>('customers', {
 
 const { columns } = customerTable;
 
-/** What `q` is a part of. A name and an email are apart, so that no part begins in one and ends in the other. */
+/** The text in which `q` is searched. A line break separates the name from the email, so that no match spans both. */
 const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
 const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
 /**
- * Selects candidates by the index of trigrams. A few trigrams that are apart select nearly as few rows as all of them, and
- * less of the index is read.
+ * Selects candidates by the index of trigrams. A few trigrams from different places in the text select nearly as few
+ * rows as all of them, and read less of the index.
  */
 const hasTrigrams = (text: string) =>
   `till.trigrams(${partText}) @> till.trigrams(lower(${text}), greatest(3, length(${text}) / 3))`;
@@ -41,9 +41,9 @@ const hasTrigrams = (text: string) =>
  * at about one in thirty of a million customers.
  */
 const commonPartMin = 30_000;
-/** Of a search: so many of the newest customers are compared before an index is used. It takes some milliseconds. */
+/** A search compares this many of the newest customers before it uses an index. That takes some milliseconds. */
 const newestCompared = 5_000;
-/** Of the customers with a part that the index finds, in any order, so many are compared. It takes some milliseconds. */
+/** Of the customers that the index finds, in any order, a search compares this many. That takes some milliseconds. */
 const partsCompared = 2_000;
 
 function byPart(toSql: (text: string) => string): ConditionFilter {
@@ -103,10 +103,10 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   /**
-   * Customers with this text in the email or the name, in any case: first those whose email it is, then those whose email
-   * or name begins with it, then, with `withParts`, those that contain it; the newest first within each. The newest
-   * customers are compared first. Only if they have too few matches are the indexes used, and then only up to a limit,
-   * so that a search takes a bounded time: see decision 0054.
+   * Customers with this text in the email or the name, ignoring case: first those whose email it is, then those whose
+   * email or name begins with it, then, with `withParts`, those that contain it; the newest first within each. The
+   * newest customers are compared first. Only if they have too few matches are the indexes used, and then only up to a
+   * limit, so that a search takes a bounded time: see decision 0054.
    */
   searchPeople(
     db: Queryable,

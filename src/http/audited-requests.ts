@@ -41,8 +41,8 @@ interface PendingEntry extends AuditedRequest {
 }
 
 /**
- * Writes the entries of requests. A change writes its entry in its own transaction (`auditOperation`); the others are
- * written before the response is sent, also those of requests that were refused before their handler.
+ * Writes the entries of requests. A change writes its entry in its own transaction (`auditOperation`). All others are
+ * written before the response is sent, even those of requests that were refused before their handler.
  */
 export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Logger): void {
   app.decorateRequest('audit', undefined);
@@ -58,7 +58,7 @@ export function registerAudit(app: FastifyInstance, log: AuditWriter, logger: Lo
     return void audit.writeAlone(statusCode).then(
       () => done(null, payload),
       (error: Error) => {
-        // As with requests: a database that is unavailable is no defect.
+        // As with requests: an unavailable database is not a defect.
         const level = error instanceof Failure ? 'warn' : 'error';
         logger[level]({ err: error, requestId: request.id }, 'audit entry not written');
         // A request that has failed keeps its own failure.

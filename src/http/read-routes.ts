@@ -85,7 +85,7 @@ export async function withCustomers<Row, View>(
   return rows.map((row, index) => ({ ...toResponse(row), customer: found.get(ids[index] ?? '') ?? null }));
 }
 
-/** Of an included customer: a file already has the ids. */
+/** The columns of an included customer. A file already has its id. */
 const customerColumns = ['email', 'name'].map((field) => ({
   name: `customer.${field}`,
   path: ['customer', field],

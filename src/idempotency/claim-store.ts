@@ -38,8 +38,8 @@ export class ClaimStore {
   }
 
   /**
-   * Returns the new claims, without those whose idempotency key is taken. Inserts in the order of the keys to avoid
-   * deadlocks.
+   * Returns the new claims, without those whose idempotency key is taken. Inserts in the order of the idempotency keys
+   * to avoid deadlocks.
    */
   insert(db: Queryable, claims: readonly NewClaim[]): Promise<readonly StoredClaim[]> {
     return this.#read(

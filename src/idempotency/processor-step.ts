@@ -32,9 +32,9 @@ export class ProcessorStep {
   }
 
   /**
-   * Calls the processor under one processor key after another, until one is not used up. The processor refuses a key
-   * that was used with other values, and repeats a failure or a refusal. It forgets keys after a day. In all these
-   * cases only a lookup shows what was created, perhaps by a request whose claim is lost.
+   * Calls the processor under one processor key after another, until one is not used up. The processor refuses a
+   * processor key that was used with other values, and repeats a failure or a refusal. It forgets processor keys after
+   * a day. In all these cases only a lookup shows what was created, perhaps by a request whose claim is lost.
    */
   async make<Request, Prepared, Effect, Result>(
     claimed: ClaimedRequest<Request, Prepared, Effect, Result>,

@@ -104,7 +104,7 @@ export class InvoiceStore extends MirrorStore<Invoice> {
     return row?.count ?? 0;
   }
 
-  /** Invoices whose number begins with this text, in any case: first the whole number, then the newest. */
+  /** Invoices whose number begins with this text, ignoring case: first the whole number, then the newest. */
   searchNumbers(db: Queryable, text: string, limit: number): Promise<readonly Invoice[]> {
     return db.query(
       `select ${columns} from (

@@ -7,7 +7,7 @@ interface OwnedRow {
   readonly updatedAt: Date;
 }
 
-/** In place of metadata that is gone: it differs from no metadata, and no event shows it. */
+/** Replaces erased metadata in the row before the change. It differs from empty metadata, and no event shows it. */
 const erasedMetadata = { erased: '' };
 
 /**

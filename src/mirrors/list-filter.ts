@@ -93,7 +93,7 @@ export function byText(column: string): ColumnFilter {
   return { column, toSql: (parameter) => parameter, normalise: (value) => value };
 }
 
-/** Compares texts in any case. */
+/** Compares texts, ignoring case. */
 export function byTextOfAnyCase(column: string): ColumnFilter {
   return {
     column: `lower(${column})`,

@@ -7,8 +7,8 @@ import type { Position } from './list-cursor.ts';
 export const totalMax = 10_000;
 
 /**
- * The rows to read: `limit` rows after an offset, or after a position. With `skip`, so many more rows are skipped, and
- * the total is not counted.
+ * The rows to read: `limit` rows after an offset, or after a position. `skip` skips further rows before them. Then the
+ * total is not counted.
  */
 export type RowWindow = { readonly limit: number } & (
   | { readonly offset: number; readonly position?: never; readonly skip?: never }

@@ -23,7 +23,7 @@ interface CheckoutValues {
   /** The total, after codes that the buyer entered. Null if only a card is saved. */
   readonly amount: number | null;
   readonly currency: string | null;
-  /** What the buyer gets. Null if there is no trial. */
+  /** The trial that the buyer gets, in days. Null if there is none. */
   readonly trialPeriodDays: number | null;
   /** The processor's id of the card that was saved. */
   readonly paymentMethodId: string | null;

@@ -68,7 +68,7 @@ export function takeMetadata(before: OwnedMetadata, { metadata }: MetadataFacts)
   return before === null ? null : (metadata ?? before);
 }
 
-/** A row that belongs to a customer, as it is written: new if there is none before. */
+/** A write of a row that belongs to a customer. Without `before`, the row is new. */
 export interface OwnedChange {
   readonly before?: Owned;
   readonly after: Owned;
@@ -77,7 +77,7 @@ export interface OwnedChange {
 interface Owned {
   readonly customerId: string;
   readonly metadata: OwnedMetadata;
-  /** Of a subscription: free text, which is erased with the metadata. */
+  /** Only subscriptions have one. It is free text, and is erased with the metadata. */
   readonly cancellationReason?: string | null;
 }
 

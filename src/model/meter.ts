@@ -9,7 +9,7 @@ export type MeterResets = (typeof meterResets)[number];
 export const meterKeyPattern = '^(?!__proto__$)[a-z0-9_.-]{1,64}$';
 export const meterKeyLengthMax = 64;
 
-/** What is counted. The feature of a plan with the same name as `key` is the limit. */
+/** What is counted. The feature of a plan whose name is `key` is the limit. */
 export interface Meter {
   readonly id: string;
   readonly key: string;

@@ -71,7 +71,7 @@ export const noInvoice: PaidInvoice = {
 export interface Payment extends DatedRow, PaymentValues, ChargeValues, PaidInvoice {
   readonly processorPaymentIntentId: string;
   readonly customerId: string;
-  /** The checkout in which it was made. Null for other payments. */
+  /** The checkout that created the payment. Null for other payments. */
   readonly checkoutId: string | null;
   readonly description: string | null;
   readonly metadata: OwnedMetadata;
@@ -89,7 +89,7 @@ export interface PaymentFacts extends OwnFacts, PaymentValues, DisputesOfPayment
   readonly processorPaymentIntentId: string;
   readonly processorCustomerId: string | null;
   readonly status: IntentStatus;
-  /** The checkout in which it was made. Null for other payments. */
+  /** The checkout that created the payment. Null for other payments. */
   readonly checkoutId: string | null;
   /** Null if the event or the response does not show it. */
   readonly metadata: Metadata | null;

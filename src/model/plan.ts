@@ -33,18 +33,18 @@ export interface Plan {
   readonly processorProductId: string;
   readonly processorPriceId: string;
   readonly name: string;
-  /** The product's. */
+  /** The metadata of the product. */
   readonly metadata: Metadata;
   readonly amount: number;
   readonly currency: string;
   readonly interval: PlanInterval;
   /** The number of intervals between two bills. */
   readonly intervalCount: number;
-  /** The product's. */
+  /** The features of the product. */
   readonly features: PlanFeatures;
-  /** The product's. Null if it has none. `groupOf` has the group that counts. */
+  /** The group of the product. Null if it has none. `groupOf` returns the group that counts. */
   readonly groupName: string | null;
-  /** The price's. An add-on is sold only together with a main plan. */
+  /** Whether the price is that of an add-on, which is sold only together with a main plan. */
   readonly addOn: boolean;
   /** The open claim of a request that changes `addOn`. Until it ends, no subscription gets the plan. */
   readonly addOnClaimId: string | null;

@@ -14,7 +14,7 @@ export interface Refund extends DatedRow {
   /** Null for a reservation, which the processor has not confirmed yet. */
   readonly processorRefundId: string | null;
   readonly paymentId: string;
-  /** The payment's. */
+  /** The customer of the payment. */
   readonly customerId: string;
   readonly amount: number;
   readonly currency: string;

@@ -3,8 +3,8 @@ import { Failure } from '../errors.ts';
 export const returnUrlLengthMax = 2_000;
 
 /**
- * Fails with every mistake in the URLs, by field of the body, to which the processor's pages send customers back.
- * `origins` are the allowed ones. If it is empty, any is allowed.
+ * Checks the URLs to which the processor's pages send customers back, given by their fields in the body. Fails with
+ * every mistake that it finds. `origins` are the allowed origins. If there are none, every origin is allowed.
  */
 export function refuseReturnUrls(urls: Readonly<Record<string, string>>, origins: readonly string[]): void {
   const errors = Object.entries(urls).flatMap(([field, text]) => {

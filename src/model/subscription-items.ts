@@ -60,7 +60,7 @@ export interface ItemValues {
   readonly addOns: readonly PlanQuantity[];
   /** In the order of `processorPriceId`. */
   readonly otherItems: readonly OtherItem[];
-  /** The processor's id of the main plan's item. Null until the next facts of a row from before add-ons. */
+  /** The processor's id of the main plan's item. Null in a row from before there were add-ons, until its next facts. */
   readonly processorMainItemId: string | null;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;

@@ -20,7 +20,10 @@ export interface Cell {
   readonly amount: bigint;
 }
 
-/** The metrics of subscriptions. On a day they have changes, which rows do not show. All others follow from rows. */
+/**
+ * The metrics of subscriptions. Their cells of a day count changes, which rows do not show. All other cells follow from
+ * rows.
+ */
 export const subscriptionMetrics = /^(subscriptions|recurring|mrr|trials|recovery)\./;
 
 /** The day of a cell with a current value. PostgreSQL sorts it after every other day. */

@@ -12,7 +12,7 @@ export type CountedStatus = (typeof countedStatuses)[number];
 export const recurringStatuses = ['active', 'past_due'] as const;
 export type RecurringStatus = (typeof recurringStatuses)[number];
 
-/** The statuses of a dispute in which the processor has taken the money back. Of an inquiry it has not. */
+/** The statuses of a dispute in which the processor has taken the money back. An inquiry takes no money. */
 export const withdrawnStatuses = ['needs_response', 'under_review', 'lost'] as const;
 
 export type PricedPlan = Pick<Plan, 'amount' | 'currency' | 'interval' | 'intervalCount'>;

@@ -35,12 +35,12 @@ export interface StoredMove {
 
 /** A customer whose subscriptions charge something in a month, in one currency. */
 export interface CurrentSubscriber {
-  /** That of the customer. */
+  /** The id of the customer. */
   readonly id: string;
   readonly monthlyAmount: number;
 }
 
-/** The starts and ends of trials and of failed renewals that a change is. */
+/** The moves of a change of status: a trial or a failed renewal that starts or ends. */
 export function turnMovesOf(
   { createdAtMs, before, after }: PricedChange,
   zone: TimeZone,

@@ -71,8 +71,8 @@ export class OverviewStore {
   }
 
   /**
-   * Moves the changes of days that have not begun in this time zone to its current day: they have happened, and days to
-   * come count for no range.
+   * Moves the changes of days that have not begun in this time zone to its current day: they have already happened, and
+   * no range contains future days.
    */
   async moveBackToToday(tx: Queryable, timeZone: string): Promise<void> {
     const today = '(now() at time zone $1)::date';
@@ -122,7 +122,7 @@ export class OverviewStore {
     return rows.map((row) => ({ ...row, amount: BigInt(row.amount) }));
   }
 
-  /** Stores the subscribers that differ. One that was a subscriber stays one that was. */
+  /** Stores the subscribers that differ. `wasSubscriber` never becomes false again. */
   async putSubscribers(tx: Queryable, subscribers: readonly Subscriber[]): Promise<void> {
     if (subscribers.length === 0) return;
     await tx.query(

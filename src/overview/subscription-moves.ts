@@ -106,7 +106,7 @@ export class SubscriberMoves {
     };
   }
 
-  /** The subscribers as they are now, of which any has changed. */
+  /** The subscribers that have changed, in their current state. */
   changed(): readonly Subscriber[] {
     return [...this.#changed].flatMap((key) => this.#subscribers.get(key) ?? []);
   }

@@ -317,7 +317,8 @@ function registerWrites(app: FastifyInstance, payments: PaymentService): void {
 }
 
 /**
- * The case of the currency, and a default that is sent or left out, make no difference to the identity of a request.
+ * The case of the currency does not make a request another one, and neither does a default value that is sent or left
+ * out.
  */
 function newPaymentOf(body: Static<typeof CreateBody>): NewPaymentRequest {
   const { customerId, amount, currency, description, paymentMethodId, metadata } = body;

@@ -194,7 +194,8 @@ export function registerPlanRoutes(app: FastifyInstance, plans: PlanService): vo
 }
 
 /**
- * The case of the currency, and a default that is sent or left out, make no difference to the identity of a request.
+ * The case of the currency does not make a request another one, and neither does a default value that is sent or left
+ * out.
  */
 function newPlanOf(body: Static<typeof CreateBody>): PlanValues {
   const { name, amount, currency, interval, intervalCount = 1, features = {}, group = null, metadata } = body;

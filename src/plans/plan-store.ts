@@ -96,8 +96,8 @@ export class PlanStore extends MirrorStore<Plan> {
   }
 
   /**
-   * Plans whose name has this part, in any case: first names that begin with it, then the newest. There are few plans,
-   * so no index is needed.
+   * Plans whose name has this part, ignoring case: first names that begin with it, then the newest. There are few
+   * plans, so no index is needed.
    */
   searchNames(db: Queryable, text: string, limit: number): Promise<readonly Plan[]> {
     return db.query(

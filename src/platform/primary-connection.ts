@@ -66,7 +66,7 @@ export class DatabaseServers {
       throw new UnsuitableServerError(`${name} can only be read`);
   }
 
-  /** Tries the next one first from now on, unless another connection has found out before. */
+  /** From now on, connections begin with the next server, unless another connection has already moved on. */
   reject(server: DatabaseServer): void {
     this.#rejectedAtMs = performance.now();
     if (server === this.first) this.#first = (this.#first + 1) % this.count;

@@ -8,7 +8,7 @@ const reconnectDelayMsMax = 500;
 /** The connection to Redis, which is opened again whenever it is lost. Without it, commands fail at once. */
 export interface RedisLink {
   readonly isReady: boolean;
-  /** Tries until there is a connection. */
+  /** Attempts to connect until there is a connection. */
   connect(): Promise<unknown>;
   /** Adds to a counter that expires. */
   increment(key: string, by: number, ttlMs: number): Promise<unknown>;

@@ -5,7 +5,7 @@ import { GatheredMetrics } from './gathered-metrics.ts';
 import { Member } from './member.ts';
 import type { GroupState, Seat, ToParent, ToProcess } from './messages.ts';
 
-/** A process that served for this long is healthy: its next end is not in a row with the earlier ones. */
+/** A process that served for this long is healthy: if it ends later, that is the first end in a row. */
 const healthyAfterMs = 60_000;
 /** If no process serves after this many ends in a row, the parent ends with an error. */
 const endsInARowMax = 5;

@@ -203,7 +203,7 @@ function toMatches<Row>(
   });
 }
 
-/** Matches of rows whose value contains the text, in any case. External ids were compared as they are. */
+/** Matches of rows whose value contains the text, ignoring case. External ids were compared as they are. */
 function compared<Row>(
   matched: MatchedField,
   text: string,

@@ -196,7 +196,7 @@ function addWrites(
   });
 }
 
-/** A default that is sent or left out makes no difference to the identity of a request. */
+/** A request that sends a default value is the same request as one that leaves it out. */
 function newSubscriptionOf(body: Static<typeof CreateBody>): NewSubscriptionRequest {
   const { customerId, planId, quantity, trialPeriodDays = 0, paymentMethodId, promotionCode } = body;
   const { trialEndWithoutCard: atTrialEnd, metadata } = body;

@@ -57,7 +57,7 @@ export class BackfillStore {
     return row?.count ?? 0;
   }
 
-  /** Those that this release knows. */
+  /** The backfills that this release knows. */
   list(db: Queryable): Promise<readonly Backfill[]> {
     return db.query<Backfill>(`select ${columns} from till.backfills where schema <= $1 order by resource`, [
       this.#schema,

@@ -27,9 +27,9 @@ interface BackfillParts {
 }
 
 export interface BackfillState {
-  /** Those that this release knows. */
+  /** The backfills that this release knows. */
   readonly backfills: readonly Backfill[];
-  /** How many processes of older releases they wait for. */
+  /** How many processes of older releases the backfills wait for. */
   readonly olderProcesses: number;
 }
 

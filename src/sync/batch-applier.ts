@@ -27,7 +27,7 @@ export interface Refresh extends Pick<EventReading, 'event' | 'write'> {
   readonly targets: readonly RefreshTarget[];
 }
 
-/** What became of the events of a batch. Each is in one of the two. */
+/** The outcome of the events of a batch. Each event is in one of the two lists. */
 export interface BatchResult {
   readonly outcomes: readonly EventOutcome[];
   readonly refreshes: readonly Refresh[];

@@ -11,7 +11,10 @@ import { DeliveryLane, type LaneEndpoint, type LaneParts } from './delivery-lane
 
 /** How often it looks for events and endpoint changes of other processes. Those of this process wake it at once. */
 const pollDelayMs = 500;
-/** The same if other processes deliver to all endpoints, or if there are none. A check costs one small statement. */
+/**
+ * The same interval if other processes deliver to all endpoints, or if there are none. A check costs one small
+ * statement.
+ */
 const standbyDelayMs = 1_000;
 const idleDelayMs = 5_000;
 /** Commits in quick succession share one look at the table. */

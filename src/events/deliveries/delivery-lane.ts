@@ -14,7 +14,10 @@ import type { EventSender } from './event-sender.ts';
 import { type EndedDelivery, type RecordedBatch, recordDeliveries } from './record-deliveries.ts';
 import type { ResendStore } from './resend-store.ts';
 
-/** Concurrent deliveries to one endpoint: at least one a second to the slowest, and thousands to a fast one. */
+/**
+ * Concurrent deliveries to one endpoint. An attempt takes at most ten seconds, so even the slowest endpoint gets one
+ * event a second. A fast one gets thousands.
+ */
 const parallelMax = 10;
 /** Of these, resends take at most half, so that a million of them delay no new event and no retry for long. */
 const parallelResendsMax = 5;

@@ -171,7 +171,7 @@ export class DeliveryQueue {
     this.#forget(this.#byObject.get(objectId)?.splice(1) ?? []);
   }
 
-  /** They wait behind the row of an earlier event, and are read again later. */
+  /** Forgets events that wait behind the row of an earlier event. They are read again later. */
   #forget(followers: readonly QueuedDelivery[]): void {
     for (const { event } of followers) this.#open.delete(event.position);
   }

@@ -14,7 +14,7 @@ import type { ResendStore } from './resend-store.ts';
 
 /** Failed deliveries that one transaction queues. It holds the lock of the endpoint for under a tenth of a second. */
 const resentPerTransaction = 500;
-/** Failed deliveries that one request takes: about two seconds. */
+/** Failed deliveries that one request handles. That takes about two seconds. */
 const resentPerRequest = 10_000;
 
 interface EventServiceParts {
@@ -102,7 +102,8 @@ export class EventService {
   async resendFailed(endpointId: string): Promise<number> {
     const { database, endpoints, resends, onChanged } = this.#parts;
     let [count, taken] = [0, 0];
-    // Failures whose events are no longer kept are taken too, and must not make a request endless.
+    // Counts deliveries whose events are no longer kept too: they are only marked, and many of them must not make a
+    // request endless.
     for (let isFull = true; isFull && taken < resentPerRequest; ) {
       const { marked, queued } = await database.transaction(async (tx) => {
         await this.#lockEnabled(tx, endpointId);

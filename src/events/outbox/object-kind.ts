@@ -10,13 +10,13 @@ export interface Shown {
   readonly isVisible: boolean;
   /** Erased fields: events do not contain their old values. */
   readonly erased: readonly string[];
-  /** When the grace period ends that entitles the customer of a subscription. Null if none does. */
+  /** The end of the grace period that entitles the customer of a subscription. Null if no grace period does. */
   readonly graceEndsAt: Date | null;
   /** Ids by which the cause of a change is found. Its own ids come first. */
   readonly ids: readonly string[];
 }
 
-/** Changes of a meter are no events. An event about one reports what a customer has used of it. */
+/** A change of a meter writes no event. An event about a meter reports what a customer has used of it. */
 type ChangingObjectType = Exclude<EventObjectType, 'meter'>;
 
 /** A kind of object whose changes are events. */
@@ -24,8 +24,8 @@ export interface ObjectKind {
   readonly type: ChangingObjectType;
   readonly table: string;
   /**
-   * The row must come from the table of this kind. `before`: the row is of an earlier time, at which its newest event
-   * said whether a grace period entitled the customer.
+   * The row must come from the table of this kind. `before` is given for the row before a change: it says whether a
+   * grace period entitled the customer then, as the newest event shows.
    */
   show(row: object, before?: { readonly isInGrace: boolean }): Shown;
   /** Whether the row may show that a grace period entitles the customer. */

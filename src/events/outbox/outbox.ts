@@ -144,7 +144,10 @@ function textOf({ data, previous, cause, traceparent, ...event }: NewEvent): Eve
   return { ...event, ...json, traceparent: traceparent ?? null };
 }
 
-/** The current step if it is part of the request's trace. A statement of several requests is part of none. */
+/**
+ * The current span, if it is part of the request's trace, and otherwise that of the request: a statement that several
+ * requests share has a trace of its own.
+ */
 function traceparentOf({ traceparent }: Cause): string | undefined {
   const current = currentSpan()?.traceparent;
   const isOther =

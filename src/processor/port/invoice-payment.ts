@@ -17,7 +17,7 @@ export interface Paid {
   readonly invoice: InvoiceFacts | null;
 }
 
-/** The processor keys of a payment are derived from this key and the invoice. */
+/** The processor keys of a payment are derived from `idempotencyKey` and the invoice. */
 export interface NewInvoicePayment {
   readonly processorInvoiceId: string;
   /** The processor's id. If absent, the default payment method. */

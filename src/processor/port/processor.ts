@@ -80,9 +80,9 @@ export type BeforeCall = () => void | Promise<void>;
 export type { Attempt, Refused } from './attempt.ts';
 
 /**
- * A write under a processor key. The same key with the same values is the same write, even if it is sent several times.
- * The processor remembers keys, and refusals under them, for 24 hours. If a later attempt is a new request (an update,
- * a cancel, an archive), it needs a new key.
+ * A write under a processor key. The same processor key with the same values is the same write, even if it is sent
+ * several times. The processor remembers processor keys, and refusals under them, for 24 hours. If a later attempt is a
+ * new request (an update, a cancel, an archive), it needs a new processor key.
  */
 interface KeyedWrite {
   readonly idempotencyKey: string;
@@ -294,8 +294,8 @@ export interface NewSubscription {
 
 export interface PromotionCodeCalls {
   /**
-   * The processor's id of the active promotion code that a customer entered, in any case. A code that is restricted to
-   * this customer comes before one for all customers. Null if there is neither.
+   * The processor's id of the active promotion code that a customer entered. Upper and lower case are the same. A code
+   * that is restricted to this customer comes before one for all customers. Null if there is neither.
    */
   find(entered: { readonly code: string; readonly processorCustomerId: string }): Promise<string | null>;
 }

@@ -78,11 +78,11 @@ export interface ChangeableItem extends SubscriptionItemFacts {
   readonly unitAmount: number | null;
 }
 
-/** A change of the subscription as it was read. The processor keys of its calls are derived from this key. */
+/** A change of the subscription as it was read. The processor keys of its calls are derived from `idempotencyKey`. */
 export interface ChangeOrder {
   readonly found: ChangeableSubscription;
   readonly idempotencyKey: string;
-  /** An earlier call may have used this key. */
+  /** An earlier call may have used the same `idempotencyKey`. */
   readonly isRepeated: boolean;
 }
 

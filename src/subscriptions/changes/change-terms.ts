@@ -44,7 +44,7 @@ export interface ChangeTarget extends ItemChanges {
   readonly isUnchanged: boolean;
   /** The wanted main plan bills in another interval. */
   readonly isOtherInterval: boolean;
-  /** Another interval, or from free to paid. */
+  /** The interval changes, or a free subscription becomes a paid one. */
   readonly changesPeriod: boolean;
   /** A new period starts with the change. In some billing modes the processor does not start one by itself. */
   readonly startsPeriod: boolean;
@@ -149,8 +149,8 @@ export function targetOf(
 }
 
 /**
- * Whether the item is none of Till's: neither a plan, nor the item of the main plan with a price that it got elsewhere.
- * Rows from before add-ons do not know their item.
+ * Whether the item does not belong to Till: it is not a plan, and it is not the item of the main plan whose price was
+ * changed elsewhere. Rows from before there were add-ons do not know the item of their main plan.
  */
 function isOther(
   { processorItemId, processorPriceId }: ChangeableItem,

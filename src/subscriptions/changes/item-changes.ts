@@ -53,10 +53,10 @@ function changeOf(item: ChangeableItem | undefined, wanted: WantedItem): readonl
 }
 
 /**
- * Whether the wanted main plan is only found with a mark: the rules of `mainItem` would choose another item, with the
- * recorded main item or without it, as after the restore of a backup. A mark that names none of the items is replaced
- * too: a price that it names could be added elsewhere later, and would become the main plan. `planned`: a schedule gives
- * an item with another price another id.
+ * Whether the wanted main plan needs a mark to be found. It does if the rules of `mainItem` would choose another item,
+ * with the recorded main item or without it, as after the restore of a backup. A mark that names none of the items is
+ * also replaced: someone could add the price that it names later, and that price would become the main plan. `planned`:
+ * a schedule gives an item with another price another id.
  */
 export function needsMainMark(
   { items, mainMark }: { readonly items: readonly ChangeableItem[]; readonly mainMark: string | null },
@@ -77,7 +77,7 @@ interface WantedMain {
   readonly wanted: WantedItems;
   readonly changes: readonly ItemChange[];
   readonly planned: boolean;
-  /** Knows the wanted plans too. */
+  /** Also finds the wanted plans, which may not be on the subscription yet. */
   readonly planOf: PlanOf;
 }
 

@@ -27,11 +27,11 @@ interface NamedCustomer {
 export interface AccessReport {
   /** Customers with a subscription that is active or in its trial. */
   readonly payingCount: number;
-  /** Those of them that Till calls entitled. */
+  /** How many of these customers Till calls entitled. */
   readonly entitledCount: number;
-  /** Those that are not, and subscriptions that cannot be read, whose customers are unknown. */
+  /** Customers that pay and are not entitled, and subscriptions that cannot be read, whose customers are unknown. */
   readonly exceptions: Listed<Exception>;
-  /** Those that pay and did not get their external ids, so that applications find another customer by them. */
+  /** Customers that pay and did not get their external ids. Applications would find other customers by these ids. */
   readonly withoutExternalId: Listed<Exception>;
   readonly pastDueCount: number;
   readonly featurelessCount: number;

@@ -21,7 +21,7 @@ export interface CensusSubscription {
   /** It gives access, or may give it again. */
   readonly isLive: boolean;
   readonly isPastDue: boolean;
-  /** Null if Till calls its customer entitled by it. */
+  /** Why the subscription does not entitle its customer. Null if it does. */
   readonly obstacle: string | null;
   /** Why its customer did not get its external id. Null if it did, or needs none. */
   readonly externalIdObstacle: string | null;
@@ -34,10 +34,10 @@ interface Note {
   readonly isEntitled: boolean;
   readonly isPastDue: boolean;
   readonly hasFeatures: boolean;
-  /** It pays, and cannot be found by its external id. */
+  /** The customer pays, and cannot be found by its external id. */
   readonly isHidden: boolean;
   readonly liveCount: number;
-  /** The products that are sold alone, sorted. */
+  /** The products of the plans that are not add-ons, sorted. */
   readonly products: readonly string[];
 }
 
@@ -55,7 +55,7 @@ const noSubscriptions: Note = {
 export interface CensusResult {
   readonly payingCount: number;
   readonly entitledCount: number;
-  /** Of those that are entitled. */
+  /** How many of the entitled customers have no feature. */
   readonly featurelessCount: number;
   /** Customers that do not pay, and have a subscription that is past due. */
   readonly pastDueCount: number;
@@ -78,7 +78,7 @@ export interface CensusResult {
 export interface CensusProduct {
   readonly processorProductId: string;
   readonly name: string;
-  /** Of its plans that are not add-ons. */
+  /** The number of its prices, without those of add-ons. */
   readonly priceCount: number;
 }
 

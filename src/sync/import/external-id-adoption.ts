@@ -79,7 +79,7 @@ export class ExternalIdAdoption {
     return new Map(rows.map((row) => [row.processorCustomerId, row]));
   }
 
-  /** The customers that still have the value. One that was changed or deleted since the list was read has not. */
+  /** The customers that still have the value. A customer may have been changed or deleted since the list was read. */
   #candidatesOf({ digest, customers }: SharedValue, rows: ReadonlyMap<string, Customer>) {
     const { metadataKey } = this.#options;
     const having = customers.flatMap(({ processorCustomerId, foreseen }) => {

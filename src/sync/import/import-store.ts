@@ -90,7 +90,7 @@ export class ImportStore {
     );
   }
 
-  /** Those of these objects that the import has left out so far. */
+  /** The objects among these that the import has left out so far. */
   findSkips(
     db: Queryable,
     importId: string,

@@ -98,7 +98,7 @@ interface Run {
   readonly observer: ImportObserver;
   /** What the entries of plans say. */
   readonly settings: PlanSettings;
-  /** What of it the processor did not have at the start. */
+  /** The part of these entries that the processor did not have at the start. */
   readonly missing: PlanSettings;
   readonly notes: ExternalIdNotes | null;
   /** What a dry run does not adopt, because it stores nothing: the reasons, by kind and id. */

@@ -90,7 +90,8 @@ export async function withAllItems(
 
 /**
  * Invoices without a customer also have a row. The processor's lists leave out the customers and subscriptions of test
- * clocks. Their invoices bring them here, as well as those that were created since the lists were read.
+ * clocks. Their invoices are listed, and make the import adopt them. The same holds for customers and subscriptions
+ * that were created since their lists were read.
  */
 export function invoiceStage({ processor, mirrors }: StageParts): Stage<InvoiceFacts> {
   // Webhooks store the invoices of all customers. An invoice whose customer has no row yet must still be adopted.

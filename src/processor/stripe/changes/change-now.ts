@@ -118,8 +118,8 @@ function change(
 }
 
 /**
- * Whether the processor may bill now, and so take the waiting items too. It does if a free subscription becomes a paid
- * one, which is not known if it does not show what an item costs.
+ * Whether the processor may bill now, and so take the waiting items too. It also bills now if a free subscription
+ * becomes a paid one. If no item shows a price above zero, and one shows no price at all, that is unknown.
  */
 function mayBillNow({ found: { items }, proration, startsPeriod }: Order): boolean {
   const isUnknown =

@@ -320,7 +320,7 @@ export interface KnownLinks {
  */
 export function withKnownLinks(response: unknown, { localId, ...references }: KnownLinks): unknown {
   if (!isRecord(response)) return response;
-  const object = WireObject.parse(response, 'answer');
+  const object = WireObject.parse(response, 'response');
   const links = Object.entries(references).map(([field, known]) => [
     field,
     known ?? object.optional('reference', field),
