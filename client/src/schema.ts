@@ -860,7 +860,7 @@ export interface paths {
         };
         /**
          * Get one of the checkouts
-         * @description An open checkout is first compared with the processor, so that the page to which the buyer returns can rely on it: if it is `completed`, the subscription, the entitlements and the payment are already right. Needs the scope `read`.
+         * @description An open checkout is first compared with the processor, so that the page to which the buyer returns can rely on it: if it is `completed`, the subscription, the entitlements and the payment are up to date. Needs the scope `read`.
          */
         readonly get: operations["getCheckout"];
         readonly put?: never;
@@ -2597,7 +2597,7 @@ export interface components {
             }[];
             /** @description The processor's id of a payment method of this customer. It is charged at once, or when the trial ends. If the charge is declined or needs authentication, the subscription is `incomplete`: pass `clientSecret` to the frontend. */
             readonly paymentMethodId?: string;
-            /** @description The code that the customer entered, in any case. A code that is restricted to this customer comes before one for all customers. */
+            /** @description The code that the customer entered, in upper or lower case. A code that is restricted to this customer comes before one for all customers. */
             readonly promotionCode?: string;
             /**
              * @description What happens if the trial ends without a payment method. `invoice`: the first period is billed, and the subscription becomes `past_due`. `pause`: it becomes `unpaid` and is not billed. `cancel`: it ends. Without a trial, the value applies to a trial that you add at the processor later.
@@ -3170,7 +3170,7 @@ export interface components {
             readonly currency: string;
             /**
              * Format: date-time
-             * @description When the processor tries again. Null if it does not by itself.
+             * @description The next attempt of the processor to collect it. Null if it makes none by itself.
              */
             readonly nextPaymentAttemptAt: string | null;
             /** @description Null if the customer was deleted. */
@@ -3245,7 +3245,7 @@ export interface components {
             readonly subscriptionId: string | null;
             /**
              * Format: uuid
-             * @description The checkout in which the payment was made.
+             * @description The checkout that created the payment.
              */
             readonly checkoutId: string | null;
             /** @description The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`. */
@@ -3568,7 +3568,7 @@ export interface components {
             readonly subscriptionId: string | null;
             /**
              * Format: uuid
-             * @description The checkout in which the payment was made.
+             * @description The checkout that created the payment.
              */
             readonly checkoutId: string | null;
             /** @description The payment's newest dispute. Null if there is none. A dispute never changes the payment's `status`. */
@@ -3912,7 +3912,7 @@ export interface components {
         readonly UnsettledClaim: {
             /** @description What the request wanted, such as `payments.create`. */
             readonly operation: string;
-            /** @description The id that the object has if it was created. Of a change: its id. */
+            /** @description The id of the object, if it was created. For a change: the id of the change. */
             readonly objectId: string;
             /** @description What the object belongs to, or what is changed: a customer or a payment. */
             readonly parentId: string | null;
@@ -4170,10 +4170,10 @@ export interface operations {
             readonly query?: {
                 /** @description Return only the customer with this external id. */
                 readonly externalId?: string;
-                /** @description Return only customers with this email, in any case. */
+                /** @description Return only customers with this email, ignoring case. */
                 readonly email?: string;
                 /**
-                 * @description Return only customers with this part of the name or of the email, in any case: at least 3 characters. Surrounding spaces are ignored.
+                 * @description Return only customers with this part of the name or of the email, ignoring case: at least 3 characters. Surrounding spaces are ignored.
                  * @example lovel
                  */
                 readonly q?: string;
@@ -5665,7 +5665,7 @@ export interface operations {
                 /** @example 0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90 */
                 readonly subscriptionId?: components["parameters"]["subscriptionId"];
                 /**
-                 * @description Return only the invoice with this number, in any case.
+                 * @description Return only the invoice with this number, ignoring case.
                  * @example A1B2C3D4-0001
                  */
                 readonly number?: string;
@@ -6642,7 +6642,7 @@ export interface operations {
         readonly parameters: {
             readonly query: {
                 /**
-                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and `58,00` are also the amount of a payment or what is due of an invoice, in any currency.
+                 * @description What to search for: 1 to 255 characters. Surrounding spaces are ignored. An id of Till (or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and `58,00` are also the amount of a payment or what is due of an invoice, in any currency.
                  * @example ada@example.com
                  */
                 readonly q: string;

@@ -43,7 +43,9 @@ const pastDue = component('PastDueSubscription', {
   planName: Type.String(),
   amountDue: Type.Integer({ description: 'What is left to pay of its open invoices.' }),
   currency: Type.String(),
-  nextPaymentAttemptAt: dateTime('When the processor tries again. Null if it does not by itself.'),
+  nextPaymentAttemptAt: dateTime(
+    'The next attempt of the processor to collect it. Null if it makes none by itself.',
+  ),
   customer: Customer,
 });
 
@@ -69,7 +71,7 @@ const webhookEvent = component('FailedWebhookEvent', {
 const claim = component('UnsettledClaim', {
   operation: Type.String({ description: 'What the request wanted, such as `payments.create`.' }),
   objectId: Type.String({
-    description: 'The id that the object has if it was created. Of a change: its id.',
+    description: 'The id of the object, if it was created. For a change: the id of the change.',
   }),
   parentId: nullable(
     Type.String({ description: 'What the object belongs to, or what is changed: a customer or a payment.' }),

@@ -70,7 +70,7 @@ export function registerCheckoutRoutes(
     summary: 'Get one of the checkouts',
     description:
       'An open checkout is first compared with the processor, so that the page to which the buyer returns can rely on it: ' +
-      'if it is `completed`, the subscription, the entitlements and the payment are already right.',
+      'if it is `completed`, the subscription, the entitlements and the payment are up to date.',
     query: Query,
     response: { 200: response('The checkout and the URL of its page.', OpenedCheckoutSchema, openedExample) },
     callsProcessor: true,

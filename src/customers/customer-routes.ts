@@ -101,13 +101,16 @@ export function registerCustomerRoutes(app: FastifyInstance, parts: CustomerRout
         ...ExternalId,
         description: 'Return only the customer with this external id.',
       }),
-      email: Type.Optional({ ...Email, description: 'Return only customers with this email, in any case.' }),
+      email: Type.Optional({
+        ...Email,
+        description: 'Return only customers with this email, ignoring case.',
+      }),
       q: Type.Optional(
         Type.String({
           pattern: partPattern,
           [patternRule]: `must have 3 to ${partLengthMax} characters, and no control characters`,
           description:
-            'Return only customers with this part of the name or of the email, in any case: at least 3 characters. ' +
+            'Return only customers with this part of the name or of the email, ignoring case: at least 3 characters. ' +
             'Surrounding spaces are ignored.',
           examples: ['lovel'],
         }),

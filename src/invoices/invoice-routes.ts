@@ -117,7 +117,7 @@ export function registerInvoiceRoutes(
           minLength: 1,
           maxLength: 255,
           pattern: '^[^\\p{C}]+$',
-          description: 'Return only the invoice with this number, in any case.',
+          description: 'Return only the invoice with this number, ignoring case.',
           examples: ['A1B2C3D4-0001'],
         }),
       ),

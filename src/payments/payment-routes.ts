@@ -106,7 +106,7 @@ export const PaymentSchema = component('Payment', {
     Type.String({ format: 'uuid', description: 'The subscription that the payment was charged for.' }),
   ),
   checkoutId: nullable(
-    Type.String({ format: 'uuid', description: 'The checkout in which the payment was made.' }),
+    Type.String({ format: 'uuid', description: 'The checkout that created the payment.' }),
   ),
   dispute: nullable(DisputeSchema),
   createdAt: DateTime,

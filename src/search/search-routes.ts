@@ -18,7 +18,7 @@ const Query = Type.Object(
       [patternRule]: `must have 1 to ${textLengthMax} characters, and no U+0000`,
       description:
         `What to search for: 1 to ${textLengthMax} characters. Surrounding spaces are ignored. An id of Till ` +
-        '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, in any case, ' +
+        '(or its first 8 or more digits), an id of the processor, the beginning of an external id, or, ignoring case, ' +
         'the beginning of an email, of a name (of a customer or a plan) or of the number of an invoice; from 3 ' +
         'characters on, any part of a name or an email. Four digits are also the last four of a card. `58.00` and ' +
         '`58,00` are also the amount of a payment or what is due of an invoice, in any currency.',

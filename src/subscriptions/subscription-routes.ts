@@ -62,8 +62,8 @@ const CreateBody = Type.Object(
         minLength: 1,
         maxLength: promotionCodeLengthMax,
         description:
-          'The code that the customer entered, in any case. A code that is restricted to this customer comes before one for all ' +
-          'customers.',
+          'The code that the customer entered, in upper or lower case. A code that is restricted to this customer comes ' +
+          'before one for all customers.',
       }),
     ),
     trialEndWithoutCard: Type.Optional(
