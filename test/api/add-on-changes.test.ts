@@ -287,7 +287,7 @@ describe('a change at the end of the period', () => {
 });
 
 describe('concurrent changes', () => {
-  test('two lists at the same time are made one after the other, and each is billed once', async () => {
+  test('two lists at the same time are applied one after the other, and each is billed once', async () => {
     const { subscription, change, read } = await subscribed(till, { planId: gold.id });
     const lists = [[of(seats, 2)], [of(support), of(seats)]];
     const responses = await Promise.all(lists.map((addOns) => change({ addOns, proration: 'invoice' })));

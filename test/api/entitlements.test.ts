@@ -393,7 +393,7 @@ describe('fresh entitlements', () => {
     call('GET', `/customers/${id}/entitlements?fresh=true`);
   const lists = () => till.count('processor_request_duration_seconds', { operation: 'subscriptions.list' });
 
-  test('200: they show what no webhook has told yet: a payment, a cancellation, a subscription from elsewhere', async () => {
+  test('200: they show what no webhook has reported yet: a payment, a cancellation, a subscription from elsewhere', async () => {
     const externalId = randomUUID();
     const customer = await createCustomer(till, { externalId });
     const { clientSecret } = await createSubscription(till, { customerId: customer.id });

@@ -69,7 +69,7 @@ test('a subscription repeated with its ids in another case is the same subscript
   await assertParent('subscriptions.create', 'subscribe-case', customer.id);
 });
 
-test('every resource is read, listed, changed and canceled by its id in any case', async () => {
+test('every resource is read, listed, changed and canceled by its id in upper or lower case', async () => {
   const customer = await createCustomer(till);
   const plan = await createPlan(till);
   const payment = await createPayment(till, { customerId: customer.id });

@@ -196,7 +196,7 @@ test('every filter, alone and combined, in every order, shows what a plain query
   );
 });
 
-test('a customer is found by the email in any case, and not once it is deleted', async () => {
+test('a customer is found by the email in upper or lower case, and not once it is deleted', async () => {
   const grace = await createCustomer(till, { email: 'Grace.Hopper@Example.com' });
   const find = async (email: string) => readJson(await call('GET', `/customers?email=${email}`), 200);
   for (const email of [grace.email, 'grace.hopper@example.com', 'GRACE.HOPPER@EXAMPLE.COM'])

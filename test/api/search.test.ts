@@ -115,7 +115,7 @@ test('200: every kind of object is found by its id and by those of the processor
   assert.deepEqual(byBeginning, [['invoice', invoice.id, 'number', false]]);
 });
 
-test('200: an email is found in any case, the whole one first, then its beginning', async () => {
+test('200: an email is found in upper or lower case, the whole one first, then its beginning', async () => {
   const [longer, whole] = [
     await createCustomer(till, { email: 'grace@example.com.au' }),
     await createCustomer(till, { email: 'Grace@Example.com' }),

@@ -191,7 +191,7 @@ test('400 and 404: an invoice that is malformed, unknown, of another subscriptio
       'body.invoiceId',
     );
   assert.deepEqual(await statusesOf([...invoiceIds, ...other.invoiceIds]), ['open', 'open']);
-  // The idempotency key is free, and ids are the same in any case.
+  // The idempotency key is free, and ids are the same in upper and lower case.
   const [invoiceId = ''] = await idsOf(invoiceIds);
   const body = { paymentMethodId: goodCard };
   await paid(pay(till, subscription, { ...body, invoiceId: invoiceId.toUpperCase() }, 'other-invoice'));

@@ -85,7 +85,7 @@ browserTest(
 );
 
 browserTest(
-  'an answer to an earlier text does not replace the results of a later one',
+  'a response to an earlier text does not replace the results of a later one',
   async ({ page, open, till }) => {
     await createCustomer(till, { name: 'Early', email: 'ever@omega.example' });
     await createCustomer(till, { name: 'Late', email: 'evergreen@omega.example' });

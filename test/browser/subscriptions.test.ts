@@ -75,7 +75,7 @@ browserTest('a subscription can be canceled at its period’s end, kept, and can
     await dialog.getByText(saying).first().waitFor();
     if (reason !== '') await dialog.getByLabel('Reason').fill(reason);
     await expectAccessible(page, button);
-    // The second click arrives before the first one is answered.
+    // The second click arrives before the first request has its response.
     await dialog.getByRole('button', { name: button }).dblclick();
     await dialog.waitFor({ state: 'detached' });
   };

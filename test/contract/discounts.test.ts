@@ -74,7 +74,7 @@ test('a coupon takes off a percentage or an amount, and is not both', async (t) 
   await assert.rejects(stripe.coupons.retrieve(coupon.id), { statusCode: 404, code: 'resource_missing' });
 });
 
-test('a promotion code is found by its code in any case, while it is active', async (t) => {
+test('a promotion code is found by its code in upper or lower case, while it is active', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const customer = await contractCustomer(contract);

@@ -132,7 +132,7 @@ test('an archived price cannot be subscribed to', async (t) => {
   );
 });
 
-test('a subscription can be told to end with its period, and told otherwise', async (t) => {
+test('a subscription can be set to end with its period, and to continue', async (t) => {
   const contract = await useContract(t);
   const { stripe } = contract;
   const { subscription } = await subscribed(contract, { trial_period_days: 7 });

@@ -88,7 +88,7 @@ test('a process killed at any crash point is finished by the same request, once'
           `${creation.operation} before the retry`,
         );
       }
-      // That the owner is gone is known at once: were its lease waited for, this request would end in a 409.
+      // The request must notice at once that the owner is gone. If it waited for the lease, it would end in a 409.
       await backend.sql(
         `update till.idempotency_claims set leased_until = now() + interval '1 day' where key like $1`,
         [`${key}%`],

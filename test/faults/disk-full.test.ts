@@ -19,7 +19,10 @@ const rounds = effort({ short: 1, long: 3 });
 const fullMs = effort({ short: 1_000, long: 20_000 });
 /** A new cluster takes 40 MB; the rest is for the load, and for the ballast that fills it. */
 const diskBytes = 128 * 1_048_576;
-/** Else it keeps more of its log than the disk holds, and comes back by itself, now and then, to go down again. */
+/**
+ * With the default, the server would keep more of its log than the disk holds, and would recover and fail again by
+ * itself.
+ */
 const settings = { min_wal_size: '32MB', max_wal_size: '48MB', restart_after_crash: 'off' };
 /** More files than it can have created in advance. */
 const spareLogFilesMax = 20;

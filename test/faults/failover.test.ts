@@ -64,7 +64,7 @@ test('the way to PostgreSQL crawls, then leads to another server', async (t) => 
           line.leadTo(primary.socketPath);
         },
       });
-      // It must not come to life again: what it still did would be lost.
+      // The old server must not run again: what it did would be lost.
       await former.remove();
     });
 

@@ -5,7 +5,7 @@ import { TcpLine } from '../support/tcp-line.ts';
 import { type Rig, startRig } from './rig/rig.ts';
 
 const rounds = effort({ short: 1, long: 20 });
-/** So much is done while a fault lasts, by workers that come back to what failed. */
+/** How many calls to the processor each fault affects in a round. */
 const faultsTimes = effort({ short: 15, long: 100 });
 /** What a processor that fails may lead to: 502 invalid responses, 503 down or limiting, 504 too slow. */
 const failures = [502, 503, 504];

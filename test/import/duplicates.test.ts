@@ -62,7 +62,7 @@ describe('of several customers with the same external id', () => {
     assert.deepEqual(await runImport(till, { ...options, isDryRun: true }), await runImport(till, options));
   });
 
-  test('one that pays comes before one whose subscription is unpaid, whoever paid last', async (t) => {
+  test('one that pays comes before one whose subscription is unpaid, even if the other paid last', async (t) => {
     const { till, stripe, payer, subscribe } = await start(t);
     await till.control('dunning', { afterwards: 'unpaid' });
     const [paying, unpaid] = [await payer('user'), await payer('user')];

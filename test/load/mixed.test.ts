@@ -16,37 +16,48 @@ import { type Hit, OpenLoop, type Shot } from './open-loop.ts';
 import { type Holding, holdingOf, median, percentile } from './process-watch.ts';
 
 const loadMinutes = Number(process.env['LOAD_MINUTES'] ?? effort({ short: 0.1, long: 5 }));
-/** Caches fill, code is compiled, the heap finds its size. */
+/** Until then, caches fill, code is compiled, and the heap grows to its size. */
 const warmUpShare = 0.25;
-/** By then every pool has its size, and there is some of everything, on a busy machine too. */
+/** Then every pool has its size, and objects of every kind exist, even on a busy machine. */
 const warmUpRounds = 100;
 const lookDelayMs = 250;
-/** Slower in the long form: what is tried there is time, and the books are kept in this process. */
+/**
+ * Slower in the long form, which tests a long time and not a high rate: this process keeps a record of every request.
+ */
 const paceMs = effort({ short: 30, long: 150 });
 
-/** Between the first and the last third. A leak of a kilobyte a request would be past it within the long form. */
+/**
+ * The allowed growth between the first and the last third. A leak of a kilobyte for each request exceeds it in the long
+ * form.
+ */
 const rssGrowthMax = 1.25;
-/** The heap grows before it is collected in earnest: it settles at about 300 MB, within minutes. Below this it may still. */
+/**
+ * The heap grows until its first full collection, and settles at about 300 MB within minutes. Below this size it may
+ * still grow.
+ */
 const rssSettledMegabytes = 400;
-/** Pools grow to their size and shrink again; a leak of one in a hundred requests would be past it. */
+/** Pools grow to their size and shrink again. A leak in one of a hundred requests exceeds this. */
 const handlesGrowthMax = 30;
 
-/** Of the median, between the first and the last third: other work on the machine may slow it down, a leak does not stop here. */
+/**
+ * The allowed growth of the median latency between the first and the last third. Other work on the machine can slow
+ * requests down, but a leak exceeds this.
+ */
 const latencyGrowthMax = 2;
-/** So many requests of a kind in a third say something about it. */
+/** Fewer requests of a kind in a third show nothing about its latency. */
 const latencyCountMin = 30;
 
 const capacityShots = effort({ short: 1_000, long: 2_000 });
-/** Enough to keep it busy, too few to be a crowd. */
+/** Enough to keep the service busy, and too few to overload it. */
 const capacityLanes = 32;
-/** More than the requests under way from which webhooks are shed, whatever the machine. */
+/** More than the number of requests in progress at which webhooks are shed. */
 const crowdConnections = 1_500;
 const overloadFactor = 4;
 const overloadSeconds = effort({ short: 1, long: 20 });
 const overloadShotsMax = 200_000;
-/** Each is up to four times the one before it. */
-const overloadTriesMax = 5;
-/** "Within seconds": the last answers to the crowd are given, and all is as before. */
+/** Each attempt offers up to four times the rate of the one before. */
+const overloadAttemptsMax = 5;
+/** "Within seconds": from the last response during the overload until every request is served again. */
 const recoveryMsMax = 5_000;
 
 test('under mixed load memory, handles and connections stay flat; four times what it can do is shed, webhooks first', async (t) => {
@@ -131,10 +142,10 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
     `served meanwhile: p50 ${median(took).toFixed(0)} ms, p99 ${percentile(took, 0.99).toFixed(0)} ms`,
   );
   t.diagnostic(
-    `all is served again ${recoveryMs.toFixed(0)} ms after the last answer, which came ${drainMs.toFixed(0)} ms after the last request`,
+    `all is served again ${recoveryMs.toFixed(0)} ms after the last response, which came ${drainMs.toFixed(0)} ms after the last request`,
   );
   const odd = hits.filter((hit) => !isServed(hit) && !(isShed(hit) && hit.hasRetryAfter));
-  assert.deepEqual(odd.slice(0, 3), [], `${odd.length} answers are neither served nor shed`);
+  assert.deepEqual(odd.slice(0, 3), [], `${odd.length} responses are neither served nor shed`);
   assert.ok(offered >= overloadFactor * done, 'it never had four times what it can do');
   assert.ok(webhooksShed > 0, 'an overload is shed');
   assert.ok(webhooksShed > readsShed, 'webhooks are shed before reads');
@@ -143,8 +154,9 @@ async function assertSheds(t: TestContext, rig: Rig, load: Load): Promise<void> 
 }
 
 /**
- * Four times what it can do. What it can do is known only once it is overloaded, because a crowd shares its database
- * statements: where more was done than a few lanes had shown, the crowd comes again in greater numbers.
+ * Offers four times the rate that the service can serve. That rate is known only during an overload, because concurrent
+ * requests share database statements. If the service served more than the measurement without an overload had shown,
+ * the rate is raised and offered again.
  */
 async function overload(
   loop: OpenLoop,
@@ -152,13 +164,13 @@ async function overload(
   shots: (count: number, label: string) => readonly Shot[],
 ) {
   let offered = overloadFactor * perSecond;
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     const count = Math.min(overloadShotsMax, Math.round(offered * overloadSeconds));
-    const crowd = shots(count, `crowd-${tries}`);
+    const crowd = shots(count, `crowd-${attempt}`);
     const startedAtMs = performance.now();
     const { hits, sentAtMs } = await loop.fire(crowd, offered);
     const done = (hits.filter(isServed).length / (performance.now() - startedAtMs)) * 1_000;
-    if (offered >= overloadFactor * done || tries === overloadTriesMax)
+    if (offered >= overloadFactor * done || attempt === overloadAttemptsMax)
       return { hits, sentAtMs, offered, done };
     offered = overloadFactor * done;
   }
@@ -180,7 +192,7 @@ async function assertKept(rig: Rig, served: readonly Hit[]): Promise<void> {
   assert.deepEqual(lost.slice(0, 3), [], `${lost.length} acknowledged webhooks are lost`);
 }
 
-/** Half of them reads of a payment, half of them webhooks, of a kind that is stored and changes no mirror. */
+/** Half of the requests read a payment. The others are webhooks of a type that is stored and changes no mirror. */
 function makeShots(paymentId: string, count: number, label: string): readonly Shot[] {
   const key = `x-api-key: ${testKey}\r\n`;
   const read = Buffer.from(`GET /api/v1/payments/${paymentId} HTTP/1.1\r\nhost: till\r\n${key}\r\n`);

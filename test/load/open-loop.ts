@@ -3,27 +3,31 @@ import { setTimeout } from 'node:timers/promises';
 
 export interface Shot {
   readonly kind: 'webhook' | 'read';
-  /** What tells this one from all others of its kind. */
+  /** Differs for each request of its kind. */
   readonly id: string;
-  /** The whole request as it goes over the wire, made before the clock runs. */
+  /** The whole request as it is sent, built before the measurement starts. */
   readonly bytes: Buffer;
 }
 
 export interface Hit {
   readonly shot: Shot;
-  /** 0 where the connection broke. */
+  /** 0 if the connection broke. */
   readonly status: number;
   readonly hasRetryAfter: boolean;
   readonly tookMs: number;
 }
 
-/** Twice the requests under way from which everything is shed. Whoever comes while all are taken waits for one. */
+/**
+ * Twice the number of requests in progress at which every request is shed. If all connections are in use, a request
+ * waits for one.
+ */
 const connectionsMax = 4_000;
 const tickMs = 10;
 
 /**
- * Sends requests at a rate of its own, whatever becomes of them, as a crowd does: who finds no free connection opens another.
- * Plain sockets and prepared bytes, because whoever measures must have less to do than who is measured.
+ * Sends requests at a fixed rate, whether or not earlier ones have got a response, as independent clients do. If no
+ * connection is free, it opens another one. It uses plain sockets and bytes built in advance, so that it needs less CPU
+ * time than the service that it measures.
  */
 export class OpenLoop {
   readonly #port: number;
@@ -34,7 +38,10 @@ export class OpenLoop {
     this.#port = Number(new URL(url).port);
   }
 
-  /** So many a second, whatever becomes of them. All answers, once the last one is there, and when the last was sent. */
+  /**
+   * Sends `perSecond` requests a second. Resolves when all have ended, with their results and the time at which the
+   * last one was sent.
+   */
   async fire(
     shots: readonly Shot[],
     perSecond: number,
@@ -53,12 +60,15 @@ export class OpenLoop {
     return { hits: await Promise.all(hits), sentAtMs };
   }
 
-  /** One after the other, in so many lanes. */
+  /** Sends the requests one after the other in each of `lanes` lanes. */
   fireInLanes(shots: readonly Shot[], lanes: number): Promise<readonly Hit[]> {
     return inLanes(shots, lanes, (shot) => this.#send(shot, this.#take()));
   }
 
-  /** The same, each on a connection of its own, which stays open: a crowd comes with connections, it does not wait for them. */
+  /**
+   * Like `fireInLanes`, with a new connection for each request. The connections stay open, so that the overload does
+   * not have to open them first.
+   */
   fireApart(shots: readonly Shot[], lanes: number): Promise<readonly Hit[]> {
     return inLanes(shots, lanes, (shot) => this.#send(shot, this.#connect()));
   }
@@ -99,7 +109,7 @@ export class OpenLoop {
   #connect(): Socket {
     const socket = connect({ port: this.#port, host: '127.0.0.1', noDelay: true });
     this.#open.add(socket);
-    // Whoever waits for an answer hears of the end.
+    // `close` follows, and ends the request that waits for a response.
     socket.on('error', () => {});
     socket.once('close', () => this.#open.delete(socket));
     return socket;
@@ -117,7 +127,7 @@ async function inLanes(shots: readonly Shot[], lanes: number, send: (shot: Shot)
   return hits;
 }
 
-/** The service's own answers all say how long they are. */
+/** Every response of the service has a `content-length`. */
 function isComplete(text: string): boolean {
   const head = text.indexOf('\r\n\r\n');
   if (head < 0) return false;

@@ -1,13 +1,13 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** What a process holds at a time. */
+/** The resources that a process has at one time. */
 export interface Holding {
   readonly rssMegabytes: number;
   readonly handles: number;
   readonly connections: number;
 }
 
-/** Looks at a process from outside, where the kernel keeps its books. */
+/** Reads the resources of a process from `/proc`. */
 export function holdingOf(pid: number): Holding {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const links = readdirSync(`/proc/${pid}/fd`).map((name) => {

@@ -370,7 +370,7 @@ describe('after a service was killed', () => {
 });
 
 describe('of two services on one data directory', () => {
-  test('one wins when both start at the same instant for the first time, and the other is told what to do', async () => {
+  test('one wins when both start at the same instant for the first time, and the other gets an error that says what to do', async () => {
     const dataDir = freshDataDir();
     const both = [service(dataDir), service(dataDir)];
     const outcomes = await Promise.allSettled(both.map(({ url }) => url));
@@ -430,7 +430,7 @@ describe('the users that start the service', () => {
     assert.deepEqual(await query(await last.url, readOne), [{ n: 1 }]);
   });
 
-  test('a user who may not use the folder is told so', { skip: needsOthers }, async () => {
+  test('a user who may not use the folder gets an error that says so', { skip: needsOthers }, async () => {
     const dataDir = freshDataDir();
     chmodSync(dirname(dataDir), 0o755);
     mkdirSync(join(dataDir, 'postgres'), { recursive: true });
@@ -469,7 +469,7 @@ describe('the users that start the service', () => {
     assert.equal(dataOwner(), 0);
   });
 
-  test('root is told what to do where no way is left', { skip: needsRoot }, async () => {
+  test('root gets an error that says what to do if no way is left', { skip: needsRoot }, async () => {
     const { url } = service(freshDataDir(), { env: { PATH: folderWith() } });
     await assert.rejects(url, {
       message: /set DATABASE_URL .*, or start the service as another user than root/,

@@ -176,7 +176,8 @@ for (const { setting, code } of sessionLimits) {
   ];
 
   test(`${code}: a transaction that outlives ${setting} in a frozen process can be retried, whatever it does next`, async (t) => {
-    // To a socket file that the server has closed nothing can be written; over TCP its last words are still read.
+    // On a socket file that the server has closed, a write fails at once. Over TCP, the last message of the server is
+    // still read.
     const { line, url } = await lineToDatabase(server.url);
     t.after(() => line.close());
     const distant = new Database({ url, poolSize: 2, logger });

@@ -1,4 +1,4 @@
-/** Several hosts in an address, of which one is the primary, and a server that stops to take writes. */
+/** Several hosts in an address, of which one is the primary, and a server that stops taking writes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { inspectDatabase } from '../../src/platform/inspect-database.ts';

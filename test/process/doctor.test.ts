@@ -149,7 +149,7 @@ test('the moved clock of a sandbox is not reported as a problem of this machine'
   }
 });
 
-test('an empty database is told apart from one that is down', async (t) => {
+test('an empty database is distinguished from one that is down', async (t) => {
   const { environment } = await useSettings(t);
   const empty = await createTestDatabase('empty');
   t.after(() => empty.drop());

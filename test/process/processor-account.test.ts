@@ -216,7 +216,7 @@ test('a database that cannot hold the account stops the start', async (t) => {
   await assert.rejects(stage.start(stage.on((await stage.sandbox('acct_one')).url)), /processor_account/);
 });
 
-test('processes that meet different accounts at first contact agree on one, and the others are told so', async (t) => {
+test('processes that meet different accounts at first contact agree on one, and the others get an error that says so', async (t) => {
   const stage = await setStage(t);
   const { logger } = captureLog();
   const database = new Database({ url: stage.databaseUrl, poolSize: 10, logger });

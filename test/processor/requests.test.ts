@@ -613,7 +613,7 @@ describe('what comes back', () => {
     });
   }
 
-  test('a deleted customer is told from an unknown one', async (t) => {
+  test('a deleted customer is distinguished from an unknown one', async (t) => {
     const stump = { id: 'cus_1', object: 'customer', deleted: true };
     const server = await startScriptedServer(t, (response) => respond(response, 200, stump));
     const { processor } = startAdapter(t, server.url);
@@ -666,7 +666,7 @@ describe('what comes back', () => {
   });
 
   for (const status of [null, 'reversed', undefined]) {
-    test(`a refund with status ${status} is told as unknown, with a warning`, async (t) => {
+    test(`a refund with status ${status} is reported as unknown, with a warning`, async (t) => {
       const odd = { ...refund, status };
       const server = await startScriptedServer(t, (response, { method }) =>
         respond(response, 200, method === 'POST' ? odd : list([odd])),

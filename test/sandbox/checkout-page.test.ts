@@ -191,7 +191,7 @@ test('an expired session cannot be paid, and an unknown one has no page', async 
   assert.equal((await openPage(`${sandbox.url}/c/pay/cs_test_none`)).status, 404);
 });
 
-test('the buyer returns after the webhook was answered, unless that is switched off', async (t) => {
+test('the buyer returns after the webhook endpoints have responded, unless that is switched off', async (t) => {
   const receiver = await useReceiver(t);
   const webhook = { url: receiver.url, secret: 'whsec_x' };
   const { stripe: client, control } = await useSandbox(t, { webhook });
@@ -207,7 +207,7 @@ test('the buyer returns after the webhook was answered, unless that is switched 
   };
   assert.equal(await buy(), true);
   await control('POST', 'checkout', { waitsForWebhook: false });
-  // An endpoint that never answers.
+  // An endpoint that never responds.
   const silent = createServer(() => {}).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   t.after(() => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import pg from 'pg';
 import type { TillInProcess } from '../support/till-in-process.ts';
 
-/** Far more looks than any statement needs to come to its lock; each look is a round trip to the server. */
+/** Far more checks than any statement needs to reach its lock. Each check is a round trip to the server. */
 const looksMax = 10_000;
 
 export interface RowLock {

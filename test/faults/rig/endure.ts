@@ -9,16 +9,19 @@ export interface Fault {
   /** What else must hold while it lasts. */
   readonly meanwhile?: () => Promise<void>;
   end(): Promise<unknown> | unknown;
-  /** Two seconds unless told. */
+  /** Two seconds by default. */
   readonly healthyWithinMs?: number;
 }
 
-/** How much the load gets done after a fault, before the next one or the check: it is running again. */
+/**
+ * How many steps the load completes after a fault, before the next fault or the check. They show that the load is
+ * running again.
+ */
 const roundsAfterwards = 5;
 
 /**
- * Lets a fault happen under load: /health says so and goes on saying so, then says that it is over, and the load gets
- * on with nothing restarted. The figures are what docs/reliability.md shows.
+ * Lets a fault happen under load. `/health` must report it for as long as it lasts, and then report its end, and the
+ * load must continue without a restart. docs/reliability.md shows the figures.
  */
 export async function endure(t: TestContext, load: Load, health: HealthWatch, fault: Fault): Promise<void> {
   const beginMs = performance.now();

@@ -33,7 +33,10 @@ export class HealthWatch {
     await this.#running;
   }
 
-  /** How long after `sinceMs` a response first said that this, and only this, is down (nothing: all is well). */
+  /**
+   * The time from `sinceMs` until a response first said that exactly these dependencies are down. An empty list: none
+   * is down.
+   */
   async says(down: readonly string[], sinceMs: number, withinMs = truthMs): Promise<number> {
     for (;;) {
       const said = this.looks.find((look) => look.respondedAtMs >= sinceMs && isSame(look.down, down));
@@ -48,7 +51,7 @@ export class HealthWatch {
     }
   }
 
-  /** Nothing else was said in all this time. */
+  /** Fails if a response said anything else in this time. */
   assertOnly(down: readonly string[], fromMs: number, toMs: number): void {
     const others = this.looks.filter(
       (look) => look.atMs > fromMs && look.respondedAtMs < toMs && !isSame(look.down, down),

@@ -20,7 +20,7 @@ export interface LoadOptions {
   readonly workers?: number;
   readonly paceMs?: number;
   readonly seed: number;
-  /** For clients that lose their patience before the service does. */
+  /** For clients that give up before the service does. */
   readonly attemptTimeoutMs?: number;
 }
 
@@ -52,8 +52,8 @@ export interface Ledger {
 }
 
 /**
- * Clients that keep creating, changing and reading, each request repeated under its key until it is settled. What was
- * acknowledged is on record, so that it can be held against Till and the processor afterwards.
+ * Clients that keep creating, changing and reading. Each request is repeated with its idempotency key until it is
+ * settled. What was acknowledged is recorded, so that it can be compared with Till and the processor afterwards.
  */
 export class Load {
   readonly ledger: Ledger;
@@ -79,7 +79,7 @@ export class Load {
     for (const worker of this.#workers) worker.catch(() => {});
   }
 
-  /** Resolves once so many more things have been done: the load is running, or running again. */
+  /** Resolves when the load has completed this many further steps: it is running, or running again. */
   async progressed(rounds: number): Promise<void> {
     const goal = this.#rounds + rounds;
     while (this.#rounds < goal) {
@@ -96,7 +96,7 @@ export class Load {
     while (!isMet()) await Promise.race([setTimeout(this.#paceMs), ...this.#workers]);
   }
 
-  /** Nothing new is begun, and all that was begun is settled. */
+  /** Starts nothing new, and waits until everything in progress is settled. */
   async end(): Promise<void> {
     this.#ending.abort();
     await Promise.all(this.#workers);

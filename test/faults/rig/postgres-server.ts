@@ -29,7 +29,7 @@ const stopSignals = { fast: 'SIGINT', immediate: 'SIGQUIT', 'kill -9': 'SIGKILL'
 export type StopMode = keyof typeof stopSignals;
 export const stopModes = Object.keys(stopSignals) as readonly StopMode[];
 
-/** Between two looks whether a server that is starting takes connections; a minute of them. */
+/** How often a starting server is checked for connections, for up to a minute. */
 const lookDelayMs = 50;
 const looksMax = 1_200;
 
@@ -121,7 +121,7 @@ export class PostgresServer {
     await this.#server?.ended;
   }
 
-  /** Not one of its processes does anything from now on; connections stay open. */
+  /** Stops all of its processes. Connections stay open. */
   /** A process that is forked while the others are being stopped is stopped in the next pass. */
   freeze(): void {
     const frozen = new Set<number>();
@@ -137,7 +137,7 @@ export class PostgresServer {
     this.#signal('SIGCONT');
   }
 
-  /** Whatever state it is in, not one more statement is carried out. */
+  /** Whatever state it is in, it executes no further statement. */
   async remove(): Promise<void> {
     this.#signal('SIGKILL');
     await this.ended();

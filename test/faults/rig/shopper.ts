@@ -24,7 +24,7 @@ interface Subscription {
   readonly processorSubscriptionId: string;
 }
 
-/** How many of its own things a shopper comes back to; older ones are left in peace. */
+/** How many of its own objects a shopper uses again. Older ones are not used any more. */
 const rememberedMax = 20;
 
 const disputedCards = ['pm_card_createDispute', 'pm_card_createDisputeInquiry'];
@@ -34,9 +34,9 @@ const evidence = ['winning_evidence', 'losing_evidence', 'escalate_inquiry_evide
 const savedCards = ['pm_card_visa', 'pm_card_chargeCustomerFail'];
 
 /**
- * One client of the load, with customers, a plan and payments of its own. Each creation carries a mark by which the
- * processor's object is told from all others: an email, a name or an amount that is used once, a customer that
- * subscribes or saves a card once, a payment that is refunded once.
+ * One client of the load, with customers, a plan and payments of its own. Each creation carries a mark that identifies
+ * the processor's object: an email, a name or an amount that is used once, a customer that subscribes or saves a card
+ * once, a payment that is refunded once.
  */
 export class Shopper {
   readonly #ledger: Ledger;

@@ -1,6 +1,7 @@
 /**
- * Loaded into Till's process before anything else (`--import`): from each SIGUSR2 on, the wall clock is off by the milliseconds
- * that stand in the file CLOCK_FILE. The monotonic clock and timers go on, as they do when a machine's time is set.
+ * Loaded into Till's process before anything else (`--import`): from each SIGUSR2 on, the wall clock is off by the
+ * milliseconds in the file CLOCK_FILE. The monotonic clock and timers continue, as they do when a machine's time is
+ * set.
  */
 import { readFileSync } from 'node:fs';
 
