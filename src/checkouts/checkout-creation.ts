@@ -85,7 +85,7 @@ export interface OpenPages {
   /** Brings the row of an open checkout up to date, and returns it with the URL of its page. */
   open(checkout: Checkout): Promise<OpenedCheckout>;
   /** Expires the checkout with this id if it is open, unless a request with these terms can use it. */
-  makeWay(checkoutId: string, terms?: string): Promise<void>;
+  expireIfOpen(checkoutId: string, terms?: string): Promise<void>;
 }
 
 /** The steps of creating a checkout. */
@@ -267,7 +267,7 @@ export class GroupedCheckoutCreation
   }
 
   finishReservation(claimId: string): Promise<void> {
-    return this.pages.makeWay(claimId, this.#terms);
+    return this.pages.expireIfOpen(claimId, this.#terms);
   }
 
   #reserve(tx: Transaction, id: string, customerId: string, admission: Admission): Promise<string | null> {

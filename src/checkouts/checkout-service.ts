@@ -145,14 +145,14 @@ export class CheckoutService implements OpenPages {
   /** Expires the open checkouts of a customer who is about to be deleted. One that is completed meanwhile stays. */
   async expireOfCustomer(customerId: string): Promise<void> {
     const { store, database } = this.#parts;
-    for (const { id } of await store.listOpenOfCustomer(database, customerId)) await this.makeWay(id);
+    for (const { id } of await store.listOpenOfCustomer(database, customerId)) await this.expireIfOpen(id);
   }
 
   async isOpen(id: string): Promise<boolean> {
     return (await this.#reads.read(id))?.status === 'open';
   }
 
-  async makeWay(id: string, terms?: string): Promise<void> {
+  async expireIfOpen(id: string, terms?: string): Promise<void> {
     const { database, store, clock } = this.#parts;
     const [row] = await store.find(database, [id]);
     if (row === undefined) return;

@@ -25,7 +25,7 @@ const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processi
 export interface CheckoutsOfPayments {
   isOpen(checkoutId: string): Promise<boolean>;
   /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
-  makeWay(checkoutId: string): Promise<void>;
+  expireIfOpen(checkoutId: string): Promise<void>;
 }
 
 interface PaymentServiceParts extends PaymentParts {
@@ -120,7 +120,7 @@ export class PaymentService {
     const { checkoutId, status } = payment;
     if (checkoutId === null || status === 'canceled') return payment;
     if (!(await this.#parts.openCheckouts.isOpen(checkoutId))) return payment;
-    await this.#parts.openCheckouts.makeWay(checkoutId);
+    await this.#parts.openCheckouts.expireIfOpen(checkoutId);
     return this.correct(payment);
   }
 

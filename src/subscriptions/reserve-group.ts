@@ -24,7 +24,7 @@ interface HolderParts extends Omit<GroupParts, 'plans'> {
 /** The open checkouts, which hold the groups of their plans. */
 export interface OpenCheckouts {
   /** Expires the checkout with this id, if there is one and it is open. Fails if the processor refuses. */
-  makeWay(checkoutId: string): Promise<void>;
+  expireIfOpen(checkoutId: string): Promise<void>;
 }
 
 /** A subscription that is about to have a plan. */
@@ -95,7 +95,7 @@ export async function correctHolder(
   { database, groups, store, mirror, openCheckouts }: HolderParts,
   claimId: string,
 ): Promise<void> {
-  await openCheckouts.makeWay(claimId);
+  await openCheckouts.expireIfOpen(claimId);
   const subscriptionId = await groups.findSubscription(database, claimId);
   const [row] = subscriptionId === undefined ? [] : await store.find(database, [subscriptionId]);
   if (row !== undefined) await correct(mirror, row.processorSubscriptionId);

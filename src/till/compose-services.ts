@@ -252,7 +252,7 @@ function composeDomain(
   // A checkout ends in a subscription or a payment, and those may have to expire an open checkout.
   const openCheckouts = {
     isOpen: (id: string) => checkouts.isOpen(id),
-    makeWay: (id: string) => checkouts.makeWay(id),
+    expireIfOpen: (id: string) => checkouts.expireIfOpen(id),
   };
   const customers = new CustomerService({
     ...parts,
