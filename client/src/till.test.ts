@@ -46,6 +46,19 @@ test('there is a method for every operation of the OpenAPI document, and no othe
   assert.deepEqual([...found].toSorted(), known.toSorted());
 });
 
+test('the README lists every method', () => {
+  const till = new Till({ url: 'http://till.example.com', apiKey: 'key' });
+  const parts = Object.entries({ ...till }).map(([name, part]) => [`till.${name}`, part] as const);
+  const readme = readFileSync(fileURLToPath(new URL('../README.md', import.meta.url)), 'utf8');
+  for (const [name, part] of [['till', till] as const, ...parts]) {
+    const row = readme.split('\n').find((line) => line.startsWith(`| \`${name}\` |`)) ?? '';
+    const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(part)).filter(
+      (method) => method !== 'constructor' && !row.includes(`\`${method}\``) && !row.includes(`\`${method}(`),
+    );
+    assert.deepEqual(methods, [], name);
+  }
+});
+
 /** All methods of the client and of its resources. */
 function methodsOf(till: Till): readonly (() => unknown)[] {
   const customerFirst = new Map<object, readonly string[]>([
