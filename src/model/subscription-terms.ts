@@ -7,7 +7,7 @@ export interface Discount {
   readonly code: string | null;
   readonly percentOff: number | null;
   readonly amountOff: number | null;
-  /** Of `amountOff`. */
+  /** The currency of `amountOff`. */
   readonly currency: string | null;
   /** ISO 8601. Null if it does not end. */
   readonly endsAt: string | null;

@@ -2,7 +2,7 @@
 export type Instant = bigint;
 
 const pattern = /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
-/** As `Date` and most programs write times. Nothing of such a time is finer than what `Date` reads. */
+/** The form in which `Date` and most programs write times. `Date` reads such a time without rounding it. */
 const plainPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{3})?Z$/;
 const microsPerMs = 1_000n;
 const microsPerMinute = 60_000_000n;
@@ -39,7 +39,7 @@ export function instantOfDate(time: Date): Instant {
   return BigInt(time.getTime()) * microsPerMs;
 }
 
-/** To the millisecond, rounded down. */
+/** The time of an instant as a `Date`, rounded down to the millisecond. */
 export function dateOfInstant(instant: Instant): Date {
   return new Date(Number(instant / microsPerMs));
 }

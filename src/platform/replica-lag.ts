@@ -17,7 +17,7 @@ interface Sample {
  */
 export class ReplicaLag {
   readonly #lagMsMax: number;
-  /** Of one history, oldest first. One of them may be older than the limit. */
+  /** The samples of one history, oldest first. The first of them may be older than the limit. */
   #samples: Sample[] = [];
 
   constructor(lagMsMax: number) {

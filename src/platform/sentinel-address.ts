@@ -10,10 +10,10 @@ export interface SentinelAddress {
   readonly name: string;
   readonly database: number;
   readonly hasTls: boolean;
-  /** Of the Redis servers. */
+  /** The credentials of the Redis servers. */
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** Of the sentinels themselves, which usually have none. */
+  /** The password of the sentinels themselves, which usually have none. */
   readonly sentinelPassword: string | undefined;
 }
 

@@ -34,11 +34,11 @@ export const resultsMax = 20;
 export interface Found {
   readonly objectType: (typeof foundTypes)[number];
   readonly objectId: string;
-  /** The customer that it belongs to; the customer itself. */
+  /** The customer that the object belongs to. For a customer: its own id. */
   readonly customerId: string | null;
-  /** Of a refund. */
+  /** The payment of a refund. Null for other objects. */
   readonly paymentId: string | null;
-  /** Of a subscription: the name of this plan is a better label. */
+  /** The plan of a subscription, whose name is a better label. Null for other objects. */
   readonly planId: string | null;
   readonly label: string;
   /** A better label, unless the customer is deleted: it may contain personal data. */

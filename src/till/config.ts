@@ -27,7 +27,7 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   /** The address of PostgreSQL itself. Set if `databaseUrl` leads to a pooler that shares sessions. */
   readonly databaseDirectUrl: string | undefined;
-  /** Of all processes together. */
+  /** The connections of all processes together. */
   readonly databasePoolSize: number;
   /** Undefined: all reads use the primary. */
   readonly databaseReplicaUrl: string | undefined;

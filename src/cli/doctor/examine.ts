@@ -74,7 +74,7 @@ async function examineDatabase(start: Start): Promise<readonly Finding[]> {
   return [...judgeDatabase(facts, describeAddress(databaseUrl)), ...judgePooler(pooler)];
 }
 
-/** Only if the primary can be read. */
+/** Call it only if the primary can be read. */
 async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
   const { databaseUrl, databaseDirectUrl, databaseReplicaUrl: url } = config;
   const primaryUrl = databaseDirectUrl ?? databaseUrl;

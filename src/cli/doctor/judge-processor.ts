@@ -125,10 +125,10 @@ function judgeEndpoint({ url, apiVersion }: WebhookEndpoint, state: EndpointStat
 }
 
 interface Deliveries {
-  /** Of the last day. */
+  /** Events of the last day that were not delivered. */
   readonly undelivered: number;
   readonly hasOtherEndpoints: boolean;
-  /** Undefined: the database cannot be read. Null: it has none. */
+  /** When the newest event arrived. Null if there is none. Undefined if the database cannot be read. */
   readonly lastReceivedAt: Date | null | undefined;
 }
 

@@ -164,7 +164,7 @@ export class SessionService {
   }
 }
 
-/** Only Till knows which application a person is: no API key has a name with a colon. */
+/** A person is an application of their own. No API key has a name with a colon, so no API key can share it. */
 function applicationOf({ issuer, subject }: Person): string {
   return `person:${hash('sha256', JSON.stringify([issuer, subject]), 'base64url')}`;
 }

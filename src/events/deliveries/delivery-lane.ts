@@ -19,7 +19,10 @@ import type { ResendStore } from './resend-store.ts';
  * event a second. A fast one gets thousands.
  */
 const parallelMax = 10;
-/** Of these, resends take at most half, so that a million of them delay no new event and no retry for long. */
+/**
+ * Concurrent resends. They take at most half of the deliveries, so that a million of them delay no new event and no
+ * retry for long.
+ */
 const parallelResendsMax = 5;
 /** Events in memory for one endpoint: 20 MB with fifty endpoints and events of 2 KB. */
 const heldMax = 200;

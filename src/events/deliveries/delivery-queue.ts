@@ -34,7 +34,9 @@ function orderKeyOf({ id, event, isResend }: QueuedDelivery): string {
  * recorded one.
  */
 export class DeliveryQueue {
-  /** By object, in order. The first event of each object is ready or in flight. A resend counts as its own object. */
+  /**
+   * The deliveries of each object, in order. The first one is ready or in flight. A resend counts as its own object.
+   */
   readonly #byObject = new Map<string, QueuedDelivery[]>();
   readonly #ready: QueuedDelivery[] = [];
   readonly #inFlight = new Set<QueuedDelivery>();

@@ -23,9 +23,9 @@ export interface EventEndpoint {
   readonly disabledReason: (typeof disabledReasons)[number] | null;
   /** The first failure since the last success. */
   readonly failingSince: Date | null;
-  /** As stored. */
+  /** The current secret, in its stored form. */
   readonly secret: string;
-  /** Those that are still valid, newest first. */
+  /** The replaced secrets that are still valid, newest first. */
   readonly replacedSecrets: readonly ReplacedSecret[];
   /** Every event up to this position is handled, or waits at this endpoint. */
   readonly position: number;
@@ -38,7 +38,7 @@ export interface EventEndpoint {
 }
 
 export interface ReplacedSecret {
-  /** As stored. */
+  /** In its stored form. */
   readonly secret: string;
   /** In ISO 8601: one day after the secret was replaced. */
   readonly validUntil: string;

@@ -155,7 +155,7 @@ function traceparentOf({ traceparent }: Cause): string | undefined {
   return isOther ? traceparent : current;
 }
 
-/** Of a `traceparent`: its version and the id of the trace. */
+/** The length of the version and the trace id at the beginning of a `traceparent`. */
 const traceIdEnd = 35;
 
 /** For work that runs without a cause of its own. */

@@ -37,7 +37,7 @@ export function registerSitePages(app: FastifyInstance, folder = builtSite): voi
   });
 }
 
-/** By their paths in the site. Each is read at its first request. */
+/** The files of the site by their paths. Each is read at its first request. */
 function findFiles(folder: string): ReadonlyMap<string, () => ReadyFile> {
   return new Map(
     listFiles(folder).map((file) => {

@@ -32,7 +32,7 @@ export interface Setup {
   readonly action: 'created' | 'replaced' | 'corrected' | 'unchanged';
   /** Returned only once: to the run that created the endpoint, or to the next run if that one was interrupted. */
   readonly secret: string | undefined;
-  /** To delete after the secret is shown. */
+  /** Endpoints to delete after the secret is shown. */
   readonly superseded: readonly WebhookEndpoint[];
   /** Other endpoints with this address, created by a person. */
   readonly foreign: readonly WebhookEndpoint[];

@@ -228,7 +228,7 @@ interface NewRefund {
 /** Disputes of charges that belong to no payment intent are left out. */
 export interface DisputeCalls {
   read(processorDisputeId: string): Promise<DisputeFacts | null>;
-  /** Those that cannot be mapped are left out and logged. */
+  /** Disputes that cannot be mapped are left out and logged. */
   listOfPayment(processorPaymentIntentId: string): Promise<readonly DisputeFacts[]>;
   list(place?: ListingStart): Pages<DisputeFacts>;
 }

@@ -117,7 +117,7 @@ export interface PlannedChange {
   readonly startsCycle: boolean;
 }
 
-/** One of the two settings, with metadata if that changes too. */
+/** `cancelAtPeriodEnd` or `paymentMethodId`, with metadata if that changes too. */
 export type SubscriptionSettings = Omit<SubscriptionChange, 'cancelAt'>;
 
 export interface ChangeResult {

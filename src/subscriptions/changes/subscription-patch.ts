@@ -35,7 +35,7 @@ export interface ChangeAtPeriodEnd extends WantedTerms {
 
 export type TermsChange = ChangeNow | ChangeAtPeriodEnd;
 
-/** One of the two settings, with metadata if that changes too. */
+/** `cancelAtPeriodEnd` or `paymentMethodId`, with metadata if that changes too. */
 export interface SettingsChange {
   readonly kind: 'settings';
   readonly cancelAtPeriodEnd?: boolean;

@@ -65,7 +65,7 @@ export async function findLostPayment(
   return null;
 }
 
-/** By the processor's clock. */
+/** The invoices that were paid recently, by the processor's clock. */
 function newlyPaid({ invoices, subscription: { asOf } }: SubscriptionToPay): readonly string[] {
   const since = asOf.earliest.getTime() - lostClaimAgeMs;
   return invoices

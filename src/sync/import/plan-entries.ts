@@ -17,7 +17,7 @@ export interface PlanEntry {
   readonly addOn?: boolean;
 }
 
-/** By the processor's id of a price or a product. */
+/** The entries by the processor's ids of their prices or products. */
 export type PlanEntries = ReadonlyMap<string, PlanEntry>;
 
 /** The entries are wrong. Nothing was done. */
@@ -29,7 +29,7 @@ export class PlanEntryError extends Error {
   }
 }
 
-/** As long as in the API. */
+/** The same limit as in the API. */
 const nameLengthMax = 256;
 const fields = ['name', 'group', 'features', 'addOn'];
 

@@ -8,7 +8,7 @@ import { failureOf } from './map-payment.ts';
 /** The outcome of the charge of an invoice. */
 export interface InvoiceCharge {
   readonly status: (typeof invoiceStatuses)[number];
-  /** By the processor's clock. The epoch if the processor does not show it. */
+  /** When the invoice was created, by the processor's clock. 1970 if the processor does not show it. */
   readonly createdAt: Date;
   /** Why the last attempt to pay it failed. Null if it did not fail, or if the customer only needs to authenticate. */
   readonly declined: Declined | null;

@@ -121,7 +121,7 @@ export function createdSince(since: Date): { created: { gte: number } } {
   return { created: { gte: Math.max(0, Math.floor(earliestCreation(since).getTime() / 1000)) } };
 }
 
-/** By the processor's clock. */
+/** The earliest creation time by the processor's clock, for a time by the local clock. */
 export function earliestCreation(since: Date): Date {
   return new Date(since.getTime() - clockSkewMsMax);
 }
