@@ -334,13 +334,13 @@ export const errorCatalogue = {
     example: 'Retry later. If the error persists, look up the request id in the log.',
   }),
   processor_misconfigured: failure(502, 'Invalid processor credentials', {
-    when: "The processor refuses Till's processor key, or the key lacks a permission.",
+    when: "The processor refuses Till's secret key, or the secret key lacks a permission.",
     advice: 'Check `PROCESSOR_SECRET_KEY`, and [its permissions](../processor-key.md).',
     example: 'The processor rejected PROCESSOR_SECRET_KEY (status 401). Check the key and its permissions.',
   }),
   processor_object_missing: failure(502, 'Object not found at the processor', {
     when: 'The processor does not know an object that Till has.',
-    advice: 'Check that the processor key belongs to the right account. `detail` names the object.',
+    advice: 'Check that `PROCESSOR_SECRET_KEY` belongs to the right account. `detail` names the object.',
     example:
       'The processor has no such customer, and Till changed nothing. Check that PROCESSOR_SECRET_KEY ' +
       'belongs to the account and mode that created it.',

@@ -21,8 +21,8 @@ interface FailureExtras extends ProblemFields {
    */
   readonly effect?: 'none' | 'unknown';
   /**
-   * The processor has stored a response, or a different request, under the call's idempotency key, so it repeats this
-   * failure for a day. To continue, look up the object first, then use another idempotency key.
+   * The processor has stored a response, or a different request, under the processor key of the call, so it repeats
+   * this failure for a day. To continue, look up the object first, then use another processor key.
    */
   readonly replayed?: boolean;
   readonly cause?: unknown;

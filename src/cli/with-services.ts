@@ -16,7 +16,7 @@ const withoutWebhooks = { PROCESSOR_WEBHOOK_SECRET: 'unset' };
 
 type CallParts = Pick<CommandCall, 'config' | 'environment' | 'output' | 'signal'>;
 
-/** Throws if the processor key belongs to another account than the database. */
+/** Throws if the secret key belongs to another account than the database. */
 type RequireAccount = (options?: { readonly remembers: boolean }) => Promise<void>;
 
 /**

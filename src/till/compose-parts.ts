@@ -22,7 +22,7 @@ import { version } from '../platform/version.ts';
 import type { SharedSandbox } from '../processes/messages.ts';
 import type { ParentLink } from '../processes/parent-link.ts';
 import type { BeforeCall, Processor } from '../processor/port/processor.ts';
-import { checkProcessorKeys, mayBeSandbox, publicApiBase } from '../processor/stripe/check-processor-keys.ts';
+import { checkSecretKey, mayBeSandbox, publicApiBase } from '../processor/stripe/check-secret-key.ts';
 import { eventTypes } from '../processor/stripe/events/event-types.ts';
 import { createStripeProcessor } from '../processor/stripe/stripe-processor.ts';
 import type { CallLimits } from '../processor/stripe/wire/calls.ts';
@@ -215,7 +215,7 @@ interface OpenedProcessor {
   readonly sandbox?: SandboxControl | undefined;
 }
 
-/** The processor for the configured processor key. Without one, the sandbox, which sends its webhooks to `till`. */
+/** The processor for the configured secret key. Without one, the sandbox, which sends its webhooks to `till`. */
 export async function openProcessor(
   start: Start,
   metrics: Metrics,
@@ -281,10 +281,10 @@ export function joinProcessor(start: Start, metrics: Metrics, beforeCall?: Befor
   return { processor, name: `sandbox at ${apiBase.origin}`, sandbox: control };
 }
 
-/** Warnings about the processor key and address. */
-export function processorKeyWarnings({ processor, production }: Config) {
+/** Warnings about the secret key and the address of the processor. */
+export function secretKeyWarnings({ processor, production }: Config) {
   if (processor.secretKey === undefined) return [];
-  return checkProcessorKeys({
+  return checkSecretKey({
     secretKey: processor.secretKey,
     apiBase: new URL(processor.apiBase ?? publicApiBase),
     nodeEnv: production ? 'production' : undefined,
@@ -301,7 +301,7 @@ function openRealProcessor(
   const apiBase = new URL(config.processor.apiBase ?? publicApiBase);
   const nodeEnv = config.production ? 'production' : undefined;
   const settings = { secretKey, apiBase, nodeEnv };
-  for (const { message, ...fields } of processorKeyWarnings(config)) logger.warn(fields, message);
+  for (const { message, ...fields } of secretKeyWarnings(config)) logger.warn(fields, message);
   const { webhookSecrets } = config.processor;
   const processor = connectProcessor(start, metrics, { secretKey, apiBase, webhookSecrets, beforeCall });
   return {

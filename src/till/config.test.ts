@@ -268,7 +268,7 @@ test('sentinels of Redis need hosts and the name of the primary', () => {
   assert.match(mistake, /^REDIS_URL is \(hidden, \d+ characters\); allowed: redis\+sentinel:\/\//);
 });
 
-test('a processor key without a webhook secret refuses to start', () => {
+test('a secret key without a webhook secret refuses to start', () => {
   for (const secret of ['', ' ', ',']) {
     const mistakes = mistakesOf({ PROCESSOR_SECRET_KEY: 'sk_test_abc', PROCESSOR_WEBHOOK_SECRET: secret });
     assert.ok(

@@ -261,7 +261,7 @@ async function read(path: string): Promise<unknown> {
   return readJson(await call('GET', path), 200);
 }
 
-/** Forgets everything at the processor, as a processor key of another account does. */
+/** Forgets everything at the processor, as happens with a secret key of another account. */
 async function emptyProcessor(): Promise<void> {
   await control('reset');
   await control('delivery', { mode: 'paused' });

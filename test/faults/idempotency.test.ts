@@ -317,7 +317,7 @@ test('a refused look-up frees no idempotency key: the object may exist', async (
   }
 });
 
-test('a processor that rejects the processor key frees no idempotency key: it may have created the object before', async (t) => {
+test('a processor that rejects the secret key frees no idempotency key: it may have created the object before', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const stranger = await startTill({ in: 'process', on: backend, secretKey: 'sk_live_revoked' });

@@ -70,7 +70,7 @@ test('a complete installation has no problem, and one whose endpoint is disabled
   assert.match(stdout, /\nProblems: 1\. Warnings: \d\.\n$/);
 });
 
-test('the account of the database is compared with that of the processor key', async (t) => {
+test('the account of the database is compared with that of the secret key', async (t) => {
   const { environment } = await useSettings(t);
   await runOnServer(
     database.url,

@@ -105,7 +105,7 @@ describe('at a start', () => {
     await assert.rejects(started, /acct_one in test mode.*in live mode.*adopt-account/);
   });
 
-  test('a database that was used with the embedded sandbox refuses the processor key of a real account', async (t) => {
+  test('a database that was used with the embedded sandbox refuses the secret key of a real account', async (t) => {
     const stage = await setStage(t);
     await (await stage.start({})).stop();
     const started = stage.start(stage.on((await stage.sandbox('acct_real')).url));
@@ -125,7 +125,7 @@ test('a server that does not support the call is still used: only the mode is co
 describe('a restricted processor key that may not read its account', () => {
   const forbidden: SandboxFault = { operation: 'account.retrieve', kind: 'error', status: 403, times: 100 };
 
-  test('is compared by its mode alone, with a warning, and a full processor key adds the account later', async (t) => {
+  test('is compared by its mode alone, with a warning, and a full secret key adds the account later', async (t) => {
     const stage = await setStage(t);
     const sandbox = await stage.sandbox('acct_one');
     await setFault(sandbox, forbidden);

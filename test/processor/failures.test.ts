@@ -113,7 +113,7 @@ describe('a response that is an error of the API', () => {
     });
   }
 
-  test('no processor key and no secret is left in what callers and logs are shown', async (t) => {
+  test('no secret key and no other secret is left in what callers and logs are shown', async (t) => {
     const { failure } = await createAgainst(t, (response) =>
       respond(
         response,

@@ -836,7 +836,7 @@ describe('the address and the keys', () => {
     });
   }
 
-  test('the mode is that of the processor key', (t) => {
+  test('the mode is that of the secret key', (t) => {
     const address = new URL('http://127.0.0.1:1');
     assert.equal(startAdapter(t, address, { secretKey: 'sk_test_1' }).processor.livemode, false);
     assert.equal(startAdapter(t, address, { secretKey: 'rk_live_1' }).processor.livemode, true);

@@ -28,7 +28,7 @@ command only if the new account has the same customers. It also works while no s
     }),
 });
 
-/** Starts embedded parts that are not running: the service refuses to start with another account's processor key. */
+/** Starts embedded parts that are not running: the service refuses to start with a secret key of another account. */
 async function openBoth(start: Start) {
   const { config } = start;
   const { joinDatabase, joinProcessor, metricLabels, openDatabase, openProcessor } = await import(

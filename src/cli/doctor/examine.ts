@@ -33,7 +33,7 @@ export async function examine(
     processor: { ...processorConfig, webhookSecrets: webhookSecrets.length > 0 ? webhookSecrets : ['unset'] },
   });
   return withShutdown({ ...call, config }, async (start) => {
-    const { processorKeyWarnings } = await import('../../till/compose-parts.ts');
+    const { secretKeyWarnings } = await import('../../till/compose-parts.ts');
     const database = isWrong('DATABASE_')
       ? Promise.resolve([])
       : guarded('database', 'Start the database, or correct DATABASE_URL.', () => examineDatabase(start));
@@ -58,7 +58,7 @@ export async function examine(
     );
     const replica = remembered.then((found) => (found === undefined ? [] : examineReplica(start)));
     const found = await Promise.all([database, backfills, replica, secrets, cache, processor]);
-    return [...judgeSettings(settings, processorKeyWarnings(settings.config)), ...found.flat()];
+    return [...judgeSettings(settings, secretKeyWarnings(settings.config)), ...found.flat()];
   });
 }
 

@@ -73,7 +73,7 @@ export class AccountGuard {
     }
     throw new Failure(
       'processor_unavailable',
-      'Till has not yet verified that the processor key belongs to this database. Retry later.',
+      'Till has not yet verified that the secret key belongs to this database. Retry later.',
       { effect: 'none', retryAfterSeconds: Math.ceil(this.#state.retryDelayMs / 1_000) },
     );
   }

@@ -18,7 +18,7 @@ export function describeAccount({ id, livemode }: ProcessorAccount): string {
 export function describeDifference(remembered: ProcessorAccount, current: ProcessorAccount): string {
   return (
     `this database belongs to the processor account ${describeAccount(remembered)}, ` +
-    `but the processor key belongs to ${describeAccount(current)}. ` +
+    `but the secret key belongs to ${describeAccount(current)}. ` +
     'Set PROCESSOR_SECRET_KEY to a key of the remembered account, use another database, ' +
     'or run "till adopt-account" to accept the new account on purpose.'
   );

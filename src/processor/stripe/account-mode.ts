@@ -1,5 +1,5 @@
 import type { Processor } from '../port/processor.ts';
-import { isLiveKey, publicApiBase } from './check-processor-keys.ts';
+import { isLiveKey, publicApiBase } from './check-secret-key.ts';
 
 const dashboard = 'https://dashboard.stripe.com';
 

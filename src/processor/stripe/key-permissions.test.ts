@@ -34,7 +34,7 @@ const partsOfObjects = [
   'source',
 ];
 
-test('the page about the processor key lists every permission that the adapter needs, and no other', async () => {
+test('the page about the Stripe key lists every permission that the adapter needs, and no other', async () => {
   const needed = new Map<string, 'read' | 'write'>();
   const need = (resource: string, permission: 'read' | 'write') =>
     needed.set(resource, needed.get(resource) === 'write' ? 'write' : permission);

@@ -7,7 +7,7 @@ import { currentTurn } from '../../platform/turn.ts';
 import type { BeforeCall, Processor } from '../port/processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { createSubscriptionChangeCalls } from './changes/subscription-changes.ts';
-import { isLiveKey, isRestrictedKey } from './check-processor-keys.ts';
+import { isLiveKey, isRestrictedKey } from './check-secret-key.ts';
 import { knownEventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';

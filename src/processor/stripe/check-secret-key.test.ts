@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkProcessorKeys, mayBeSandbox, publicApiBase } from './check-processor-keys.ts';
+import { checkSecretKey, mayBeSandbox, publicApiBase } from './check-secret-key.ts';
 
 const sandbox = new URL('http://127.0.0.1:3001');
 
@@ -23,16 +23,10 @@ for (const [what, secretKey, apiBase, nodeEnv, warnings] of [
     'production',
     [/unofficial host/, /without encryption/],
   ],
-  [
-    'a test key in production',
-    'sk_test_1',
-    publicApiBase,
-    'production',
-    [/test processor key in production/],
-  ],
+  ['a test key in production', 'sk_test_1', publicApiBase, 'production', [/test secret key in production/]],
 ] as const) {
   test(`${what} gets ${warnings.length} warnings`, () => {
-    const found = checkProcessorKeys({ secretKey, apiBase, nodeEnv });
+    const found = checkSecretKey({ secretKey, apiBase, nodeEnv });
     assert.equal(found.length, warnings.length);
     for (const [index, warning] of warnings.entries()) assert.match(found[index]?.message ?? '', warning);
     assert.doesNotMatch(JSON.stringify(found), new RegExp(secretKey));

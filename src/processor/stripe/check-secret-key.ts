@@ -1,4 +1,4 @@
-interface ProcessorKeySettings {
+interface SecretKeySettings {
   readonly secretKey: string;
   readonly apiBase: URL;
   readonly nodeEnv: string | undefined;
@@ -7,7 +7,7 @@ interface ProcessorKeySettings {
 /** The real API, which moves real money. */
 export const publicApiBase = new URL('https://api.stripe.com');
 
-export interface ProcessorKeyWarning {
+export interface SecretKeyWarning {
   readonly message: string;
   /** What the operator should do about it. */
   readonly action: string;
@@ -15,14 +15,14 @@ export interface ProcessorKeyWarning {
 }
 
 /** Warns about a secret key and an address that do not fit together. The service still starts. */
-export function checkProcessorKeys(settings: ProcessorKeySettings): readonly ProcessorKeyWarning[] {
+export function checkSecretKey(settings: SecretKeySettings): readonly SecretKeyWarning[] {
   const { secretKey, apiBase, nodeEnv } = settings;
   const { host } = apiBase;
-  const warnings: ProcessorKeyWarning[] = [];
+  const warnings: SecretKeyWarning[] = [];
   const live = isLiveKey(secretKey);
   if (live && host !== publicApiBase.host) {
     warnings.push({
-      message: 'live processor key sent to an unofficial host',
+      message: 'live secret key sent to an unofficial host',
       action:
         'Use a test key with the sandbox. The owner of this host can charge real cards with a live key.',
       host,
@@ -30,14 +30,14 @@ export function checkProcessorKeys(settings: ProcessorKeySettings): readonly Pro
   }
   if (live && apiBase.protocol !== 'https:') {
     warnings.push({
-      message: 'live processor key sent without encryption',
+      message: 'live secret key sent without encryption',
       action: 'Set PROCESSOR_API_BASE to an https:// address.',
       host,
     });
   }
   if (!live && nodeEnv === 'production') {
     warnings.push({
-      message: 'test processor key in production',
+      message: 'test secret key in production',
       action: 'Set PROCESSOR_SECRET_KEY to a live key. With a test key no real money moves.',
     });
   }
@@ -48,7 +48,7 @@ export function checkProcessorKeys(settings: ProcessorKeySettings): readonly Pro
  * Whether there may be a sandbox at this address. A sandbox accepts only test keys, and is never used in production.
  * Requests that only a sandbox understands are sent nowhere else.
  */
-export function mayBeSandbox({ secretKey, apiBase, nodeEnv }: ProcessorKeySettings): boolean {
+export function mayBeSandbox({ secretKey, apiBase, nodeEnv }: SecretKeySettings): boolean {
   return !isLiveKey(secretKey) && apiBase.host !== publicApiBase.host && nodeEnv !== 'production';
 }
 
