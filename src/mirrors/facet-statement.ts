@@ -23,8 +23,8 @@ interface Edge {
 type Add = (value: unknown) => string;
 
 /**
- * The index whose facets are walked. Undefined if a filter that is not on facets selects fewer rows, or if no filter is
- * on facets. In a list that is sorted by an amount, filters on facets are plain conditions.
+ * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or none is about the facets. In
+ * a list that is sorted by an amount, facets are conditions.
  */
 export function facetsOf<Row extends object>(
   { facets = [] }: List<Row>,
@@ -95,9 +95,8 @@ function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string): str
 }
 
 /**
- * Bounds the scan by the first columns of the index whose values are known. With a condition on another column,
- * PostgreSQL would read all entries that the condition drops. With an equality instead of bounds, it would begin each
- * step at the first entry.
+ * Bounds the scan by the first columns of the index whose values are known. A condition on another column would read all
+ * entries that it drops. So would an equality: PostgreSQL would begin each step at its first entry.
  */
 function leadOf(
   { columns }: Facets,
@@ -127,8 +126,8 @@ function selectedFacets(facets: Facets, conditions: string, mayBeFew: boolean): 
 }
 
 /**
- * The first rows of each facet. The index is forced as in `listStatement`. In each direction there is only one bound on
- * its first columns: if there were several, PostgreSQL could begin at any of them.
+ * The first rows of each facet. The index is forced as in `listStatement`. There is one bound of its first columns in each
+ * direction, because of several PostgreSQL would begin at any.
  */
 function walk(
   facets: Facets,

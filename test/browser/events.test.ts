@@ -11,7 +11,7 @@ const startDelivering = (t: TestContext) =>
   startTill({ in: 'process', for: t, hasConsole: true, delivers: true, events: { allowPrivate: true } });
 
 browserTest(
-  'support sees what the application was told about a customer, and sends it again in three clicks',
+  'support sees what was sent to the application about a customer, and sends it again in three clicks',
   async ({ page, till, open }, t) => {
     const { recorded, retryNow } = deliveryCalls(till);
     let status = 503;

@@ -8,9 +8,7 @@ import { backendEnvironment } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { startWholeTill } from '../support/whole-till.ts';
 
-/**
- * More checks than anything here needs. Checks without a pause would take CPU time from the work that they wait for.
- */
+/** More looks than anything here needs. Looks without a pause take the time of what they wait for. */
 const looksMax = 10_000;
 const lookDelayMs = 20;
 /** The events of so many objects and of one payment fill this number of pages. */
