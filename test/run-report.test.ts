@@ -94,6 +94,25 @@ test('the hooks of a file apply to its own tests only', async (t) => {
   assert.deepEqual(failures, []);
 });
 
+test('an error that no test caught fails its file, and the next file runs', async (t) => {
+  const { failures, files, output } = await run(
+    t,
+    `import { setTimeout as wait } from 'node:timers/promises'; import { test } from 'node:test';
+     test('throws later', async () => {
+       setTimeout(() => { throw new Error('the late reason'); }, 1);
+       await wait(10);
+     });
+     test('rejects', async () => {
+       void Promise.reject(new Error('the unhandled reason'));
+       await wait(1);
+     });`,
+    "import { test } from 'node:test'; test('passes', () => {});",
+  );
+  assert.ok(failures[0]?.names.some((name) => name.includes(`${files[0]} (`)));
+  assert.match(failures[0]?.output ?? '', /the late reason.+the unhandled reason/s);
+  assert.match(output, /✔ passes/);
+});
+
 test('the end of a run lists what was skipped, and what to install for it', async (t) => {
   const { output } = await run(
     t,

@@ -477,8 +477,8 @@ test('429: more requests than allowed', async () => {
   for (const operation of api) assert.equal(await send(operation, {}, limited), 429, operation.name);
 });
 
-test('502 and 503: whatever the processor does', async () => {
-  after(() => till.clearFaults());
+test('502 and 503: whatever the processor does', async (t) => {
+  t.after(() => till.clearFaults());
   const calling = api.filter(({ responses }) => '502' in responses);
   assert.ok(calling.length >= 10);
   for (const [fault, status] of [

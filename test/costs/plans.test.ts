@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import type { Payment } from '../../src/model/payment.ts';
 import { PaymentStore } from '../../src/payments/payment-store.ts';
 import { newId } from '../../src/platform/id.ts';
@@ -11,11 +11,11 @@ import { silentLogger } from '../support/log-capture.ts';
 const plannedMax = 5;
 const executions = 20;
 
-test('PostgreSQL plans the update of one row once per connection', async () => {
-  const { databaseUrl } = await startBackend({ after });
+test('PostgreSQL plans the update of one row once per connection', async (t) => {
+  const { databaseUrl } = await startBackend(t);
   // With one connection, every statement runs on the same one.
   const database = new Database({ url: databaseUrl, poolSize: 1, logger: silentLogger });
-  after(() => database.close());
+  t.after(() => database.close());
   const store = new PaymentStore();
   // There is no such row, so the other fields do not matter.
   const row = { id: newId(new Date()) } as Payment;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { deliveryStatement } from '../../src/events/deliveries/delivery-list-store.ts';
-import { startBackend } from '../support/backend.ts';
+import { createLifetime, startBackend } from '../support/backend.ts';
 import { type DeliveryBody, deliveryCalls, until } from '../support/deliveries.ts';
 import { type ReceivedEvent, type Respond, startEventSink } from '../support/event-sink.ts';
 import { idOfPlace } from '../support/stored-events.ts';
@@ -15,13 +15,15 @@ interface DeliveryPage {
 }
 
 const settings = { in: 'process', delivers: true, mustNotLogErrors: true } as const;
+const life = createLifetime();
+after(() => life.end());
 const backend = await startBackend({ after });
 const till = await startTill({ ...settings, on: backend, events: { allowPrivate: true } });
 const { call, sql } = till;
 const { append, deliveriesOf, recorded, retryNow } = deliveryCalls(till);
 
 async function connect(respond?: Respond, body: object = {}) {
-  const sink = await startEventSink({ after }, respond);
+  const sink = await startEventSink(life, respond);
   const endpoint = await till.post<{ readonly id: string }>('/event-endpoints', { url: sink.url, ...body });
   return { ...endpoint, sink };
 }
@@ -270,9 +272,9 @@ test('an endpoint that works again gets its resends at once, like its retries', 
   await remove(endpoint);
 });
 
-test('the deliveries of one event are found without reading the others', async () => {
+test('the deliveries of one event are found without reading the others', async (t) => {
   const pool = openPool({ connectionString: till.databaseUrl });
-  after(() => pool.end());
+  t.after(() => pool.end());
   // As after a few days: a retry among every hundred deliveries is of an event of days ago.
   await pool.query(
     `insert into till.event_deliveries (endpoint_id, id, position, event_created_at, attempt, succeeded, created_at)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { eventOf, idOf } from '../support/webhook-events.ts';
@@ -168,8 +168,8 @@ describe('events of other times', () => {
   });
 });
 
-test('two processes that keep the weeks at the same time leave them in order', async () => {
-  const till = await startTill({ in: 'process', for: { after }, retentionDays: 35 });
+test('two processes that keep the weeks at the same time leave them in order', async (t) => {
+  const till = await startTill({ in: 'process', for: t, retentionDays: 35 });
   const week = await makeOldWeek(till, nowSeconds() - 60 * daySeconds);
   const ahead = weekOf(nowSeconds() + 4 * weekSeconds).name;
   await till.sql(`drop table till.${ahead}`);
