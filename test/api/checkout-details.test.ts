@@ -16,11 +16,10 @@ import { createCustomer, createPlan, readSubscription } from '../support/objects
 import { readProblem } from '../support/problem.ts';
 import { createPromotionCode } from '../support/promotion-codes.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 const till = await startTill({ in: 'process', for: { after }, logLevel: 'debug', mustNotLogErrors: true });
 const { call, stripe } = till;
-/** More looks than anything here needs. */
-const looksMax = 10_000;
 
 async function createOrder(more: object = {}): Promise<{ customerId: string; planId: string }> {
   const [customer, plan] = [await createCustomer(till), await createPlan(till)];
@@ -34,7 +33,7 @@ test('waitSeconds: the response comes when a webhook completes the checkout, or 
   const before = await reads();
   const waiting = till.get<{ checkout: CheckoutBody; url: string | null }>(path);
   // The first look has found it open.
-  for (let look = 0; look < looksMax && (await reads()) === before; look += 1);
+  await until(async () => (await reads()) > before);
   await completeCheckout(till, checkout);
   await till.settle();
   const { checkout: done, url } = await waiting;
@@ -215,10 +214,9 @@ test('recovery asks for open checkouts without news, a resync compares them, and
   await completeCheckout(till, unheard);
   const drift = await till.count('mirror_drift_total', { resource: 'checkout' });
   const response = await call('POST', '/resyncs', { customerId: order.customerId });
-  let resync = await readJson<{ id: string; status: string }>(response, 202);
-  for (let look = 0; look < looksMax && resync.status === 'running'; look += 1)
-    resync = await till.get(`/resyncs/${resync.id}`);
-  assert.equal(resync.status, 'finished');
+  const { id } = await readJson<{ id: string }>(response, 202);
+  const isFinished = async () => (await till.get<{ status: string }>(`/resyncs/${id}`)).status === 'finished';
+  await until(isFinished);
   assert.equal(await till.count('mirror_drift_total', { resource: 'checkout' }), drift + 1);
   assert.ok(await isCompleted(unheard));
 

@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { type Frame, startFrame } from '../support/frame.ts';
 import { readProblem } from '../support/problem.ts';
+import { until } from '../support/until.ts';
 
 /** Not met unless a test means to meet one of them. */
 const far = Number.POSITIVE_INFINITY;
@@ -83,7 +84,7 @@ test('a caller that goes away is no longer counted', async (t) => {
   leaving.abort();
   await assert.rejects(response);
   // The server learns of it a moment later; the runner's patience is the limit.
-  while ((await call('/webhooks/processor', webhook)).status !== 200);
+  await until(async () => (await call('/webhooks/processor', webhook)).status === 200);
 });
 
 test('many requests that have waited too long are an overload; a few are not', async (t) => {

@@ -14,6 +14,7 @@ import {
 } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 const till = await startTill({ in: 'process', for: { after }, mustNotLogErrors: true });
 const { call, stripe, sql, control } = till;
@@ -158,11 +159,7 @@ test('200: the list shows no refund that the processor has not confirmed yet', a
   const pending = call('POST', `/payments/${payment.id}/refund`, { amount: 200 });
   const reserved = 'select 1 from till.refunds where payment_id = $1 and processor_refund_id is null';
   // The reservation is committed before the processor is called, which hangs until the fault is cleared.
-  let isOver = false;
-  void pending.finally(() => {
-    isOver = true;
-  });
-  while ((await sql(reserved, [payment.id])).length === 0) assert.ok(!isOver, 'nothing was reserved');
+  await until(async () => (await sql(reserved, [payment.id])).length > 0, 'nothing was reserved');
   const during = await refundsOf(payment);
   await till.clearFaults();
   assert.deepEqual([during.data.map(({ amount }) => amount), during.total], [[100], 1]);

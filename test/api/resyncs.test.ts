@@ -4,6 +4,7 @@ import { after, afterEach, test } from 'node:test';
 import { confirmIntent, createCustomer, createPayment, readPayment } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 interface ResyncBody {
   readonly id: string;
@@ -22,8 +23,6 @@ interface ResyncBody {
 
 const path = '/resyncs';
 const till = await startTill({ in: 'process', for: { after } });
-/** More looks than any resync of a few objects needs; each is a request. */
-const looksMax = 10_000;
 
 afterEach(() => till.clearFaults());
 
@@ -34,11 +33,9 @@ async function start(body?: object): Promise<ResyncBody> {
 }
 
 async function ended({ id }: ResyncBody): Promise<ResyncBody> {
-  for (let look = 0; look < looksMax; look += 1) {
-    const resync = await till.get<ResyncBody>(`${path}/${id}`);
-    if (resync.status !== 'running') return resync;
-  }
-  throw new Error('the resync did not end');
+  const read = () => till.get<ResyncBody>(`${path}/${id}`);
+  await until(async () => (await read()).status !== 'running', 'the resync did not end');
+  return read();
 }
 
 /** A payment that was paid without a webhook. */
@@ -100,7 +97,7 @@ test('a resync whose end could not be recorded is stopped, and another one can s
   await till.sql('alter table till.resyncs add constraint unending check (ended_at is null) not valid');
   const resync = await start();
   const isLogged = () => till.lines.some(({ msg }) => msg === 'end of resync not recorded');
-  for (let look = 0; look < looksMax && !isLogged(); look += 1) await till.get('/plans');
+  await until(isLogged);
   await till.sql('alter table till.resyncs drop constraint unending');
   const next = await start();
   assert.equal((await ended(resync)).status, 'stopped');

@@ -7,7 +7,6 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Costs, startCountedBackend } from '../support/database-costs.ts';
-import { until } from '../support/deliveries.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import {
   confirmPayment,
@@ -23,6 +22,7 @@ import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 import { consumeUsage, createMeter, recordUsage, usageOf } from '../support/usage.ts';
 import { signWebhook } from '../support/webhook-events.ts';
 import { startWholeTill, type WholeTill } from '../support/whole-till.ts';

@@ -3,9 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { createLifetime } from '../support/backend.ts';
-import { deliveryCalls, until } from '../support/deliveries.ts';
+import { deliveryCalls } from '../support/deliveries.ts';
 import { type EventSink, type ReceivedEvent, type Respond, startEventSink } from '../support/event-sink.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 interface EndpointBody {
   readonly id: string;

@@ -8,6 +8,7 @@ import { startEventSink } from '../support/event-sink.ts';
 import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 
 const settings = { in: 'process', delivers: true, events: { allowPrivate: true } } as const;
 /** Far more looks than a take-over needs. Each is a statement. */
@@ -21,14 +22,12 @@ async function ownerOf({ sql }: Backend): Promise<number | null> {
 /** Resolves when a statement waits for a lock. */
 async function lockAwaited({ sql }: Backend): Promise<void> {
   const text = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  for (let look = 0; look < looksMax; look += 1) if ((await sql(text)).length > 0) return;
-  assert.fail('no statement waits for a lock');
+  await until(async () => (await sql(text)).length > 0, 'no statement waits for a lock');
 }
 
 /** Resolves when the endpoint has this owner. */
-async function owned(backend: Backend, owner: number | null): Promise<void> {
-  for (let look = 0; look < looksMax; look += 1) if ((await ownerOf(backend)) === owner) return;
-  assert.fail('the endpoint has another owner');
+function owned(backend: Backend, owner: number | null): Promise<void> {
+  return until(async () => (await ownerOf(backend)) === owner, 'the endpoint has another owner');
 }
 
 test('one process at a time delivers, and another takes over at once when it is gone', async (t) => {

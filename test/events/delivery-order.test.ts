@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { createRandom } from '../../src/seed/random.ts';
-import { deliveryCalls, until } from '../support/deliveries.ts';
+import { deliveryCalls } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { seedOf } from '../support/seeds.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 const eventsCount = effort({ short: 200, long: 10_000 });
 const objectsCount = 25;

@@ -5,12 +5,13 @@ import { readFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
-import { deliveryCalls, until } from '../support/deliveries.ts';
+import { deliveryCalls } from '../support/deliveries.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import type { CustomerBody } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { projectFolder } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
 
 const till = await startTill({
   in: 'process',

@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { after, test } from 'node:test';
 import { deliveryStatement } from '../../src/events/deliveries/delivery-list-store.ts';
 import { createLifetime, startBackend } from '../support/backend.ts';
-import { type DeliveryBody, deliveryCalls, until } from '../support/deliveries.ts';
+import { type DeliveryBody, deliveryCalls } from '../support/deliveries.ts';
 import { type ReceivedEvent, type Respond, startEventSink } from '../support/event-sink.ts';
 import { idOfPlace } from '../support/stored-events.ts';
 import { openPool } from '../support/test-database.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 
 interface DeliveryPage {
   readonly data: readonly DeliveryBody[];

@@ -3,11 +3,12 @@ import { test } from 'node:test';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { type Backend, startBackend } from '../support/backend.ts';
-import { deliveryCalls, until } from '../support/deliveries.ts';
+import { deliveryCalls } from '../support/deliveries.ts';
 import { dumpTables } from '../support/dump-tables.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
 import { startWholeTill } from '../support/whole-till.ts';
 
 const [first, second] = ['1'.repeat(32), '2'.repeat(32)];

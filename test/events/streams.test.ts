@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import { streamLimits } from '../../src/events/feed/event-streams.ts';
 import { startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
@@ -18,6 +17,7 @@ import {
 import { readProblem } from '../support/problem.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 
 const backend = await startBackend({ after });
 const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
@@ -32,8 +32,6 @@ const strict = await startTill({
 });
 const append = (...events: Parameters<typeof newEvent>[0][]) =>
   appendEvents(till.sql, ...events.map((values) => newEvent(values)));
-/** Far more than anything needs that happens in this process. */
-const looksMax = 1_000_000;
 const streamHeaders = { accept: 'text/event-stream' };
 
 /** API keys with names of their own: each name may have only a share of the streams. */
@@ -64,14 +62,6 @@ async function end(): Promise<string> {
 /** Lines of the request log about a request. */
 function logged({ lines }: TillInProcess, requestId: string) {
   return lines.filter((line) => line['requestId'] === requestId).map(({ msg, status }) => `${msg} ${status}`);
-}
-
-/** The server notices a little later that a caller has disconnected. */
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let looks = 0; !(await holds()); looks += 1) {
-    assert.ok(looks < looksMax, 'it does not happen');
-    await setImmediate();
-  }
 }
 
 test('a stream has the headers that keep proxies from buffering it, and begins with the oldest event', async () => {

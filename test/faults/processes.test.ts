@@ -9,7 +9,6 @@ import { after, before, describe, test } from 'node:test';
 import { createLifetime, type Lifetime, startBackend } from '../support/backend.ts';
 import { testKey } from '../support/client.ts';
 import { copyCluster } from '../support/cluster-template.ts';
-import { until } from '../support/deliveries.ts';
 import { effort } from '../support/effort.ts';
 import { startTill } from '../support/till.ts';
 import {
@@ -18,6 +17,7 @@ import {
   runTillUntilExit,
   type TillInChild,
 } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
 import { startRig } from './rig/rig.ts';
 
 /** Two take turns and replace each other as more do. Each start takes a second of CPU time. */

@@ -16,6 +16,7 @@ import { effort } from '../support/effort.ts';
 import { createCustomer, createPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment, type TillInChild } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
 import { promote, startStreamingPair } from './rig/postgres-copy.ts';
 import type { PostgresServer } from './rig/postgres-server.ts';
 
@@ -96,21 +97,21 @@ function replayOf(t: TestContext, standby: PostgresServer) {
     /** Resolves once nothing more is replayed. */
     pause: async () => {
       await ask('select pg_wal_replay_pause()');
-      for (;;) {
+      await until(async () => {
         const [row] = await ask<{ state: string }>('select pg_get_wal_replay_pause_state() as state');
-        if (row?.state === 'paused') return;
-      }
+        return row?.state === 'paused';
+      });
     },
     resume: () => ask('select pg_wal_replay_resume()'),
     /** Resolves once the standby has replayed a position of a response. */
     reached: async (position: string) => {
       const lsn = BigInt(`0x${position.split('-')[1]}`);
-      for (;;) {
+      await until(async () => {
         const [row] = await ask<{ lsn: string }>(
           `select (pg_last_wal_replay_lsn() - '0/0'::pg_lsn)::text as lsn`,
         );
-        if (BigInt(row?.lsn ?? 0) >= lsn) return;
-      }
+        return BigInt(row?.lsn ?? 0) >= lsn;
+      });
     },
   };
 }
@@ -118,8 +119,10 @@ function replayOf(t: TestContext, standby: PostgresServer) {
 /** Resolves once the process serves a list from the replica. Every response on the way is right too. */
 async function untilUsed(till: TillInChild, position: string): Promise<void> {
   const before = await fromReplica(till);
-  while ((await fromReplica(till)) === before)
+  await until(async () => {
     await readPositioned(await list(till, '/customers?limit=1', position));
+    return (await fromReplica(till)) > before;
+  });
 }
 
 async function write(till: TillInChild, email = `${randomUUID()}@example.com`) {
@@ -362,7 +365,7 @@ test('the primary serves what a replica cannot: behind, stopped, promoted', asyn
     const before = await fallbacks(till, 'reason="lag"');
     // From some time on, the primary serves it. An unknown lag is a reason too, but not for long.
     const isServed = () => sees(till, newer.email, old.position);
-    while (!((await isServed()) && (await count(till, 'replica_lag_seconds')) > 1));
+    await until(async () => (await isServed()) && (await count(till, 'replica_lag_seconds')) > 1);
     assert.ok(await isServed());
     assert.ok((await fallbacks(till, 'reason="lag"')) > before);
     await replay.resume();

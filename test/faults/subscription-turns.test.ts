@@ -12,9 +12,7 @@ import { type ProcessorProxy, startProcessorProxy } from '../support/processor-p
 import { expireTurns } from '../support/subscription-turns.ts';
 import { startTill } from '../support/till.ts';
 import type { ProcessOptions, TillInProcess } from '../support/till-in-process.ts';
-
-/** Far more than a request needs to be in the queue. Each look is a statement. */
-const looksMax = 10_000;
+import { until } from '../support/until.ts';
 
 /** A writer in one process whose call to the processor is held back, and another process. */
 interface Scene {
@@ -56,12 +54,11 @@ async function holdChange({ holder, proxy, subscription }: Scene, body: object) 
 }
 
 /** Resolves when so many writers wait. */
-async function waiting({ sql }: Backend, count: number): Promise<void> {
-  for (let look = 0; look < looksMax; look += 1) {
+function waiting({ sql }: Backend, count: number): Promise<void> {
+  return until(async () => {
     const [row] = await sql<{ count: number }>('select count(*)::int as count from till.subscription_queue');
-    if (row?.count === count) return;
-  }
-  assert.fail(`${count} writers do not wait`);
+    return row?.count === count;
+  }, `${count} writers do not wait`);
 }
 
 async function assertNoTurns({ sql }: Backend): Promise<void> {

@@ -9,6 +9,7 @@ import { migrate } from '../../src/platform/migrate.ts';
 import { silentLogger } from '../support/log-capture.ts';
 import { createTestDatabase } from '../support/test-database.ts';
 import { projectFolder } from '../support/till-in-child.ts';
+import { until } from '../support/until.ts';
 
 const logger = silentLogger;
 const migrationsFolder = join(projectFolder, 'migrations');
@@ -22,9 +23,6 @@ const events = `
   insert into till.webhook_events (id, type, created_at, payload, state, next_try_at, received_at)
   select 'evt_' || number, 'invoice.paid', now(), '{}', 'processed', now(), now()
   from generate_series(1, 100) as number`;
-/** Far more looks than a build needs to come to its wait. */
-const looksMax = 10_000;
-
 const customers = `
   insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest, created_at,
     updated_at)
@@ -143,13 +141,12 @@ test('a build that is stopped ends at once, and the next one finishes it', async
   assert.deepEqual(await validity(client), [true, true]);
 });
 
-async function waiting(client: pg.Client): Promise<void> {
-  for (let look = 0; look < looksMax; look += 1) {
+function waiting(client: pg.Client): Promise<void> {
+  return until(async () => {
     const { rowCount } = await client.query(
       `select from pg_stat_activity where datname = current_database() and application_name = 'till indexes'
          and wait_event_type = 'Lock'`,
     );
-    if (rowCount === 1) return;
-  }
-  assert.fail('the build does not wait');
+    return rowCount === 1;
+  }, 'the build does not wait');
 }

@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/till/config.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const { logger } = captureLog();
 const modes = ['transaction', 'session'] as const;
@@ -95,7 +96,7 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
           await tx.query(`set local idle_in_transaction_session_timeout = '50ms'`);
           const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
           const isThere = 'select from pg_stat_activity where pid = $1';
-          while ((await database.query(isThere, [own?.pid])).length > 0);
+          await until(async () => (await database.query(isThere, [own?.pid])).length === 0);
           await tx.query('insert into numbers values (4)');
         });
         await assert.rejects(idle, { code: 'database_unavailable' });

@@ -8,6 +8,7 @@ import { captureLog } from '../support/log-capture.ts';
 import { freePort } from '../support/redis-server.ts';
 import { lineToDatabase } from '../support/tcp-line.ts';
 import { createTestDatabase, type TestDatabase } from '../support/test-database.ts';
+import { until } from '../support/until.ts';
 
 const { logger } = captureLog();
 let server: TestDatabase;
@@ -210,7 +211,7 @@ for (const { setting, code } of sessionLimits) {
         const [own] = await tx.query<{ pid: number }>('select pg_backend_pid() as pid');
         // The other connection sees the session end; then this connection has been told as well.
         const isThere = 'select from pg_stat_activity where pid = $1';
-        while ((await database.query(isThere, [own?.pid])).length > 0);
+        await until(async () => (await database.query(isThere, [own?.pid])).length === 0);
         await tx.query('select 1');
       }),
     );

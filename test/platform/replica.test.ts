@@ -22,6 +22,7 @@ import { silentLogger as logger } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';
 import { freePort } from '../support/redis-server.ts';
 import { TcpLine } from '../support/tcp-line.ts';
+import { until } from '../support/until.ts';
 
 /** So long that a busy machine does not decide a test. */
 const lagSecondsMax = 600;
@@ -114,7 +115,7 @@ test('a read that conflicts with the replay is repeated on the primary', async (
   });
   await onStandby(async (client) => {
     const running = `select from pg_stat_activity where query like 'select count(*), pg_sleep(60)%' and state = 'active'`;
-    while ((await client.query(running)).rowCount === 0);
+    await until(async () => (await client.query(running)).rowCount === 1);
   });
   await database.query('delete from conflicting');
   await database.query('vacuum conflicting');

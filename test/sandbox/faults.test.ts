@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '../support/until.ts';
 import { type TestSandbox, useSandbox } from './support.ts';
 
 const intent = { amount: 1_000, currency: 'usd' };
@@ -89,7 +90,7 @@ test('latency waits and then goes on; meanwhile the same idempotency key is in u
   const slow = stripe.paymentIntents.create(intent, key);
   const faultsLeft = async () =>
     ((await control('GET', 'faults')).body as { faults: unknown[] }).faults.length;
-  while ((await faultsLeft()) > 0);
+  await until(async () => (await faultsLeft()) === 0);
   await assert.rejects(stripe.paymentIntents.create(intent, key), {
     statusCode: 409,
     code: 'idempotency_key_in_use',
@@ -163,5 +164,5 @@ test('reset forgets everything', async (t) => {
 /** Settles once a request has met the fault that was set for it. */
 async function untilTaken(control: TestSandbox['control']): Promise<void> {
   const left = async () => ((await control('GET', 'faults')).body as { faults: unknown[] }).faults.length;
-  while ((await left()) > 0);
+  await until(async () => (await left()) === 0);
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { until } from '../support/until.ts';
 import { openPage } from './page-support.ts';
 import { callControl, eventTypes, useReceiver, useSandbox, worldOf } from './support.ts';
 
@@ -208,10 +209,10 @@ test('removing a world ends the requests that a fault holds in it', async (t) =>
   // Not the official client, which repeats a request whose connection was closed.
   const headers = { authorization: 'Bearer sk_test_world_red' };
   const hanging = assert.rejects(fetch(`${sandbox.url}/v1/customers`, { method: 'POST', headers }));
-  for (;;) {
+  await until(async () => {
     const { body } = await red.control('GET', 'faults');
-    if ((body as { faults: unknown[] }).faults.length === 0) break;
-  }
+    return (body as { faults: unknown[] }).faults.length === 0;
+  });
   await red.control('DELETE', 'world');
   await hanging;
 });

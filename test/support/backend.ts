@@ -1,16 +1,13 @@
-import assert from 'node:assert/strict';
 import pg from 'pg';
 import { Stripe } from 'stripe';
 import { startSandbox } from '../../sandbox/sandbox.ts';
 import { readSuccess } from './client.ts';
 import { effort } from './effort.ts';
 import { createTestDatabase, openPool } from './test-database.ts';
+import { until } from './until.ts';
 
 /** The sandbox signs with the first. The second is being rotated out. */
 export const webhookSecrets = ['whsec_current', 'whsec_previous'] as const;
-
-/** Far more than a call needs. Each look is a request to the sandbox. */
-const faultLooksMax = 10_000;
 
 /** What cleans up: a test's context, or `{ after }` for a whole file. */
 export interface Lifetime {
@@ -147,13 +144,11 @@ export function connectProcessor(processorUrl: string, maxNetworkRetries = 0): T
     control,
     setFault: async (fault) => void (await control('faults', fault)),
     clearFaults: async () => void (await control('faults', {}, 'DELETE')),
-    faultsTaken: async () => {
-      for (let look = 0; look < faultLooksMax; look += 1) {
+    faultsTaken: () =>
+      until(async () => {
         const { faults } = (await control('faults', {}, 'GET')) as { readonly faults: readonly unknown[] };
-        if (faults.length === 0) return;
-      }
-      assert.fail('no request met the fault');
-    },
+        return faults.length === 0;
+      }, 'no request met the fault'),
   };
 }
 

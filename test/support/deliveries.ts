@@ -1,6 +1,6 @@
-import assert from 'node:assert/strict';
 import { appendForIds } from './stored-events.ts';
 import type { TillInProcess } from './till-in-process.ts';
+import { until } from './until.ts';
 
 export interface DeliveryBody {
   readonly id: string;
@@ -21,15 +21,6 @@ export interface DeliveryBody {
 
 interface Endpoint {
   readonly id: string;
-}
-
-/** Far more looks than anything needs. Each is a statement. */
-const looksMax = 5_000;
-
-/** Resolves when the condition holds, which must ask the database. */
-export async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let look = 0; look < looksMax; look += 1) if (await holds()) return;
-  assert.fail('it does not happen');
 }
 
 /** What tests do with a Till that delivers events. */

@@ -5,19 +5,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setTimeout } from 'node:timers/promises';
 import { createClient } from '@redis/client';
 import { inTurn } from './in-turn.ts';
 import { freePort, startRedisWith } from './redis-server.ts';
 import { findProgram } from './require-program.ts';
+import { until } from './until.ts';
 
 const name = 'till-cache';
 const password = 'p@ss/word';
 /** After this time without a response, a sentinel takes the primary for dead. The test decides before. */
 const downAfterMs = 600_000;
-/** Between two looks at the sentinels; a minute of them. */
-const lookDelayMs = 50;
-const looksMax = 1_200;
 
 /** A primary of Redis, its replica, and three sentinels that can promote the replica. */
 export async function startSentinels() {
@@ -86,14 +83,6 @@ async function startSentinel(folder: string, port: number, primaryPort: number):
     if (line.includes('Sentinel ID is')) break;
   child.stdout.resume();
   return child;
-}
-
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  for (let looks = 0; looks < looksMax; looks += 1) {
-    if (await holds()) return;
-    await setTimeout(lookDelayMs);
-  }
-  assert.fail('the sentinels do not get there');
 }
 
 async function end(child: ChildProcess | undefined): Promise<void> {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import type { Stripe } from 'stripe';
 import type { CustomerFacts } from '../../src/model/customer.ts';
 import { asOfEvent } from '../../src/model/facts.ts';
@@ -18,6 +17,7 @@ import {
 import { startTill } from '../support/till.ts';
 import type { TillInChild } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 import { inLanes } from './model/event-delivery.ts';
 import { type ModelBackend, startModelBackend, startModelTill } from './model/model-run.ts';
 
@@ -205,18 +205,4 @@ async function countWaiting({ database }: TillInProcess): Promise<number> {
     `select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
   );
   return row?.count ?? 0;
-}
-
-/** Between two looks at the work of another process, which sends no signal. */
-const lookDelayMs = 20;
-
-/** Half a minute, for a machine that has much else to do. */
-const looksMax = 1_500;
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let looks = 0; looks < looksMax; looks += 1) {
-    if (await isSo()) return;
-    await setTimeout(lookDelayMs);
-  }
-  assert.fail(`it did not come to that: ${isSo}`);
 }

@@ -1,15 +1,14 @@
 /** A process whose worker is idle applies events in the transaction that stores them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import type { Receipt } from '../../src/webhooks/inbox.ts';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { assertEventsComplete, readEvents } from '../support/checks/outbox.ts';
-import { until } from '../support/deliveries.ts';
 import { confirmPayment, createPayment, readPayment } from '../support/objects.ts';
 import { lineToDatabase } from '../support/tcp-line.ts';
 import { startTill } from '../support/till.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 import { eventOf, idOf, signWebhook } from '../support/webhook-events.ts';
 import { holdRows } from './row-lock.ts';
 
@@ -28,7 +27,7 @@ function start(on: Backend): Promise<TillInProcess> {
 /** Receives events together, while the worker is idle. */
 async function receive(till: TillInProcess, ...bodies: readonly string[]): Promise<readonly Receipt[]> {
   const { processor, services } = till;
-  while (!services.worker.isIdle) await setImmediate();
+  await until(() => services.worker.isIdle);
   return Promise.all(
     bodies.map((body) => {
       const verified = processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
@@ -146,7 +145,7 @@ test('an event whose content makes its reader fail is stored for the worker, and
   const body = eventOf('invoice.paid.newer');
   const verified = till.processor.verifyWebhook(Buffer.from(body), signWebhook(body), new Date());
   assert(verified.outcome === 'event');
-  while (!till.services.worker.isIdle) await setImmediate();
+  await until(() => till.services.worker.isIdle);
   const failing = () => {
     throw new TypeError('a defect of the reader');
   };

@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout } from 'node:timers/promises';
 import { type Lifetime, startBackend } from '../support/backend.ts';
 import { createPaidPayment, readPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 import { startWholeTill } from '../support/whole-till.ts';
 
-/** More looks than anything here needs. Looks without a pause take the time of what they wait for. */
-const looksMax = 10_000;
-const lookDelayMs = 20;
 /** The events of so many objects and of one payment fill this number of pages. */
 const othersOfPages = { 2: 110, 3: 230 } as const;
 
@@ -42,14 +39,6 @@ async function readOnePage(till: TillInProcess): Promise<void> {
   await till.control('faults', listingsFail);
   await assert.rejects(till.services.recovery.run(), { code: 'processor_unavailable' });
   await till.control('faults', {}, 'DELETE');
-}
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let look = 0; look < looksMax; look += 1) {
-    if (await isSo()) return;
-    await setTimeout(lookDelayMs);
-  }
-  assert.fail('it did not happen');
 }
 
 describe('a listing of events that fails', () => {
