@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import { startBackend } from '../support/backend.ts';
 import { createClient, testKey } from '../support/client.ts';
 import { flatten, parseCsv, readCsv } from '../support/csv.ts';
@@ -13,6 +12,8 @@ import type { PageBody } from '../support/objects.ts';
 import { readProblem } from '../support/problem.ts';
 import { countStatements } from '../support/statement-counter.ts';
 import { startTill } from '../support/till.ts';
+import type { TillInProcess } from '../support/till-in-process.ts';
+import { until } from '../support/until.ts';
 
 const csv = { accept: 'text/csv' };
 const rowCount = 3_100;
@@ -209,45 +210,43 @@ test('400 and 404: as for JSON, and no page of a file', async () => {
 });
 
 test('503: too many exports; a caller that stops reading or disconnects ends its own, and no more is read for it', async (t) => {
-  const few = await startTill({
-    in: 'process',
-    on: backend,
-    databaseUrl: counter.databaseUrl,
-    csvLimits: { exportsMax: 1 },
-    connectionLimits: { stalledTimeoutMs: 1_000 },
-  });
-  t.after(() => few.stop());
+  const startFew = async (connectionLimits = {}) => {
+    const few = await startTill({
+      in: 'process',
+      on: backend,
+      databaseUrl: counter.databaseUrl,
+      csvLimits: { exportsMax: 1 },
+      connectionLimits,
+    });
+    t.after(() => few.stop());
+    return few;
+  };
   await makeLarge();
-  /** Resolves with how many other exports were refused before one was admitted. */
-  const untilAdmitted = async () => {
-    let refused = 0;
-    for (;;) {
-      const response = await few.call('GET', '/plans', undefined, csv);
-      if (response.status === 200) return (await response.text()) === '' ? -1 : refused;
-      await readProblem(response, 503, 'overloaded');
-      assert.equal(response.headers.get('retry-after'), '5');
-      refused += 1;
-    }
-  };
   const pages = Math.ceil(rowCount / pageRows);
-  const readPages = async (work: () => Promise<void>) => {
+  /** Begins a large export, and waits until another one is admitted. */
+  const assertEnds = async (few: TillInProcess, meanwhile: (response: IncomingMessage) => Promise<void>) => {
     const before = counter.count();
-    await work();
-    const refused = await untilAdmitted();
-    return { refused, statements: counter.count() - before };
+    await meanwhile(await open('/payments?source=all', few));
+    await until(async () => {
+      const response = await few.call('GET', '/plans', undefined, csv);
+      if (response.status === 200) return (await response.text()) !== '';
+      await readProblem(response, 503, 'overloaded');
+      return false;
+    });
+    const statements = counter.count() - before;
+    assert.ok(statements < pages, `${statements} statements`);
+    const logged = few.lines.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/payments');
+    assert.equal(logged.length, 1);
   };
-  const stalled = await readPages(async () => void (await open('/payments?source=all', few)));
-  assert.ok(stalled.refused > 0 && stalled.statements < pages, JSON.stringify(stalled));
-  const gone = await readPages(async () => {
-    const response = await open('/payments?source=all', few);
+  const few = await startFew();
+  await assertEnds(few, async (response) => {
     await once(response, 'readable');
+    const refused = await few.call('GET', '/plans', undefined, csv);
+    assert.equal(refused.headers.get('retry-after'), '5');
+    await readProblem(refused, 503, 'overloaded');
     response.destroy();
   });
-  assert.ok(gone.statements < pages, JSON.stringify(gone));
-  assert.equal(
-    few.lines.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/payments').length,
-    2,
-  );
+  await assertEnds(await startFew({ stalledTimeoutMs: 1_000 }), async () => {});
 });
 
 test('429: a third export of one name is refused, and another name gets its export', async () => {
@@ -280,7 +279,7 @@ test('an export that waits for its reader ends when its API key is revoked', asy
   const response = await open('/payments?source=all', till, key);
   assert.equal((await till.call('DELETE', `/api-keys/${id}`)).status, 204);
   // Nothing is read: the export ends although its reader never asks for the next page.
-  while (ended() === before) await setImmediate();
+  await until(() => ended() > before);
   assert.equal(ended(), before + 1);
   response.destroy();
 });

@@ -71,6 +71,7 @@ const batchesMax = 1_000;
 const drainRoundsMax = 200;
 
 const patientTurnWaitMs = 120_000;
+const patientDeadlineMs = 600_000;
 
 export interface ProcessOptions {
   /** Another way to the database than the direct one, for tests that cut or watch it. */
@@ -102,6 +103,7 @@ export interface ProcessOptions {
   /** How many workers apply events in the background. Without any, the test applies them. */
   readonly workers?: number;
   readonly streamLimits?: Partial<StreamLimits>;
+  /** How long a request may take. The default is so long that a busy machine does not decide a test. */
   readonly requestDeadlineMs?: number;
   readonly overloadLimits?: OverloadLimits;
   /** Whether /console is served. Not by default. Settings other than the default ones imply it. */
@@ -243,13 +245,13 @@ export async function startInProcess(options: Place & ProcessOptions): Promise<T
 }
 
 function pickFrameOptions({
-  requestDeadlineMs,
+  requestDeadlineMs = patientDeadlineMs,
   overloadLimits,
   csvLimits,
   connectionLimits,
 }: ProcessOptions) {
   return {
-    ...(requestDeadlineMs === undefined ? {} : { requestDeadlineMs }),
+    requestDeadlineMs,
     ...(overloadLimits === undefined ? {} : { overloadLimits }),
     ...(csvLimits === undefined ? {} : { csvLimits }),
     ...(connectionLimits === undefined ? {} : { connectionLimits }),
