@@ -10,6 +10,9 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+/** The connections of this process that create and drop databases. */
+let server: pg.Pool | undefined;
+
 /** A database of the test's own: a clone of the migrated template, or an empty one. */
 export async function createTestDatabase(from: 'template' | 'empty' = 'template'): Promise<TestDatabase> {
   const serverUrl = process.env[databaseVariable];
@@ -17,11 +20,13 @@ export async function createTestDatabase(from: 'template' | 'empty' = 'template'
     throw new Error(`${databaseVariable} is not set: run the tests with "npm test"`);
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const template = from === 'template' ? templateDatabase : 'template0';
+  // They stay open for the next database, and do not keep the process alive.
+  server ??= openPool({ connectionString: serverUrl, max: 2, allowExitOnIdle: true });
   // Copying the files takes an eighth of the time that writing every page to the log takes.
-  await runOnServer(serverUrl, `create database ${name} template ${template} strategy file_copy`);
+  await server.query(`create database ${name} template ${template} strategy file_copy`);
   return {
     url: serverUrl.replace('/postgres?', `/${name}?`),
-    drop: () => runOnServer(serverUrl, `drop database if exists ${name} with (force)`),
+    drop: async () => void (await server?.query(`drop database if exists ${name} with (force)`)),
   };
 }
 
