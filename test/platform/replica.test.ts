@@ -70,10 +70,10 @@ async function openReplica(url = standby.url, primary = database) {
 async function openUsable(url?: string, primary?: Database) {
   const opened = await openReplica(url, primary);
   const position = await opened.router.position();
-  while ((await opened.valuesOf('databaseReads'))['replica'] === undefined) {
+  await until(async () => {
     await opened.router.watch();
-    await opened.read(position, isOnStandby);
-  }
+    return opened.read(position, isOnStandby);
+  });
   return { ...opened, position };
 }
 

@@ -9,8 +9,12 @@ import { projectFolder } from './till-in-child.ts';
 /** Several times what the slowest file takes on a busy machine: a test that never ends must not hang the run. */
 const fileTimeoutMs = { short: 900_000, long: 10_800_000 };
 const workerArgs = ['--test-reporter=spec', 'test/support/test-worker.ts'];
-/** These share a browser, a Till and its objects, which one process starts once. */
-const sharingFolder = 'test/browser/';
+/** The files of each share what one process starts or builds once: a browser, a Till with its objects, packages. */
+const sharing = [
+  /^test\/browser\//,
+  /^test\/(sandbox\/browser-|examples\/)/,
+  /^test\/(packages\/s|client\/package)/,
+];
 
 export interface FilesRun {
   readonly failures: readonly Failure[];
@@ -27,7 +31,7 @@ export async function runFiles(
   concurrency: number,
   print: (text: string) => void = (text) => void process.stdout.write(text),
 ): Promise<FilesRun> {
-  const groups = Map.groupBy(files, (file) => (file.startsWith(sharingFolder) ? sharingFolder : file));
+  const groups = Map.groupBy(files, (file) => sharing.find((pattern) => pattern.test(file)) ?? file);
   const waiting = [...groups.values()];
   const failures: Failure[] = [];
   let output = '';

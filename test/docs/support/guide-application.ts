@@ -62,9 +62,11 @@ export async function writeApplication(files: readonly ExampleFile[], place: Exa
   );
   await writeFile(join(place.folder, 'tsconfig.json'), JSON.stringify(typescriptOptions));
   const tsc = join(projectFolder, 'node_modules/.bin/tsc');
-  await promisify(execFile)(tsc, [], { cwd: place.folder }).catch((error: { readonly stdout?: string }) => {
-    assert.fail(`the types of the guides are wrong:\n${error.stdout}`);
-  });
+  await promisify(execFile)(tsc, ['--singleThreaded'], { cwd: place.folder }).catch(
+    (error: { readonly stdout?: string }) => {
+      assert.fail(`the types of the guides are wrong:\n${error.stdout}`);
+    },
+  );
 }
 
 /** Those that Next.js sets, with the strictness of the other examples. */

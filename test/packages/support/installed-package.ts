@@ -1,8 +1,10 @@
-import { mkdir, mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtemp, readdir, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buildPackage, type PackageName } from '../../../packages/build-packages.ts';
 import { runNpm } from '../../../packages/run-npm.ts';
+import { atProcessEnd } from '../../support/process-end.ts';
 
 /** A version that no release has. */
 export const testVersion = '0.0.0-test';
@@ -21,6 +23,17 @@ export interface InstalledPackage {
   readonly installMs: number;
 }
 
+/** The packed files of this process. Building a package takes seconds, and several test files need the same ones. */
+const built = new Map<PackageName, Promise<string>>();
+const folder = mkdtempSync(join(tmpdir(), 'till-built-'));
+atProcessEnd(async () => rmSync(folder, { recursive: true, force: true }));
+
+function packedFile(name: PackageName): Promise<string> {
+  const known = built.get(name) ?? buildPackage(name, { folder, version: testVersion });
+  built.set(name, known);
+  return known;
+}
+
 /**
  * Builds a package and others, packs them, and installs the packed files as a person does. The caller removes the
  * project.
@@ -37,10 +50,8 @@ export async function installPackage(
   } = {},
 ): Promise<InstalledPackage> {
   const project = await mkdtemp(join(tmpdir(), `till-${name}-`));
-  const folder = join(project, 'built');
-  await mkdir(folder);
   const packed: string[] = [];
-  for (const one of [name, ...others]) packed.push(await buildPackage(one, { folder, version: testVersion }));
+  for (const one of [name, ...others]) packed.push(await packedFile(one));
   const startedAtMs = performance.now();
   if (isModule) await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
   else await runNpm(project, ['init', '-y'], timeoutMs);
