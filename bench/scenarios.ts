@@ -17,6 +17,7 @@ import { space } from './scenarios/space.ts';
 import { starts } from './scenarios/starts.ts';
 import { usage } from './scenarios/usage.ts';
 import { usageGrowth } from './scenarios/usage-growth.ts';
+import { usageReads } from './scenarios/usage-reads.ts';
 import { webhookEndToEnd } from './scenarios/webhook-end-to-end.ts';
 import { webhookIngest } from './scenarios/webhook-ingest.ts';
 import { webhookLag } from './scenarios/webhook-lag.ts';
@@ -31,6 +32,7 @@ export const scenarios: readonly Scenario[] = [
   outboundDelivery,
   creates,
   usage,
+  usageReads,
   usageGrowth,
   sameKeyStorm,
   events,

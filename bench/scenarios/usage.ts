@@ -9,9 +9,9 @@ const batchesQuick = 40;
 const readsFull = 30_000;
 const readsQuick = 10_000;
 
-/** How fast usage is stored and counted, what a consumption costs, and what usage adds to a read of entitlements. */
+/** How fast usage is stored and counted, and what a consumption costs. */
 export const usage: Scenario = {
-  names: ['usage_ingest', 'usage_ingest_bare', 'usage_consume', 'entitlements_with_usage'],
+  names: ['usage_ingest', 'usage_ingest_bare', 'usage_consume'],
   async run(lab) {
     await using database = await lab.database('till');
     const customers = lab.amount(customersFull, customersQuick);
@@ -23,12 +23,11 @@ export const usage: Scenario = {
     await using bare = await lab.startBaseline('baselines/usage-bare-insert.ts', bareDatabase);
     const work = new UsageWork(lab, customers);
     const count = lab.amount(readsFull, readsQuick);
-    await work.read(till, count);
-    const without = await takeTurns(lab.scale.rounds, { read: () => work.read(till, count) });
     await createMeter(till);
     const batches = lab.amount(batchesFull, batchesQuick);
     for (const server of [till, insert, bare]) await work.ingest(server, batches);
     await work.consume(till, count);
+    await work.read(till, count);
     const runs = await takeTurns(lab.scale.rounds, {
       ingest: () => work.ingest(till, batches),
       insert: () => work.ingest(insert, batches),
@@ -66,15 +65,6 @@ export const usage: Scenario = {
         baselineCpu: runs.consume,
         goal: { atLeast: 0.5 },
         note: `reads of entitlements against consumptions; ${Math.round(runs.consume.ratePerSecond)} consumptions/s`,
-      },
-      {
-        name: 'entitlements_with_usage',
-        value: cpuOf(runs.read),
-        unit: 'CPU ms/1,000',
-        baseline: cpuOf(without.read),
-        cpu: runs.read,
-        baselineCpu: without.read,
-        goal: { atMost: 1.15 },
       },
     ];
   },
