@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { axisMax, barsOf, chartHeight, chartWidth, lineOf } from './chart-shape.ts';
+import { axisOf, barsOf, chartHeight, chartWidth, lineOf } from './chart-shape.ts';
 import { type Column, DataTable } from './data-table.tsx';
 
 export interface Point {
@@ -29,11 +29,7 @@ export function Chart<Row extends Point>({
   readonly columns?: readonly Column<Row>[];
   readonly note?: ComponentChildren;
 }) {
-  const largest = points.reduce<Point | undefined>(
-    (best, point) => ((point.value ?? 0) > (best?.value ?? 0) ? point : best),
-    undefined,
-  );
-  const max = axisMax(points.map(({ value }) => value));
+  const axis = axisOf(points.map(({ value }) => value));
   const middle = points[Math.floor((points.length - 1) / 2)];
   return (
     <figure class="chart">
@@ -42,7 +38,7 @@ export function Chart<Row extends Point>({
       </figcaption>
       <div class="chart-plot">
         <p class="chart-axis" aria-hidden="true">
-          {[max, max / 2, 0].map((value) => (
+          {[axis.max, (axis.max + axis.min) / 2, axis.min].map((value) => (
             <span key={value}>{format(value)}</span>
           ))}
         </p>
@@ -50,7 +46,7 @@ export function Chart<Row extends Point>({
           viewBox={`0 0 ${chartWidth} ${chartHeight}`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`${title}. ${largest === undefined ? 'Nothing in these days.' : `Highest: ${largest.text} on ${largest.label}.`} The table below has all values.`}
+          aria-label={`${title}. ${describeExtremes(points)} The table below has all values.`}
         >
           <path class="chart-grid" d={`M0 0 H${chartWidth} M0 ${chartHeight / 2} H${chartWidth}`} />
           {kind === 'line' ? (
@@ -58,13 +54,13 @@ export function Chart<Row extends Point>({
               class="chart-line"
               d={lineOf(
                 points.map(({ value }) => value),
-                max,
+                axis,
               )}
             />
           ) : (
             barsOf(
               points.map(({ value }) => value ?? 0),
-              max,
+              axis,
             ).map((bar, index) => (
               <rect key={points[index]?.label} class="chart-bar" {...bar}>
                 <title>{`${points[index]?.label}: ${points[index]?.text}`}</title>
@@ -93,4 +89,17 @@ export function Chart<Row extends Point>({
       </details>
     </figure>
   );
+}
+
+/** The highest value, and the lowest one if it is below zero. */
+function describeExtremes(points: readonly Point[]): string {
+  const known = points
+    .map(({ value, ...point }) => ({ ...point, value: value ?? 0 }))
+    .toSorted((a, b) => b.value - a.value);
+  const [highest, lowest] = [known[0], known.at(-1)];
+  const parts = [
+    ...(highest !== undefined && highest.value > 0 ? [`Highest: ${highest.text} on ${highest.label}.`] : []),
+    ...(lowest !== undefined && lowest.value < 0 ? [`Lowest: ${lowest.text} on ${lowest.label}.`] : []),
+  ];
+  return parts.length === 0 ? 'Nothing in these days.' : parts.join(' ');
 }
