@@ -178,8 +178,18 @@ class Callers {
       await till.assertAlive();
       return undefined;
     }
+    if (!response.ok) assert.fail(`${await response.text()}\n${await refusalsOf(till)}`);
     return readSuccess<Body>(response);
   }
+}
+
+/** What the process has logged about requests that it did not serve: only the log has the cause. */
+async function refusalsOf(till: RestartableTill): Promise<string> {
+  const { output } = await till.child();
+  const refusals = output()
+    .split('\n')
+    .filter((line) => line.includes('request not served'));
+  return refusals.slice(-3).join('\n');
 }
 
 /** Fails if the process dies before the whole body has arrived. */
