@@ -72,14 +72,14 @@ export class UsageBatch {
 
   /** The window in which an event counts. */
   windowFor(customer: CustomerTerms, meter: MeterTerms, at: Instant): BatchWindow {
-    const { customerId, subscriptions } = customer;
+    const { customerId, subscriptions, readAt } = customer;
     const terms =
       this.#past.size === 0
         ? subscriptions
         : subscriptions.map((one) => ({ ...one, pastPeriods: this.#past.get(one.subscriptionId) }));
     const { start: startsAt, end: endsAt, isGranted } = windowOf(terms, meter, dateOfInstant(at));
     return {
-      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, endsAt },
+      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, endsAt, readAt },
       limit: isGranted ? limitOf(customer.features[meter.key]) : 0,
     };
   }

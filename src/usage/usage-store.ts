@@ -1,3 +1,4 @@
+import { Failure } from '../errors.ts';
 import { bigintArray, timestampArray, uuidArray } from '../platform/fixed-array.ts';
 import { instantOfDate } from '../platform/instant.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
@@ -10,7 +11,16 @@ export interface CounterWindow {
   readonly startsAt: Date;
   readonly endsAt: Date;
   readonly limit: number | null;
+  /** When the customer and what it may use were read, by the clock of the database. */
+  readonly readAt: Date;
 }
+
+/**
+ * How old what was read of customers may be when their usage is inserted. A process that was stopped in between must not
+ * insert events whose ids could have been replaced since: the erasure waits for ten minutes, and a statement takes at most
+ * ten seconds.
+ */
+const readAgeMinutesMax = 5;
 
 /** An event to insert. `window` is an index into the windows of the batch. */
 export interface NewUsage {
@@ -55,6 +65,7 @@ interface AddedBatch {
 
 /** JSON has the sums as texts, which lose no digits. */
 interface AddedRow extends Omit<AddedBatch, 'counters'> {
+  readonly isStale: boolean;
   readonly counters: readonly (Omit<ChangedCounter, 'used'> & { readonly used: string })[];
 }
 
@@ -73,7 +84,7 @@ export type AddedCounters =
 export class UsageStore {
   /**
    * Inserts the events that do not exist yet, and adds them to their counters. Of several events with the same key, the
-   * first one is inserted. Each union with a group is a join whose cost grows with the number of rows: for rows that
+   * first one is inserted. Fails if what was read of a customer is too old. Each union with a group is a join whose cost grows with the number of rows: for rows that
    * come from parameters and other writes, PostgreSQL expects so few that it would compare each with each.
    */
   async add(
@@ -112,7 +123,7 @@ export class UsageStore {
            and ($12::text = 'all' or (not bool_or(is_reached) and max(usage_limit) > 0 and max(used) >= max(usage_limit)))
        ),
        total as (select count(*)::integer as count from inserted)
-       select total.count,
+       select total.count, $14::timestamptz < statement_timestamp() - interval '${readAgeMinutesMax} minutes' as "isStale",
          case when total.count < $13::integer then
            coalesce((select jsonb_agg(jsonb_build_array(application, id, day)) from inserted), '[]') end as inserted,
          coalesce((
@@ -131,11 +142,15 @@ export class UsageStore {
         now,
         which,
         events.length,
+        new Date(Math.min(...windows.map(({ readAt }) => readAt.getTime()))),
       ],
       'add_usage',
     );
     if (row === undefined) throw new Error('a batch of usage has no result');
-    return { ...row, counters: row.counters.map((one) => ({ ...one, used: BigInt(one.used) })) };
+    const { isStale, ...added } = row;
+    if (isStale)
+      throw new Failure('overloaded', 'The request took too long. Retry it.', { retryAfterSeconds: 1 });
+    return { ...added, counters: row.counters.map((one) => ({ ...one, used: BigInt(one.used) })) };
   }
 
   /** Removes events that this transaction has inserted. Without a name, as `find`. */

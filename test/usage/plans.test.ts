@@ -57,14 +57,15 @@ test('the plan that adds a batch compares no row with each of the others', async
   const store = new UsageStore();
   const now = new Date();
   const at = BigInt(now.getTime()) * 1_000n;
-  const window = { customerId, meterId, startsAt: now, endsAt: new Date(now.getTime() + 1), limit: null };
+  const endsAt = new Date(now.getTime() + 1);
+  const window = { customerId, meterId, startsAt: now, endsAt, limit: null, readAt: now };
   for (let run = 0; run < runs; run += 1) {
     const events = [{ application: 'tests', id: `event-${run}`, at, quantity: 1, window: 0 }];
     await database.transaction((tx) => store.add(tx, { events, windows: [window] }, 'reached', now));
   }
   await database.query('set plan_cache_mode = force_generic_plan');
   const arrays = Array.from({ length: 10 }, () => `'{}'`).join(', ');
-  const plan = await explain(database, `add_usage(${arrays}, now(), 'reached', 0)`);
+  const plan = await explain(database, `add_usage(${arrays}, now(), 'reached', 0, now())`);
   assert.match(plan, /Insert on usage_counters/);
   assert.doesNotMatch(plan, /Nested Loop/);
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { instantOf } from '../../src/usage/usage-batch.ts';
+import { UsageStore } from '../../src/usage/usage-store.ts';
 import { createClient, readJson } from '../support/client.ts';
 import { createCustomer, createPlan } from '../support/objects.ts';
 import { subscribe } from '../support/subscribed.ts';
@@ -124,6 +126,33 @@ test('a batch that is repeated while its customer is deleted and erased counts o
   assert.equal(counter?.used, 3);
   await searchAgain(till);
   assert.deepEqual(await till.sql(`select id from till.usage_events where id ~ 'mary'`), []);
+});
+
+test('a process that stood still after it read a customer does not count an erased event again', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const event = usageOf(customer, meter, { id: 'mary@example.com', quantity: 3 });
+  await recordUsage(till, event);
+  const readMs = Date.now();
+  await till.call('DELETE', `/customers/${customer.id}`);
+  await till.services.erasure.run();
+  await searchAgain(till);
+  const startsAt = new Date(event.at);
+  const addRead = (minutesAgo: number) => {
+    const window = { customerId: customer.id, meterId: meter.id, startsAt, endsAt: startsAt, limit: null };
+    const batch = {
+      events: [{ application: 'tests', id: event.id, at: instantOf(event), quantity: 3, window: 0 }],
+      windows: [{ ...window, readAt: new Date(readMs - minutesAgo * 60_000) }],
+    };
+    return till.database.transaction((tx) => new UsageStore().add(tx, batch, 'reached', new Date()));
+  };
+  // What it read is as old as the erasure at least.
+  await assert.rejects(addRead(10), { code: 'overloaded' });
+  await assert.rejects(addRead(6), { code: 'overloaded' });
+  const stored = await till.sql('select quantity from till.usage_events');
+  const counters = await till.sql('select used from till.usage_counters');
+  assert.deepEqual([stored, counters], [[{ quantity: 3 }], [{ used: 3 }]]);
+  assert.equal((await addRead(4)).count, 1, 'a slow request still counts');
 });
 
 test('a counter that differs from its events is found, and corrected', async (t) => {

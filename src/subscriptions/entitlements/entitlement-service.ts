@@ -39,7 +39,8 @@ interface MeterUsage {
 }
 
 /** What decides about the usage of a customer. */
-export interface CustomerTerms extends Pick<EntitledCustomer, 'customerId' | 'externalId' | 'meters'> {
+export interface CustomerTerms
+  extends Pick<EntitledCustomer, 'customerId' | 'externalId' | 'meters' | 'readAt'> {
   /** Newest first. */
   readonly subscriptions: readonly SubscriptionTerms[];
   /** Those of all subscriptions that entitle the customer. */
@@ -193,11 +194,11 @@ interface JudgedSubscription extends SubscriptionTerms, Pick<CustomerSubscriptio
 }
 
 function toTerms(
-  { customerId, externalId, meters }: EntitledCustomer,
+  { customerId, externalId, meters, readAt }: EntitledCustomer,
   judged: readonly JudgedSubscription[],
 ): CustomerTerms {
   return {
-    ...{ customerId, externalId, meters },
+    ...{ customerId, externalId, meters, readAt },
     subscriptions: judged,
     features: mergeFeatures(
       judged.flatMap(({ judgement, features }) => (judgement.entitled ? [features] : [])),

@@ -35,6 +35,8 @@ interface CustomerRow extends Owner, Nullable<CustomerSubscription> {
   readonly counters: readonly UsageCount[] | null;
   /** Only in the first row of a statement. Null if there are none. */
   readonly meters: readonly MeterTerms[] | null;
+  /** Only in the first row of a statement. */
+  readonly readAt: Date | null;
   /** Only in the first row of a statement that reads counters. */
   readonly hasManyCounters: boolean | null;
 }
@@ -56,6 +58,8 @@ export interface EntitledCustomer extends Owner {
   readonly counters: readonly UsageCount[];
   /** All active meters, and those that were archived last. */
   readonly meters: readonly MeterTerms[];
+  /** When the statement began, by the clock of the database. */
+  readonly readAt: Date;
 }
 
 /** What a statement reads of customers that are known by one of their ids. Deleted customers are left out. */
@@ -128,7 +132,8 @@ const terms = `customers.id as "customerId", customers.external_id as "externalI
     one.current_period_end as "currentPeriodEnd", one.ended_at as "endedAt", one.trial_end as "trialEnd",
     one.created_at as "createdAt", one.processor_as_of as "processorAsOf",
     one.paid_until as "paidUntil", plans.interval, plans.interval_count as "intervalCount", plans.features,
-    ${addOns} as "addOns", ${meters} as meters`;
+    ${addOns} as "addOns", ${meters} as meters,
+    case when row_number() over () = 1 then statement_timestamp() end as "readAt"`;
 
 const tables = {
   plain: `select ${terms} from till.customers`,
@@ -158,6 +163,7 @@ const selections = { plain: selectBoth(tables.plain), withUsage: selectBoth(tabl
 
 function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
   const meters = rows.find((row) => row.meters !== null)?.meters ?? [];
+  const readAt = rows.find((row) => row.readAt !== null)?.readAt ?? new Date(0);
   const customers = new Map<
     string,
     Omit<EntitledCustomer, 'subscriptions'> & { subscriptions: CustomerSubscription[] }
@@ -166,7 +172,7 @@ function group(rows: readonly CustomerRow[]): readonly EntitledCustomer[] {
     const { customerId, externalId, counters } = row;
     let customer = customers.get(customerId);
     if (customer === undefined) {
-      customer = { customerId, externalId, counters: counters ?? [], meters, subscriptions: [] };
+      customer = { customerId, externalId, counters: counters ?? [], meters, readAt, subscriptions: [] };
       customers.set(customerId, customer);
     }
     // The outer join returns one row with nulls for a customer without subscriptions.
