@@ -10,6 +10,7 @@ const monthly: WindowTerms = {
   currentPeriodEnd: time('2026-04-10'),
   trialEnd: null,
   endedAt: null,
+  graceEndedAt: null,
   createdAt: new Date('2026-01-05T08:00:00Z'),
   processorAsOf: time('2026-03-10'),
   interval: 'month',

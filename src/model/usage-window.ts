@@ -36,6 +36,8 @@ export interface WindowTerms extends PeriodTerms {
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
   readonly endedAt: Date | null;
+  /** When the grace period of an unpaid subscription ended. */
+  readonly graceEndedAt: Date | null;
   readonly createdAt: Date;
   /** When the processor reported this state. What it had before then may differ. */
   readonly processorAsOf: Date;
@@ -104,11 +106,12 @@ function grants(features: PlanFeatures, key: string): boolean {
 function periodAt(terms: WindowTerms, key: string, at: Date): UsagePeriod | undefined {
   const past = terms.pastPeriods?.find(({ until }) => at < until);
   if (past !== undefined) return pastPeriodAt(terms, past, key, at);
-  const { currentPeriodStart: start, currentPeriodEnd: end, isEntitled, endedAt } = terms;
+  const { currentPeriodStart: start, currentPeriodEnd: end, isEntitled } = terms;
   if (start === null || end === null || at < start || !grants(terms.features, key)) return undefined;
   if (isEntitled) return at < end ? { start, end } : periodAfter(terms, terms, { start, end }, at);
-  // It entitled the customer until it ended.
-  return endedAt !== null && at < endedAt && at < end ? { start, end } : undefined;
+  // It entitled the customer until it ended, or its grace period did.
+  const until = terms.endedAt ?? terms.graceEndedAt;
+  return until !== null && at < until && at < end ? { start, end } : undefined;
 }
 
 function pastPeriodAt(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { startBackend } from '../support/backend.ts';
 import {
   type CustomerBody,
@@ -24,9 +25,10 @@ import {
 const dayMs = 86_400_000;
 
 /** A Till with a sandbox of its own, whose clock the test moves. Webhooks wait until `settle`. */
-async function start(t: { after(work: () => Promise<unknown>): void }) {
+async function start(t: { after(work: () => Promise<unknown>): void }, clock: Clock = systemClock) {
   const backend = await startBackend(t);
-  const till = await startTill({ in: 'process', on: backend, mustNotLogErrors: true });
+  const options = { mustNotLogErrors: true, clock, entitlementGraceDays: 3 };
+  const till = await startTill({ in: 'process', on: backend, ...options });
   let aheadMs = 0;
   return {
     till,
@@ -230,5 +232,56 @@ test('a trial that ends in a pause keeps its window for late events', async (t) 
   await till.settle();
   assert.equal((await usageIn(till, customer, meter)).limit, 0);
   await recordUsage(till, usageOf(customer, meter, { quantity: 1, at: inTrial }));
+  assert.deepEqual(await counted(till), [[periodStart, 3]]);
+});
+
+/** From the next renewal on, the subscription cannot be paid. */
+async function stopPaying(till: TillInProcess, { processorSubscriptionId: id }: SubscriptionBody) {
+  const { customer } = await till.stripe.subscriptions.retrieve(id);
+  const card = { customer: String(customer) };
+  const { id: failing } = await till.stripe.paymentMethods.attach('pm_card_chargeCustomerFail', card);
+  await till.stripe.subscriptions.update(id, { default_payment_method: failing });
+}
+
+test('a period that ended unpaid keeps its window for late events of its grace period', async (t) => {
+  const { till, advance, now } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  await stopPaying(till, await grant(till, customer, meter, { limit: 10, interval: 'day' }));
+  await advance(1.25);
+  await till.settle();
+  const inGrace = now();
+  await recordUsage(till, usageOf(customer, meter, { quantity: 2, at: inGrace }));
+  const { periodStart, used } = await usageIn(till, customer, meter);
+  assert.equal(used, 2);
+  await advance(1);
+  await till.settle();
+  assert.ok((await usageIn(till, customer, meter)).periodStart > periodStart);
+  await recordUsage(till, usageOf(customer, meter, { quantity: 3, at: inGrace }));
+  assert.deepEqual(await counted(till), [[periodStart, 5]]);
+});
+
+test('a grace period that ended by itself keeps its window for late events', async (t) => {
+  let aheadMs = 0;
+  const { till, advance, now } = await start(t, { now: () => new Date(Date.now() + aheadMs) });
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const subscription = await grant(till, customer, meter, { limit: 10, interval: 'day' });
+  await stopPaying(till, subscription);
+  await advance(1.25);
+  await till.settle();
+  const inGrace = now();
+  const { periodStart } = await usageIn(till, customer, meter);
+  const record = () => recordUsage(till, usageOf(customer, meter, { at: inGrace }));
+  await record();
+  aheadMs = 20 * dayMs;
+  await till.services.eventUpkeep.writeDue();
+  assert.equal((await usageIn(till, customer, meter)).limit, 0, 'the grace period has ended');
+  await record();
+  await advance(1);
+  await till.settle();
+  const { currentPeriodStart, status } = await till.get<SubscriptionBody>(
+    `/subscriptions/${subscription.id}`,
+  );
+  assert.ok(status === 'past_due' && String(currentPeriodStart) > periodStart);
+  await record();
   assert.deepEqual(await counted(till), [[periodStart, 3]]);
 });

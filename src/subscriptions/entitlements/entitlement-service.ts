@@ -149,6 +149,7 @@ export class EntitlementService {
         currentPeriodEnd: one.currentPeriodEnd,
         trialEnd: one.trialEnd,
         endedAt: one.endedAt,
+        graceEndedAt: judgement.reason === 'past_due' ? judgement.until : null,
         createdAt: one.createdAt,
         processorAsOf: one.processorAsOf,
         interval: one.interval,
