@@ -6,6 +6,7 @@ const time = (text: string) => new Date(`${text}T10:00:00Z`);
 
 const monthly: WindowTerms = {
   isEntitled: true,
+  windowNumber: 0,
   currentPeriodStart: time('2026-03-10'),
   currentPeriodEnd: time('2026-04-10'),
   trialEnd: null,

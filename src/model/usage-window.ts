@@ -11,6 +11,8 @@ export interface UsagePeriod {
 export interface UsageWindow extends UsagePeriod {
   /** False for a calendar month, in which no subscription grants the meter: the limit is 0. */
   readonly isGranted: boolean;
+  /** That of the subscription. 0 for a calendar month. */
+  readonly windowNumber: number;
 }
 
 /** What a plan and its add-ons grant, and how long a period is. */
@@ -32,6 +34,8 @@ export interface PastPeriod extends UsagePeriod {
 /** What decides about the windows of a subscription. */
 export interface WindowTerms extends PeriodTerms {
   readonly isEntitled: boolean;
+  /** Tells windows of the customer's subscriptions apart that begin at the same time. */
+  readonly windowNumber: number;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
   readonly trialEnd: Date | null;
@@ -61,9 +65,9 @@ export function windowOf(
     const period = periodAt(terms, meter.key, at);
     if (period === undefined) continue;
     const { start, end } = meter.resets === 'month' ? monthWithin(terms, period, at) : period;
-    return { start, end, isGranted: true };
+    return { start, end, isGranted: true, windowNumber: terms.windowNumber };
   }
-  return { ...utcMonthOf(at), isGranted: false };
+  return { ...utcMonthOf(at), isGranted: false, windowNumber: 0 };
 }
 
 /**

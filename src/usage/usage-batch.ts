@@ -77,9 +77,10 @@ export class UsageBatch {
       this.#past.size === 0
         ? subscriptions
         : subscriptions.map((one) => ({ ...one, pastPeriods: this.#past.get(one.subscriptionId) }));
-    const { start: startsAt, end: endsAt, isGranted } = windowOf(terms, meter, dateOfInstant(at));
+    const window = windowOf(terms, meter, dateOfInstant(at));
+    const { start: startsAt, end: endsAt, isGranted, windowNumber } = window;
     return {
-      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, endsAt, readAt },
+      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, windowNumber, endsAt, readAt },
       limit: isGranted ? limitOf(customer.features[meter.key]) : 0,
     };
   }
@@ -92,8 +93,8 @@ export class UsageBatch {
   }
 }
 
-export function windowKey({ customerId, meterId, startsAt }: CounterWindow): string {
-  return `${customerId} ${meterId} ${startsAt.getTime()}`;
+export function windowKey({ customerId, meterId, startsAt, windowNumber }: CounterWindow): string {
+  return `${customerId} ${meterId} ${startsAt.getTime()} ${windowNumber}`;
 }
 
 /** Rounded down, so that it stays on its day. The schema accepts only texts that `parseInstant` accepts. */

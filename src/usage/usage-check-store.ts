@@ -5,6 +5,8 @@ export interface WrongCounter {
   readonly customerId: string;
   readonly meterId: string;
   readonly startsAt: Date;
+  /** The same to the microsecond, which identifies the counter. */
+  readonly exactStart: string;
   /** The sums are texts, because they may be above 2^53. */
   readonly used: string;
   readonly sum: string;
@@ -40,7 +42,8 @@ export class UsageCheckStore {
   /** Only windows whose events are all kept: they begin on or after the day `since`. */
   findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
     return db.query(
-      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt", held.used::text,
+      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt",
+         held.starts_at::text as "exactStart", held.used::text,
          coalesce(counted.sum, 0)::text as sum
        from till.usage_counters as held
        left join (
@@ -54,10 +57,10 @@ export class UsageCheckStore {
     );
   }
 
-  async correct(tx: Transaction, { customerId, meterId, startsAt, sum }: WrongCounter): Promise<void> {
+  async correct(tx: Transaction, { customerId, meterId, exactStart, sum }: WrongCounter): Promise<void> {
     await tx.query(
       `update till.usage_counters set used = $4 where customer_id = $1 and meter_id = $2 and starts_at = $3`,
-      [customerId, meterId, startsAt, sum],
+      [customerId, meterId, exactStart, sum],
     );
   }
 }

@@ -124,7 +124,8 @@ function wantedOf(
   customer: CustomerTermsWithUsage,
   window: BatchWindow,
 ): Wanted {
-  const usedBefore = customer.usedIn(window.meterId, window.startsAt);
+  const { meterId, startsAt: start, windowNumber } = window;
+  const usedBefore = customer.usedIn(meterId, { start, windowNumber });
   return { application, id: event.id, at, quantity: event.quantity ?? 1, window, usedBefore, cause };
 }
 

@@ -4,11 +4,13 @@ import { instantOfDate } from '../platform/instant.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { textArray } from '../platform/text-array.ts';
 
-/** The window of a counter, with its limit: null if there is none. The start and the two ids identify it. */
+/** The window of a counter, with its limit: null if there is none. The two ids, the start and the number identify it. */
 export interface CounterWindow {
   readonly customerId: string;
   readonly meterId: string;
   readonly startsAt: Date;
+  /** Microseconds after `startsAt`: windows that begin together are stored with different starts. */
+  readonly windowNumber: number;
   readonly endsAt: Date;
   readonly limit: number | null;
   /** When the customer and what it may use were read, by the clock of the database. */
@@ -233,7 +235,7 @@ function counterArrays(windows: readonly CounterWindow[]): readonly Buffer[] {
   return [
     uuidArray(windows.map(({ customerId }) => customerId)),
     uuidArray(windows.map(({ meterId }) => meterId)),
-    timestampArray(windows.map(({ startsAt }) => instantOfDate(startsAt))),
+    timestampArray(windows.map((one) => instantOfDate(one.startsAt) + BigInt(one.windowNumber))),
     timestampArray(windows.map(({ endsAt }) => instantOfDate(endsAt))),
   ];
 }

@@ -58,7 +58,7 @@ test('the plan that adds a batch compares no row with each of the others', async
   const now = new Date();
   const at = BigInt(now.getTime()) * 1_000n;
   const endsAt = new Date(now.getTime() + 1);
-  const window = { customerId, meterId, startsAt: now, endsAt, limit: null, readAt: now };
+  const window = { customerId, meterId, startsAt: now, windowNumber: 0, endsAt, limit: null, readAt: now };
   for (let run = 0; run < runs; run += 1) {
     const events = [{ application: 'tests', id: `event-${run}`, at, quantity: 1, window: 0 }];
     await database.transaction((tx) => store.add(tx, { events, windows: [window] }, 'reached', now));

@@ -139,10 +139,16 @@ test('a process that stood still after it read a customer does not count an eras
   await searchAgain(till);
   const startsAt = new Date(event.at);
   const addRead = (minutesAgo: number) => {
-    const window = { customerId: customer.id, meterId: meter.id, startsAt, endsAt: startsAt, limit: null };
+    const window = {
+      customerId: customer.id,
+      meterId: meter.id,
+      startsAt,
+      windowNumber: 0,
+      endsAt: startsAt,
+    };
     const batch = {
       events: [{ application: 'tests', id: event.id, at: instantOf(event), quantity: 3, window: 0 }],
-      windows: [{ ...window, readAt: new Date(readMs - minutesAgo * 60_000) }],
+      windows: [{ ...window, limit: null, readAt: new Date(readMs - minutesAgo * 60_000) }],
     };
     return till.database.transaction((tx) => new UsageStore().add(tx, batch, 'reached', new Date()));
   };

@@ -164,6 +164,29 @@ test('a canceled subscription leaves the UTC month, and a new one begins its own
   assert.deepEqual([used, limit, periodStart], [0, 8, second.currentPeriodStart]);
 });
 
+test('a subscription that is restarted within a second begins at 0', async (t) => {
+  const { till } = await start(t);
+  const [customer, meter] = [await createCustomer(till), await createMeter(till)];
+  const first = await grant(till, customer, meter, { limit: 10 });
+  await recordUsage(till, usageOf(customer, meter, { quantity: 6 }));
+  await till.call('DELETE', `/subscriptions/${first.id}`);
+  await till.settle();
+  const second = await grant(till, customer, meter, { limit: 8 });
+  await till.sql(
+    `update till.subscriptions set current_period_start = '${first.currentPeriodStart}' where id = '${second.id}'`,
+  );
+  const { used, periodStart } = await usageIn(till, customer, meter);
+  assert.deepEqual([used, periodStart], [0, first.currentPeriodStart]);
+  const eight = usageOf(customer, meter, { quantity: 8 });
+  assert.deepEqual((await consumeUsage(till, eight)).allowed, true, 'all of the new limit is left');
+  assert.equal((await usageIn(till, customer, meter)).used, 8);
+  const sums = async () => (await counted(till)).map(([, used]) => used);
+  assert.deepEqual(await sums(), [6, 8]);
+  await till.sql('update till.usage_counters set used = used + 1');
+  assert.equal((await till.services.usageCheck.run(true)).wrong.length, 2);
+  assert.deepEqual(await sums(), [6, 8]);
+});
+
 test('of two subscriptions that grant a meter, the newest has the window, and features have the limit', async (t) => {
   const { till, advance, now } = await start(t);
   const [customer, meter] = [await createCustomer(till), await createMeter(till)];

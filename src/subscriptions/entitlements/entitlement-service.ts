@@ -8,7 +8,13 @@ import {
 } from '../../model/entitlement.ts';
 import type { MeterTerms } from '../../model/meter.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
-import { currentWindow, limitOf, remainingOf, type WindowTerms } from '../../model/usage-window.ts';
+import {
+  currentWindow,
+  limitOf,
+  remainingOf,
+  type UsageWindow,
+  type WindowTerms,
+} from '../../model/usage-window.ts';
 import type { Clock, ProcessorClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
@@ -49,7 +55,7 @@ export interface CustomerTerms
 
 export interface CustomerTermsWithUsage extends CustomerTerms {
   /** What was used in a window. Only windows that end after `usedSinceMs` before now are known. */
-  usedIn(meterId: string, windowStart: Date): number;
+  usedIn(meterId: string, window: Pick<UsageWindow, 'start' | 'windowNumber'>): number;
 }
 
 /** Ids of customers: Till's own, and those of the application. */
@@ -152,6 +158,7 @@ export class EntitlementService {
         graceEndedAt: judgement.reason === 'past_due' ? judgement.until : null,
         createdAt: one.createdAt,
         processorAsOf: one.processorAsOf,
+        windowNumber: one.windowNumber,
         interval: one.interval,
         intervalCount: one.intervalCount,
         addOnPlanIds: addOns?.map((addOn) => addOn.planId) ?? [],
@@ -210,8 +217,10 @@ function toTerms(
 function withUsage({ counters }: EntitledCustomer, terms: CustomerTerms): CustomerTermsWithUsage {
   return {
     ...terms,
-    usedIn: (meterId, start) =>
-      counters.find(([id, startMs]) => id === meterId && startMs === start.getTime())?.[2] ?? 0,
+    usedIn: (meterId, { start, windowNumber }) => {
+      const micros = start.getTime() * 1_000 + windowNumber;
+      return counters.find(([id, startMicros]) => id === meterId && startMicros === micros)?.[2] ?? 0;
+    },
   };
 }
 
@@ -227,8 +236,9 @@ async function findByBoth(
 }
 
 function usageIn(terms: CustomerTermsWithUsage, meter: MeterTerms, now: Date): MeterUsage {
-  const { start, end, isGranted } = currentWindow(terms.subscriptions, meter, now);
-  const used = terms.usedIn(meter.id, start);
+  const window = currentWindow(terms.subscriptions, meter, now);
+  const { start, end, isGranted } = window;
+  const used = terms.usedIn(meter.id, window);
   const limit = isGranted ? limitOf(terms.features[meter.key]) : 0;
   return { used, limit, remaining: remainingOf(limit, used), periodStart: start, periodEnd: end };
 }

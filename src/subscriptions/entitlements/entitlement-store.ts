@@ -18,6 +18,7 @@ export interface CustomerSubscription extends EntitlementTerms {
   readonly endedAt: Date | null;
   readonly createdAt: Date;
   readonly processorAsOf: Date;
+  readonly windowNumber: number;
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   readonly features: PlanFeatures;
@@ -46,8 +47,8 @@ interface Owner {
   readonly externalId: string | null;
 }
 
-/** The meter, the start of the window in milliseconds since 1970, and what was used in it. */
-export type UsageCount = readonly [meterId: string, startMs: number, used: number];
+/** The meter, the start of the window in microseconds since 1970, its number included, and what was used in it. */
+export type UsageCount = readonly [meterId: string, startMicros: number, used: number];
 
 type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
 
@@ -96,7 +97,7 @@ const ended = `subscriptions.status in ('canceled', 'incomplete_expired')`;
 
 const columns = `subscriptions.id, subscriptions.plan_id, subscriptions.status, subscriptions.current_period_start,
   subscriptions.current_period_end, subscriptions.ended_at, subscriptions.trial_end, subscriptions.created_at,
-  subscriptions.processor_as_of, subscriptions.add_ons, ${paidUntil} as paid_until`;
+  subscriptions.processor_as_of, subscriptions.window_number, subscriptions.add_ons, ${paidUntil} as paid_until`;
 
 /** Few subscriptions have add-ons, and the plans are looked up only for these. */
 const addOns = `case when one.add_ons <> '[]' then (
@@ -105,7 +106,7 @@ const addOns = `case when one.add_ons <> '[]' then (
     from jsonb_array_elements(one.add_ons) as item join till.plans on plans.id = (item ->> 'planId')::uuid) end`;
 
 /** There are few meters. Without any, no counter is looked up. */
-const counters = `select jsonb_agg(jsonb_build_array(meter_id, (extract(epoch from starts_at) * 1000)::bigint, used))
+const counters = `select jsonb_agg(jsonb_build_array(meter_id, (extract(epoch from starts_at) * 1000000)::bigint, used))
     as counters
   from till.usage_counters
   where customer_id = customers.id and ends_at > $2 and (select exists (select from till.meters))`;
@@ -131,6 +132,7 @@ const terms = `customers.id as "customerId", customers.external_id as "externalI
     one.plan_id as "planId", one.status, one.current_period_start as "currentPeriodStart",
     one.current_period_end as "currentPeriodEnd", one.ended_at as "endedAt", one.trial_end as "trialEnd",
     one.created_at as "createdAt", one.processor_as_of as "processorAsOf",
+    one.window_number as "windowNumber",
     one.paid_until as "paidUntil", plans.interval, plans.interval_count as "intervalCount", plans.features,
     ${addOns} as "addOns", ${meters} as meters,
     case when row_number() over () = 1 then statement_timestamp() end as "readAt"`;

@@ -1,6 +1,26 @@
 -- Keeps what an unpaid subscription had in its grace period, as migration 0025 does for paid ones: a subscription that is
 -- past due entitles its customer until the grace period ends, so late events of that time count in its window.
+--
+-- Also tells windows of one customer apart that begin in the same second, which is the precision of the processor's times.
 set local lock_timeout = '5s';
+
+-- Added to the starts of the subscription's windows, in microseconds. Those of windows that exist do not change.
+-- No backfill: the processor does not know this column.
+alter table till.subscriptions add column window_number integer not null default 0;
+
+-- Two subscriptions that are inserted at the same time can get the same number. Then they share windows that begin together.
+-- The plan is kept, perhaps from an empty table, so it must not be one that reads all subscriptions.
+create function till.number_windows() returns trigger language plpgsql set enable_seqscan = off as $$
+begin
+  -- Less than a second, so that no two starts meet.
+  select least(coalesce(max(window_number) + 1, 0), 999999) into new.window_number
+    from (select window_number from till.subscriptions where customer_id = new.customer_id
+      order by created_at desc, id desc limit 100) as newest;
+  return new;
+end $$;
+
+create trigger number_windows before insert on till.subscriptions
+  for each row execute function till.number_windows();
 
 -- The grace period that held before the change is still stored while the trigger runs.
 create or replace function till.follow_usage_periods() returns trigger language plpgsql as $$
@@ -42,8 +62,10 @@ begin
   -- plan that was made while there were few counters would read all of them.
   execute $sql$
     with moved as (
-      select changed.customer_id, changed.current_period_start as starts_at, changed.current_period_end as ends_at,
+      select changed.customer_id, changed.current_period_end as ends_at,
+        changed.current_period_start + changed.window_number * interval '1 microsecond' as starts_at,
         before.current_period_start = changed.current_period_start as is_same, before.current_period_end as ended_at,
+        changed.window_number * interval '1 microsecond' as number,
         (changed.current_period_start at time zone 'utc' + (plans.interval_count || ' ' || plans.interval)::interval)
           at time zone 'utc' as expected_at
       from before join changed using (id) join till.plans on plans.id = before.plan_id
@@ -55,7 +77,8 @@ begin
       select held.customer_id, held.meter_id, held.starts_at, moved.ends_at
       from moved join till.usage_counters as held
         on held.customer_id = moved.customer_id and held.ends_at < moved.ends_at
-          and (held.starts_at = moved.starts_at or (moved.is_same and held.ends_at = moved.ended_at))
+          and (held.starts_at = moved.starts_at or (moved.is_same and held.ends_at = moved.ended_at
+            and held.starts_at - date_trunc('second', held.starts_at) = moved.number))
       union all
       select moved.customer_id, meters.id, moved.starts_at, moved.ends_at
       from moved cross join till.meters
