@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { withoutReferences } from '../../test/support/openapi.ts';
 import { filterRequests, type ListDocument } from '../lab/filter-requests.ts';
 import { type Lab, projectFolder } from '../lab/lab.ts';
 import { type ListShop, listShops } from '../lab/list-shops.ts';
@@ -46,7 +47,8 @@ export const filtersGrowth: Scenario = {
   names: ['filters_growth'],
   async run(lab) {
     const shops = await listShops(lab);
-    const document: ListDocument = JSON.parse(await readFile(join(projectFolder, 'openapi.json'), 'utf8'));
+    const openapi: ListDocument = JSON.parse(await readFile(join(projectFolder, 'openapi.json'), 'utf8'));
+    const document = withoutReferences(openapi);
     await using few = await lab.startTill(shops.few.database);
     await using many = await lab.startTill(shops.many.database);
     const [fewRequests, manyRequests] = [shops.few, shops.many].map((shop) =>

@@ -70,7 +70,7 @@ export const customerList: List<Customer> = {
   },
 };
 
-/** For a part that many customers have. */
+/** For a part that many customers have, or that is compared with few customers. */
 const commonPartList: List<Customer> = {
   ...customerList,
   filters: { ...customerList.filters, q: byPart(hasPart) },
@@ -232,8 +232,10 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   async list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
-    const { q } = request.filters;
-    const isCommon = q !== undefined && (await this.#isCommonPart(db, q.trim()));
+    const { q, email, externalId } = request.filters;
+    // The other filters select so few customers that they are compared with the part.
+    const isCompared = (email ?? externalId) !== undefined;
+    const isCommon = q !== undefined && (isCompared || (await this.#isCommonPart(db, q.trim())));
     return listPage(db, isCommon ? commonPartList : customerList, request);
   }
 

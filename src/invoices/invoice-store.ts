@@ -1,6 +1,6 @@
 import { type CurrencyAmounts, findByAmounts } from '../mirrors/find-by-amounts.ts';
 import type { List } from '../mirrors/list.ts';
-import { byCondition, byId, byText } from '../mirrors/list-filter.ts';
+import { byCondition, byFacet, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Invoice } from '../model/invoice.ts';
@@ -50,6 +50,13 @@ const { columns, ownColumns } = invoiceTable;
 const subscriptionKey = (id: string) =>
   `(select processor_subscription_id from till.subscriptions where id = ${id})`;
 
+const invoiceFacets = {
+  from: 'till.invoices',
+  columns: ['currency', 'status'],
+  amount: 'amount_due',
+  isByAmount: true,
+} as const;
+
 export const invoiceList: List<Invoice> = {
   table: invoiceTable,
   owner: 'customerId',
@@ -62,8 +69,9 @@ export const invoiceList: List<Invoice> = {
     ),
     customerId: byId('customer_id'),
     subscriptionId: byId('processor_subscription_id', subscriptionKey),
-    status: byText('status'),
+    status: byFacet(byText('status')),
   },
+  facets: [invoiceFacets],
 };
 
 interface LinkedInvoice extends Pick<Invoice, 'id' | 'status' | 'processorSubscriptionId'> {
@@ -119,7 +127,7 @@ export class InvoiceStore extends MirrorStore<Invoice> {
 
   /** The newest invoices over one of these amounts. */
   findByAmounts(db: Queryable, amounts: CurrencyAmounts, limit: number): Promise<readonly Invoice[]> {
-    return findByAmounts(db, invoiceTable, 'amount_due', amounts, limit);
+    return findByAmounts(db, invoiceTable, invoiceFacets, amounts, limit);
   }
 
   /** What other rows show of these invoices, by the processor's ids. */

@@ -13,28 +13,43 @@ interface FacetParts {
   readonly page: string;
 }
 
-/** A bound of the time, or of the time and the id, of the rows of each facet. */
-interface Edge {
+/** A bound of the first columns of an order. */
+export interface Edge {
   readonly operator: string;
   readonly columns: string;
   readonly values: string;
 }
 
+/** An index of the facets: its columns after theirs, and the bounds that the request sets to the first of them. */
+interface Order {
+  readonly columns: readonly string[];
+  readonly edges: readonly Edge[];
+}
+
+/** The rows of the selected facets that a request selects, in one of the orders. */
+interface Ordered {
+  readonly tables: readonly string[];
+  /** The columns `what` of the first rows of each facet, after a position if there is one. */
+  readonly rows: (what: string, after: readonly Edge[], limit: string) => string;
+  readonly total: string;
+}
+
 type Add = (value: unknown) => string;
 
 /**
- * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or none is about the facets. In
- * a list that is sorted by an amount, facets are conditions.
+ * The index to walk for each of its facets. Undefined if another filter selects fewer rows, or neither a filter nor the sort
+ * needs facets.
  */
 export function facetsOf<Row extends object>(
   { facets = [] }: List<Row>,
   { used }: Selection,
   { column }: Sort,
 ): Facets | undefined {
-  if (used.length === 0 || column !== undefined) return undefined;
+  if (used.length === 0 && column === undefined) return undefined;
   if (!used.every(({ filter }) => 'isFacet' in filter || 'bound' in filter)) return undefined;
   const names = used.map(({ name }) => name);
-  return facets.find((one) => one.for === undefined || one.for.some((name) => names.includes(name)));
+  const found = facets.find((one) => one.for === undefined || one.for.some((name) => names.includes(name)));
+  return column === undefined || found?.amount === column ? found : undefined;
 }
 
 /**
@@ -46,33 +61,98 @@ export function facetParts(
   facets: Facets,
   selection: Selection,
   place: RowWindow,
-  { direction }: Sort,
+  { column, direction }: Sort,
   add: Add,
 ): FacetParts {
-  const conditions = [facets.only ?? 'true', ...conditionsOf(selection.used, add)].join(' and ');
   const bounds = boundsOf(selection.used, add);
-  const times = timesOf(selection, add);
-  const edges = [...times, ...afterPosition(place, direction, add)];
+  const byTime: Order = { columns: ['created_at', 'id'], edges: timesOf(selection, add) };
+  const byAmount: Order = {
+    columns: facets.amount === undefined ? [] : [facets.amount, ...byTime.columns],
+    edges: facets.isByAmount ? bounds : [],
+  };
+  const plain = facets.isByAmount ? [] : bounds;
+  const newest = inOrder('times', facets, { order: byTime, other: byAmount, plain, direction });
+  const ordered =
+    column === undefined || !facets.isByAmount
+      ? newest
+      : inOrder('amounts', facets, { order: byAmount, other: byTime, plain, direction });
+  // The cheaper order to count in: the one whose other order bounds the rows.
+  const counted = bounds.length > 0 ? newest : ordered;
   const offset = `${add(place.offset ?? place.skip ?? 0)}::bigint`;
-  // The index of the amount does not have the columns of the other facets.
-  const mayBeFew = bounds.length > 0 && facets.for === undefined;
-  const rows = (what: string, where: readonly Edge[], limit: string) =>
-    `${walk(facets, { what, where, bounds, direction, limit })}${mayBeFew ? fewRows(what, where) : ''}`;
-  const matches = rows('', times, `${totalMax + 1}`);
-  const nearest = rows('created_at, id', edges, `$1::bigint + ${offset}`);
+  const columns = column === undefined ? byTime.columns : byAmount.columns;
+  // Without an index of the amount, all rows that the filters select are sorted.
+  const isSorted = column === undefined || facets.isByAmount === true;
+  const nearest = ordered.rows(
+    columns.join(', '),
+    afterPosition(place, columns, direction, add),
+    isSorted ? `$1::bigint + ${offset}` : 'all',
+  );
+  const conditions = [facets.only ?? 'true', ...conditionsOf(selection.used, add)].join(' and ');
   return {
     tables: [
       looseScan(facets, leadOf(facets, selection.used, add)),
-      ...(mayBeFew ? [boundedRows(facets, bounds, conditions)] : []),
-      selectedFacets(facets, conditions, mayBeFew),
+      selectedFacets(facets, conditions),
+      ...new Set([...counted.tables, ...ordered.tables]),
       '',
     ].join(', '),
-    total:
-      place.skip === undefined
-        ? `select count(*) as total from (select from (${matches}) as found limit ${totalMax + 1}) as matches`
-        : 'select 0::bigint as total',
+    total: place.skip === undefined ? counted.total : 'select 0::bigint as total',
     page: `page as (select created_at as place, id from (${nearest}) as nearest
-      order by created_at ${direction}, id ${direction} limit $1::bigint offset ${offset})`,
+      order by ${columns.map((name) => `${name} ${direction}`).join(', ')} limit $1::bigint offset ${offset})`,
+  };
+}
+
+/**
+ * Walks the index of an order. If the request also sets bounds to the other order, these may select few rows. So the index
+ * of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise the rows of
+ * the walk are compared with the bounds one by one.
+ */
+function inOrder(
+  name: string,
+  facets: Facets,
+  {
+    order,
+    other,
+    plain,
+    direction,
+  }: {
+    readonly order: Order;
+    readonly other: Order;
+    readonly plain: readonly Edge[];
+    readonly direction: string;
+  },
+): Ordered {
+  const steps = { facets, direction };
+  const cap = `${totalMax + 1}`;
+  const count = (rows: string) =>
+    `select count(*) as total from (select from (${rows}) as found limit ${cap}) as matches`;
+  if (other.edges.length === 0) {
+    const rows: Ordered['rows'] = (what, after, limit) =>
+      walk({ ...steps, what, order, edges: [...order.edges, ...after], others: plain, limit });
+    return { tables: [], rows, total: count(rows('', [], cap)) };
+  }
+  const within = walk({
+    ...steps,
+    what: 'found.*',
+    order: other,
+    edges: other.edges,
+    others: plain,
+    limit: cap,
+  });
+  const isFew = `(select count(*) from within_${name}) <= ${totalMax}`;
+  const rows: Ordered['rows'] = (what, after, limit) => {
+    const edges = [...order.edges, ...after];
+    const others = [...plain, ...other.edges];
+    return `${walk({ ...steps, what, order, edges, others, limit, from: `many_${name}` })}
+      union all (select ${what} from within_${name} where ${[isFew, ...edges.map(plainEdge)].join(' and ')})`;
+  };
+  return {
+    tables: [
+      `within_${name} as materialized (${within} limit ${cap})`,
+      `many_${name} as materialized (select * from selected where not ${isFew})`,
+    ],
+    rows,
+    total:
+      order.edges.length === 0 ? `select count(*) as total from within_${name}` : count(rows('', [], cap)),
   };
 }
 
@@ -81,7 +161,7 @@ const namesInFacet = ({ columns }: Facets) => columns.map((_, index) => `f${inde
 const namesInRow = ({ columns }: Facets) => columns.join(', ');
 
 /** All facets. */
-function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string): string {
+export function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string = () => ''): string {
   const { from, where = 'true' } = facets;
   const [inRow, inFacet] = [namesInRow(facets), namesInFacet(facets)];
   return `
@@ -115,13 +195,11 @@ function leadOf(
   return (operator) => ` and (${names}) ${operator} (${values})`;
 }
 
-/** The facets to walk. With bounds of an amount, there are none if few rows are within them. */
-function selectedFacets(facets: Facets, conditions: string, mayBeFew: boolean): string {
+function selectedFacets(facets: Facets, conditions: string): string {
   const renamed = facets.columns.map((name, index) => `f${index + 1} as ${name}`).join(', ');
   return `
-    walked as materialized (
-      select ${namesInFacet(facets)} from (select facets.*, ${renamed} from facets) as facet
-      where ${conditions}${mayBeFew ? ` and (select count(*) from bounded) > ${totalMax}` : ''}
+    selected as materialized (
+      select ${namesInFacet(facets)} from (select facets.*, ${renamed} from facets) as facet where ${conditions}
     )`;
 }
 
@@ -129,21 +207,30 @@ function selectedFacets(facets: Facets, conditions: string, mayBeFew: boolean): 
  * The first rows of each facet. The index is forced as in `listStatement`. There is one bound of its first columns in each
  * direction, because of several PostgreSQL would begin at any.
  */
-function walk(
-  facets: Facets,
-  walked: {
-    readonly what: string;
-    readonly where: readonly Edge[];
-    readonly bounds: readonly string[];
-    readonly direction: string;
-    readonly limit: string;
-  },
-): string {
-  const { what, where, bounds, direction, limit } = walked;
+export function walk({
+  facets,
+  what,
+  order,
+  edges,
+  others,
+  direction,
+  limit,
+  from = 'selected',
+}: {
+  readonly facets: Facets;
+  readonly what: string;
+  readonly order: Pick<Order, 'columns'>;
+  readonly edges: readonly Edge[];
+  /** Conditions that do not bound the walk. */
+  readonly others: readonly Edge[];
+  readonly direction: string;
+  readonly limit: string;
+  readonly from?: string;
+}): string {
   const [inRow, inFacet] = [namesInRow(facets), namesInFacet(facets)];
   // The last edge is the narrowest.
   const bound = (operators: readonly string[]) => {
-    const edge = where.findLast(({ operator }) => operators.includes(operator));
+    const edge = edges.findLast(({ operator }) => operators.includes(operator));
     return edge === undefined
       ? `(${inRow}) ${operators[1]} (${inFacet})`
       : `(${inRow}, ${edge.columns}) ${edge.operator} (${inFacet}, ${edge.values})`;
@@ -152,30 +239,13 @@ function walk(
     facets.where ?? 'true',
     bound(['>', '>=']),
     bound(['<', '<=']),
-    ...where.map(plainEdge),
-    ...bounds,
+    ...[...edges, ...others].map(plainEdge),
   ];
-  const order = [...facets.columns, 'created_at', 'id'].map((column) => `${column} ${direction}`);
-  return `(select ${what} from walked cross join lateral (
-    select created_at, id from ${facets.from} where ${conditions.join(' and ')}
-    order by ${order.join(', ')} limit ${limit}) as found)`;
-}
-
-/**
- * The rows within the bounds of an amount, by the index of the amount. If there are few, they are sorted. Otherwise the rows
- * of the facets are compared one by one.
- */
-function boundedRows(facets: Facets, bounds: readonly string[], conditions: string): string {
-  const where = [facets.where ?? 'true', ...bounds].join(' and ');
-  return `
-    bounded as materialized (select created_at, id, ${namesInRow(facets)} from ${facets.from}
-      where ${where} order by amount limit ${totalMax + 1}),
-    few as (select created_at, id from bounded
-      where ${conditions} and (select count(*) from bounded) <= ${totalMax})`;
-}
-
-function fewRows(what: string, where: readonly Edge[]): string {
-  return ` union all (select ${what} from few where ${['true', ...where.map(plainEdge)].join(' and ')})`;
+  const sorted = [...facets.columns, ...order.columns].map((column) => `${column} ${direction}`);
+  const amount = facets.amount === undefined ? '' : `${facets.amount}, `;
+  return `(select ${what} from ${from} cross join lateral (
+    select ${amount}created_at, id from ${facets.from} where ${conditions.join(' and ')}
+    order by ${sorted.join(', ')} limit ${limit}) as found)`;
 }
 
 const plainEdge = ({ operator, columns, values }: Edge) => `(${columns}) ${operator} (${values})`;
@@ -186,9 +256,11 @@ function conditionsOf(used: readonly UsedFilter[], add: Add): readonly string[] 
   );
 }
 
-function boundsOf(used: readonly UsedFilter[], add: Add): readonly string[] {
+function boundsOf(used: readonly UsedFilter[], add: Add): readonly Edge[] {
   return used.flatMap(({ filter, value }) =>
-    'bound' in filter ? [`${filter.bound} ${filter.operator} ${add(value)}::bigint`] : [],
+    'bound' in filter
+      ? [{ operator: filter.operator, columns: filter.bound, values: `${add(value)}::bigint` }]
+      : [],
   );
 }
 
@@ -198,8 +270,18 @@ function timesOf({ createdAfter, createdBefore }: Selection, add: Add): readonly
   return [...edge('>=', createdAfter), ...edge('<', createdBefore)];
 }
 
-function afterPosition({ position }: RowWindow, direction: string, add: Add): readonly Edge[] {
+function afterPosition(
+  { position }: RowWindow,
+  columns: readonly string[],
+  direction: string,
+  add: Add,
+): readonly Edge[] {
   if (position === undefined) return [];
-  const values = `${add(instantText(position.createdAt))}::timestamptz, ${add(position.id)}::uuid`;
-  return [{ operator: direction === 'desc' ? '<' : '>', columns: 'created_at, id', values }];
+  const { amount, createdAt, id } = position;
+  const values = [
+    ...(columns.length > 2 ? [`${add(String(amount))}::bigint`] : []),
+    `${add(instantText(createdAt))}::timestamptz`,
+    `${add(id)}::uuid`,
+  ].join(', ');
+  return [{ operator: direction === 'desc' ? '<' : '>', columns: columns.join(', '), values }];
 }

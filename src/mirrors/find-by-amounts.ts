@@ -1,6 +1,8 @@
 import { currenciesWith } from '../model/format-amount.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { Table } from '../platform/table.ts';
+import { looseScan, walk } from './facet-statement.ts';
+import type { Facets } from './list.ts';
 
 /** One amount in the smallest units: the same number means different amounts in different currencies. */
 export interface CurrencyAmount {
@@ -11,29 +13,37 @@ export interface CurrencyAmount {
 
 export type CurrencyAmounts = readonly CurrencyAmount[];
 
-/**
- * The newest rows with one of these amounts. Each amount walks the index of the column, `created_at` and `id`, which
- * also includes the currency. The bounds and the order leave PostgreSQL no other index: see decision 0017.
- */
+/** The newest rows with one of these amounts. Each amount is looked up in each facet of its currencies. */
 export function findByAmounts<Row extends object>(
   db: Queryable,
   { name, columns }: Table<Row>,
-  column: string,
+  facets: Facets & { readonly amount: string },
   amounts: CurrencyAmounts,
   limit: number,
 ): Promise<readonly Row[]> {
   const values: unknown[] = [limit];
   const add = (value: unknown) => `$${values.push(value)}`;
   const withOtherDecimals = [...currenciesWith(0), ...currenciesWith(3)];
+  const currencyInFacet = `f${facets.columns.indexOf('currency') + 1}`;
+  const order = { columns: [facets.amount, 'created_at', 'id'] };
   const found = amounts.map(({ amount, currencies }) => {
     const value = `${add(amount)}::bigint`;
     const ofCurrency = currencies === null ? '<> all' : '= any';
-    return `(select id from till.${name} where ${column} >= ${value} and ${column} <= ${value}
-      and currency ${ofCurrency} (${add(currencies ?? withOtherDecimals)}::text[])
-      order by ${column} desc, created_at desc, id desc limit $1)`;
+    const isOfCurrency = `${currencyInFacet} ${ofCurrency} (${add(currencies ?? withOtherDecimals)}::text[])`;
+    return walk({
+      facets,
+      what: 'id',
+      order,
+      edges: ['>=', '<='].map((operator) => ({ operator, columns: facets.amount, values: value })),
+      others: [],
+      direction: 'desc',
+      limit: '$1',
+      from: `(select * from facets where ${isOfCurrency}) as selected`,
+    });
   });
   return db.query(
-    `select ${columns} from till.${name} where id in (${found.join(' union all ')})
+    `with recursive ${looseScan(facets)}
+     select ${columns} from till.${name} where id = any (array(${found.join(' union all ')}))
      order by created_at desc, id desc limit $1`,
     values,
   );

@@ -37,7 +37,7 @@ export interface FacetFilter extends ConditionFilter {
   readonly toRowCondition?: (table: string, parameter: string) => string;
 }
 
-/** A bound of an amount. The list has an index that begins with the amount. */
+/** A bound of the amount of the facets. */
 export interface BoundFilter {
   readonly bound: string;
   readonly operator: '>=' | '<=';

@@ -28,8 +28,8 @@ interface Selected {
  * The statement of a page. It walks one index: that of the most selective filter, whose rows are ordered like the list.
  * To leave PostgreSQL no other choice, the order names the column of that filter, and its value is a bound instead of
  * an equality. Otherwise PostgreSQL may walk all rows by time, because it assumes that matching rows are evenly spread.
- * That takes seconds for a plan that was sold long ago. Filters that are not selective walk an index for each of their
- * facets: see `facetParts`. Sorted by an amount, a list has no such index for each filter: PostgreSQL chooses between the index of the amount and sorting what a filter selects.
+ * That takes seconds for a plan that was sold long ago. Filters that are not selective, and the order of an amount, walk an
+ * index for each facet: see `facetParts`. What a selective filter selects is sorted by the amount.
  */
 export function listStatement<Row extends object>(
   list: List<Row>,
@@ -42,7 +42,9 @@ export function listStatement<Row extends object>(
   const facets = facetsOf(list, selection, sort);
   if (facets !== undefined) {
     const { tables, total, page } = facetParts(facets, selection, place, sort, add);
-    return { text: pageStatement(list, `recursive ${tables}`, total, page, sort), values };
+    const isCounted = place.skip === undefined && !isCapped(list, selection);
+    const text = pageStatement(list, `recursive ${tables}`, isCounted ? counterOf(list) : total, page, sort);
+    return { text, values };
   }
   const selected = select(list, selection, add, sort);
   const page =
@@ -136,11 +138,14 @@ function orderBy({ lead, sort }: Selected, direction: 'desc' | 'asc'): string {
   return `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
 }
 
-/** The total of a whole table comes from its counter. */
+/** The total of a whole table. */
+function counterOf<Row extends object>({ table }: List<Row>): string {
+  return `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${table.name}'`;
+}
+
 function countRows<Row extends object>(list: List<Row>, selection: Selection, selected: Selected): string {
   const { from, where } = selected;
-  if (selection.used.length === 0 && !isCapped(list, selection))
-    return `select coalesce(sum(count), 0)::bigint as total from till.list_counts where resource = '${list.table.name}'`;
+  if (selection.used.length === 0 && !isCapped(list, selection)) return counterOf(list);
   if (!isCapped(list, selection)) return `select count(*) as total from ${from} where ${where}`;
   return `select count(*) as total from (
     select from ${from} where ${where} ${orderBy(selected, selected.sort.direction)} limit ${totalMax + 1}) as matches`;

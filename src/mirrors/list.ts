@@ -20,7 +20,7 @@ export interface List<Row extends object> extends CountedList<Row> {
   readonly owner?: string;
   /** The indexes that serve the filters on facets. The first one that is for a filter of the request is walked. */
   readonly facets?: readonly Facets[];
-  /** The fields by which the list can be sorted besides `createdAt`. Each has an index on it, `created_at` and `id`. */
+  /** The fields by which the list can be sorted besides `createdAt`. Each is an amount of the facets. */
   readonly amounts?: readonly string[];
 }
 
@@ -36,6 +36,10 @@ export interface Facets {
   readonly where?: string;
   /** A condition on the columns: the facets of the rows to list. */
   readonly only?: string;
+  /** The column of an amount that the index includes. */
+  readonly amount?: string;
+  /** Whether a second index has the amount between the facets and `created_at`. */
+  readonly isByAmount?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */
   readonly for?: readonly string[];
 }

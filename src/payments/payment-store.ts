@@ -92,18 +92,25 @@ const otherFilters = {
   status: byFacet(byText('status')),
 };
 
+const paymentFacets = {
+  from: 'till.payments',
+  columns: ['currency', 'status', 'marks'],
+  amount: 'amount',
+  isByAmount: true,
+} as const;
+
 /** The facets of the payments that the condition on them selects. */
 function facetsOf(only: string): readonly Facets[] {
-  const columns = ['currency', 'status', 'marks'];
   return [
     {
       for: ['disputeStatus', 'failureCode'],
       from: 'till.payments',
-      columns: ['detail', ...columns],
+      columns: ['detail', ...paymentFacets.columns],
+      amount: 'amount',
       where: 'detail is not null',
       only,
     },
-    { from: 'till.payments', columns, only },
+    { ...paymentFacets, only },
   ];
 }
 
@@ -254,7 +261,7 @@ export class PaymentStore extends MirrorStore<Payment> {
 
   /** The newest payments of one of these amounts. */
   findByAmounts(db: Queryable, amounts: CurrencyAmounts, limit: number): Promise<readonly Payment[]> {
-    return findByAmounts(db, paymentTable, 'amount', amounts, limit);
+    return findByAmounts(db, paymentTable, paymentFacets, amounts, limit);
   }
 
   /** The payments of these subscriptions, by the processor's ids. */

@@ -5,7 +5,7 @@ import { customerList } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
-import { sortOf } from '../../src/mirrors/list-sort.ts';
+import { newestFirst, sortOf } from '../../src/mirrors/list-sort.ts';
 import { listStatement } from '../../src/mirrors/list-statement.ts';
 import { type RowWindow, totalMax } from '../../src/mirrors/row-window.ts';
 import { allPaymentList, paymentList, subscriptionPaymentList } from '../../src/payments/payment-store.ts';
@@ -63,6 +63,7 @@ const cases: readonly Case[] = [
       refunded: 'partial',
       disputed: 'true',
       disputeStatus: 'needs_response',
+      amountMax: '5000',
     }),
   },
   {
@@ -137,59 +138,44 @@ for (const { name, list, selections } of cases) {
       { ...values, createdBefore: middle },
       { ...values, createdAfter: middle },
     ]);
+    const byAmount = (list.amounts ?? []).map((amount) => sortOf(list, `-${amount}`));
     for (const values of [...withTimes, { createdBefore: middle }, { createdAfter: middle }]) {
       const selection = selectionOf(list.filters, values);
       assert.ok(selection !== undefined);
       const row = rows[rowCount / 3];
-      const position = { createdAt: 1_767_225_603_000_000n, id: row?.id ?? '', page: 2 };
+      const position = { amount: 2_500n, createdAt: 1_767_225_603_000_000n, id: row?.id ?? '', page: 2 };
       const places: readonly RowWindow[] = [
         { limit, offset: 0 },
         { limit, position },
       ];
-      for (const place of places) {
-        const statement = listStatement(list, selection, place);
+      // What other filters select is sorted, in any way.
+      const isFaceted = selection.used.every(({ filter }) => 'isFacet' in filter || 'bound' in filter);
+      const sorts = [newestFirst, ...(isFaceted ? byAmount : [])];
+      for (const [place, sort] of places.flatMap((one) => sorts.map((order) => [one, order] as const))) {
+        const statement = listStatement(list, selection, place, sort);
         const { rows: explained } = await pool.query<{ 'QUERY PLAN': readonly [{ Plan: PlanNode }] }>(
           `explain (analyze, format json) ${statement.text}`,
           [...statement.values],
         );
         const plan = explained[0]?.['QUERY PLAN'][0].Plan;
         const scans = tables.flatMap((table) => scansOf(plan, table));
-        const what = `${name} ${JSON.stringify({ values, at: Object.keys(place) })}: ${JSON.stringify(scans, null, 1)}`;
+        const what = `${name} ${JSON.stringify({ values, at: Object.keys(place), sort: sort.name })}: ${JSON.stringify(scans, null, 1)}`;
         const read = scans.map(
           (node) => (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
         );
-        assert.ok(read.reduce((sum, one) => sum + one, 0) <= totalMax + 1 + (2 + facetsMax) * limit, what);
-        assert.ok(
-          scans.every(
-            (node) => node['Node Type'] !== 'Seq Scan' && (node['Rows Removed by Filter'] ?? 0) === 0,
-          ),
-          what,
-        );
+        // Each range may select few rows, so it is read up to the cap.
+        const ranges = ['amountMax', 'createdBefore', 'createdAfter'].filter((range) => range in values);
+        const readMax = (1 + ranges.length) * (totalMax + 1) + (2 + facetsMax) * limit;
+        assert.ok(read.reduce((sum, one) => sum + one, 0) <= readMax, what);
+        // The index of the details is not in the order of an amount: what it selects is compared.
+        const isDetailed = 'failureCode' in values || 'disputeStatus' in values;
+        const mayCompare = isDetailed && (sort.column !== undefined || 'amountMax' in values);
+        assert.ok(!scans.some((node) => node['Node Type'] === 'Seq Scan'), what);
+        assert.ok(mayCompare || !scans.some((node) => (node['Rows Removed by Filter'] ?? 0) > 0), what);
       }
     }
   });
 }
-
-test('a page that is sorted by an amount walks its index', async () => {
-  const position = { amount: 2_500n, createdAt: 1_767_225_603_000_000n, id: unknownId, page: 2 };
-  for (const [list, name, index] of [
-    [allPaymentList, '-amount', 'payments_amount_idx'],
-    [paymentList, 'amount', 'payments_amount_idx'],
-    [invoiceList, '-amountDue', 'invoices_amount_due_idx'],
-  ] as const)
-    for (const place of [
-      { limit, offset: 0 },
-      { limit, position },
-    ]) {
-      const selection = selectionOf(list.filters, {});
-      assert.ok(selection !== undefined);
-      const { text, values } = listStatement<object>(list, selection, place, sortOf<object>(list, name));
-      const explained = await pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, [...values]);
-      const plan = explained.rows.map((line) => line['QUERY PLAN']).join('\n');
-      assert.match(plan, new RegExp(`using ${index}`));
-      assert.doesNotMatch(plan, /Seq Scan on (payments|invoices)/);
-    }
-});
 
 test('a customer with another filter reads only the rows of the customer', async () => {
   const selection = selectionOf(paymentList.filters, { customerId, status: 'canceled' });
