@@ -14,6 +14,7 @@ import { rewriteConsoleUrl } from './access/console-calls.ts';
 import { registerKeyChecks } from './access/key-checks.ts';
 import { type AuditWriter, registerAudit } from './audited-requests.ts';
 import { CsvExports, type CsvLimits, csvLimits } from './csv/csv-exports.ts';
+import { registerDirectRoutes } from './direct-routes.ts';
 import { registerDocs } from './docs/docs.ts';
 import { RouteIndex } from './docs/route-index.ts';
 import { respondToBrokenRequest, respondToFailure } from './failures/respond-to-failure.ts';
@@ -40,7 +41,7 @@ import { registerRequestDeadline } from './load/request-deadline.ts';
 import { closeSilentConnections } from './load/silent-connections.ts';
 import { type Dependency, registerHealth } from './operations/health.ts';
 import { type MetricsParts, registerMetrics } from './operations/metrics-route.ts';
-import { registerRequestLog } from './operations/request-log.ts';
+import { registerRequestLog, requestRecorder } from './operations/request-log.ts';
 import { registerRequestTrace } from './operations/request-trace.ts';
 import { type PositionSource, registerPositions } from './positions.ts';
 import { setSecurityHeaders } from './security-headers.ts';
@@ -119,11 +120,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });
   app.decorate('csvExports', csvExports);
   app.addHook('onClose', async () => csvExports.close());
-  registerRequestDeadline(app, {
-    logger: parts.logger,
-    open,
-    timeoutMs: parts.requestDeadlineMs ?? requestTimeoutMs,
-  });
+  const timeoutMs = parts.requestDeadlineMs ?? requestTimeoutMs;
+  registerRequestDeadline(app, { logger: parts.logger, open, timeoutMs });
   app.decorateRequest('route');
   app.decorateRequest('response');
   // Hooks that every request passes use callbacks: a promise for each would cost more than the hooks themselves.
@@ -135,7 +133,10 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     done();
   });
   registerRequestTrace(app, parts.tracer, isTraced);
-  registerOverload(app, { ...parts, open, limits: parts.overloadLimits ?? overloadLimits });
+  const limits = parts.overloadLimits ?? overloadLimits;
+  const isOverloaded = registerOverload(app, { ...parts, open, limits });
+  const record = requestRecorder(parts.logger, parts.metrics);
+  registerDirectRoutes(app, { ...parts, open, record, isOverloaded });
   app.addHook('onRequest', (request, reply, done) => {
     const unclear = unclearHost(request, reply);
     if (unclear !== undefined) return done(unclear);
@@ -149,7 +150,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     if (parts.isStopping()) reply.header('connection', 'close');
     done(null, payload);
   });
-  registerRequestLog(app, parts.logger, parts.metrics);
+  registerRequestLog(app, record);
   registerJsonBody(app);
   app.addHook('preValidation', (request, _reply, done) => {
     done(isApi(request) ? undeclaredInput(request) : undefined);

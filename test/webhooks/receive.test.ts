@@ -248,6 +248,35 @@ describe('signed, odd, but an event', () => {
     );
   });
 
+  test('a request that is left to the framework gets the same responses, and is counted the same way', async () => {
+    const event = eventOf('invoice.paid.newer');
+    const signature = signWebhook(event);
+    const cases = [
+      { headers: { 'stripe-signature': signature, 'x-request-id': 'given' }, body: event, status: 200 },
+      { headers: { 'stripe-signature': signature }, body: `${event} `, status: 400 },
+      { headers: {}, body: event, status: 400 },
+      { headers: { 'stripe-signature': signWebhook('[]') }, body: '[]', status: 400 },
+    ];
+    const route = '/webhooks/processor';
+    const count = () => till.count('http_request_duration_seconds', { method: 'POST', route });
+    for (const { headers, body, status } of cases) {
+      const before = await count();
+      const send = async (url: string) => {
+        const response = await fetch(url, { method: 'POST', headers, body });
+        const received = Object.fromEntries(response.headers);
+        const { 'x-request-id': id, date: _date, 'content-length': _length, ...rest } = received;
+        const { requestId, duplicate, ...content } = Object(await response.json());
+        if (status !== 200) assert.equal(requestId, id);
+        return { status: response.status, rest, content, id: id === 'given' };
+      };
+      const served = await send(`${till.url}${route}`);
+      assert.equal(served.status, status);
+      // A query is not part of the path that is served directly.
+      assert.deepEqual(await send(`${till.url}${route}?`), served);
+      assert.equal(await count(), before + 2);
+    }
+  });
+
   test('an event of a time without a partition is stored, once', async () => {
     for (const created of [0, 4_102_444_800]) {
       const event = eventOf('balance.available', {}, { created });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errorCatalogue } from '../../error-catalogue.ts';
@@ -10,15 +11,27 @@ import { setSecurityHeaders } from '../security-headers.ts';
 import { problemResponse, rawProblemResponse } from './problem.ts';
 import { toFailure } from './to-failure.ts';
 
-/**
- * Responds to a failed request. An unexpected error is logged with its cause, and the caller sees only a request id.
- */
+/** Responds to a failed request. */
 export function respondToFailure(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
   logger: Logger,
 ) {
+  const bodyLimit = request.routeOptions?.bodyLimit ?? bodyBytesMax;
+  return sendProblem(reply, failureOf(error, request, bodyLimit, logger), request.id);
+}
+
+/**
+ * What the caller of a failed request sees. An unexpected error is logged with its cause, and the caller sees only a
+ * request id.
+ */
+export function failureOf(
+  error: Error & { readonly code?: string },
+  request: { readonly id: string; readonly raw: IncomingMessage },
+  bodyLimit: number,
+  logger: Logger,
+): Failure {
   // A caller that disconnects before its body is complete is not a defect, and does not read the response.
   const hasHungUp = request.raw.errored === error;
   const failure = hasHungUp
@@ -26,17 +39,15 @@ export function respondToFailure(
         'malformed_request',
         'The connection closed before the whole body arrived. Send the request again.',
       )
-    : toFailure(error, request.routeOptions?.bodyLimit ?? bodyBytesMax);
+    : toFailure(error, bodyLimit);
   const requestId = request.id;
   if (failure === undefined) logger.error({ requestId, err: error }, 'request failed');
   else if (errorCatalogue[failure.code].status >= 500) {
     logger.warn({ requestId, code: failure.code, err: failure }, 'request not served');
   }
-  return sendProblem(
-    reply,
+  return (
     failure ??
-      new Failure('internal_error', 'Retry later. If the error persists, look up the request id in the log.'),
-    requestId,
+    new Failure('internal_error', 'Retry later. If the error persists, look up the request id in the log.')
   );
 }
 

@@ -5,7 +5,7 @@ import { mistakePath } from '../input/mistake-path.ts';
 import { mistakesMax } from '../load/limits.ts';
 
 /** Maps an error of the framework to a failure; undefined if it is unexpected. `bodyLimit` is that of the route. */
-export function toFailure(error: FastifyError, bodyLimit: number): Failure | undefined {
+export function toFailure(error: Error & Partial<FastifyError>, bodyLimit: number): Failure | undefined {
   if (error instanceof Failure) return error;
   if (error.validation !== undefined) return invalidRequest(error);
   switch (error.code) {
@@ -32,7 +32,7 @@ export function toFailure(error: FastifyError, bodyLimit: number): Failure | und
   }
 }
 
-function invalidRequest(error: FastifyError): Failure {
+function invalidRequest(error: Partial<FastifyError>): Failure {
   // Ids are UUIDs, so no object has any other id.
   if (error.validationContext === 'params')
     return new Failure('not_found', 'No object has this id. Check the id.');

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
@@ -7,11 +8,15 @@ import { Failure } from '../../errors.ts';
  * the first of several where a proxy may have used the last.
  */
 export function unclearHost({ raw }: FastifyRequest, reply: FastifyReply): Failure | undefined {
-  const hosts = countHosts(raw.rawHeaders);
-  if (hosts === 1 || (hosts === 0 && raw.httpVersion === '1.0')) return undefined;
+  if (hasClearHost(raw)) return undefined;
   refused.add(raw.socket);
   reply.header('connection', 'close');
   return new Failure('malformed_request', 'Send exactly one host header.');
+}
+
+export function hasClearHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  const hosts = countHosts(rawHeaders);
+  return hosts === 1 || (hosts === 0 && httpVersion === '1.0');
 }
 
 const refused = new WeakSet<Socket>();

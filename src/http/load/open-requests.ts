@@ -1,7 +1,18 @@
-import type { FastifyReply } from 'fastify';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger } from 'fastify';
+import type { Failure } from '../../errors.ts';
+
+/** A reply of the framework, or of a route without it. */
+export interface OpenReply {
+  readonly raw: ServerResponse;
+  readonly request: { readonly id: string; readonly raw: IncomingMessage };
+  readonly sent: boolean;
+  log?: FastifyBaseLogger;
+  send(failure: Failure): unknown;
+}
 
 export interface OpenRequest {
-  readonly reply: FastifyReply;
+  readonly reply: OpenReply;
   readonly sinceMs: number;
   readonly isLocal: boolean;
   /** True once its handler runs: by then the request has arrived as far as it is needed. */
@@ -19,7 +30,7 @@ declare module 'fastify' {
 /** The requests in progress. */
 export class OpenRequests {
   /** In order of arrival. */
-  readonly #all = new Map<FastifyReply, OpenRequest>();
+  readonly #all = new Map<OpenReply, OpenRequest>();
   /** Requests that don't wait for the processor: their number, and the sum of their arrival times. */
   #local = 0;
   #localSinceSumMs = 0;
@@ -41,7 +52,7 @@ export class OpenRequests {
    * Tracks a request until its response has ended or its caller has disconnected. The framework's `onResponse` does not
    * run in all of these cases.
    */
-  add(reply: FastifyReply, isLocal: boolean): void {
+  add(reply: OpenReply, isLocal: boolean): void {
     const sinceMs = performance.now();
     const request: OpenRequest = { reply, sinceMs, isLocal, hasStarted: false, outcome: undefined };
     this.#all.set(reply, request);
@@ -53,7 +64,7 @@ export class OpenRequests {
   }
 
   /** Notes that the handler of a request runs. */
-  start(reply: FastifyReply, outcome: unknown): void {
+  start(reply: OpenReply, outcome: unknown): void {
     const request = this.#all.get(reply);
     if (request === undefined) return;
     request.hasStarted = true;
@@ -64,7 +75,7 @@ export class OpenRequests {
    * Stops tracking a request. A request that waits for new events is neither late nor a sign of overload. It must have
    * its own time limit.
    */
-  leave(reply: FastifyReply): void {
+  leave(reply: OpenReply): void {
     const request = this.#all.get(reply);
     if (request === undefined) return;
     this.#all.delete(reply);

@@ -50,7 +50,7 @@ declare module 'fastify' {
 /**
  * Sheds requests that cannot be served in time, before any work is done for them: webhooks first, everything else only
  * when it gets worse. Must be registered before anything that costs time. A shed request is counted, not logged:
- * thousands of lines would add to the load.
+ * thousands of lines would add to the load. Returns whether a webhook would be shed now.
  */
 export function registerOverload(
   app: FastifyInstance,
@@ -60,7 +60,7 @@ export function registerOverload(
     readonly limits: OverloadLimits;
     readonly open: OpenRequests;
   },
-): void {
+): () => boolean {
   const { logger, metrics, limits, open } = parts;
   const exceeds = ({ inFlight, ageMs }: Limit) => open.count >= inFlight || ageMsOf(open) >= ageMs;
   const report = createReport(logger, open);
@@ -80,6 +80,7 @@ export function registerOverload(
     open.add(reply, kind === 'webhooks' || request.method === 'GET');
     done();
   });
+  return () => exceeds(limits.webhooks);
 }
 
 const shed = new Failure(

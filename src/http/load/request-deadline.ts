@@ -28,8 +28,10 @@ export function registerRequestDeadline(
     if (reply.raw.headersSent) return void reply.raw.destroy();
     if (reply.sent) return;
     // The rest of the body would follow on the connection, so it is closed.
-    if (!hasStarted && !reply.request.raw.complete)
-      return void reply.header('connection', 'close').send(bodyTooSlow);
+    if (!hasStarted && !reply.request.raw.complete) {
+      reply.raw.setHeader('connection', 'close');
+      return void reply.send(bodyTooSlow);
+    }
     reply.send(deadlinePassed);
     if (outcome instanceof Promise) logOutcome(logger, reply.request.id, outcome);
     // The framework logs late outcomes too, but without the request id, and an expected failure as an error.

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../platform/logger.ts';
 import type { Metrics } from '../../platform/metrics.ts';
+import type { Span } from '../../platform/tracing.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,37 +15,61 @@ declare module 'fastify' {
   }
 }
 
+/** A request whose response has ended. */
+interface CompletedRequest {
+  readonly id: string;
+  readonly method: string;
+  /** Undefined if no route matches. */
+  readonly route: string | undefined;
+  readonly status: number;
+  readonly elapsedMs: number;
+  readonly span: Span | undefined;
+  readonly keyName?: string | undefined;
+  readonly isStream?: boolean;
+  readonly isShed?: boolean;
+}
+
+export type RecordRequest = (request: CompletedRequest) => void;
+
 /**
  * One log line and one observation per request. They name the route's pattern, not the URL: URLs contain ids and
  * queries that callers choose, which would inflate the metrics and leak into the log.
  */
-export function registerRequestLog(app: FastifyInstance, logger: Logger, metrics: Metrics): void {
+export function requestRecorder(logger: Logger, metrics: Metrics): RecordRequest {
+  return ({ id, method, route = 'unmatched', status, elapsedMs, span, keyName, isStream, isShed }) => {
+    const label = route === 'unmatched' ? 'any' : method;
+    if (isStream !== true)
+      metrics.httpRequestDuration.observe({ method: label, route, status }, elapsedMs / 1_000);
+    span?.set({ 'http.response.status_code': status });
+    span?.end(status >= 500 ? new Error() : undefined);
+    if (isShed === true) return;
+    logger.info(
+      {
+        requestId: id,
+        method,
+        route,
+        status,
+        durationMs: Math.round(elapsedMs * 1_000) / 1_000,
+        key: keyName,
+        traceId: span?.traceparent.split('-')[1],
+      },
+      'request',
+    );
+  };
+}
+
+/** Records the requests of the framework. */
+export function registerRequestLog(app: FastifyInstance, record: RecordRequest): void {
   app.decorateRequest('caller', undefined);
   app.decorateRequest('isStream', false);
   app.decorateRequest('isLogged', false);
   const logRequest = (request: FastifyRequest, reply: FastifyReply) => {
     if (request.isLogged) return;
     request.isLogged = true;
-    const route = request.is404 ? 'unmatched' : (request.routeOptions.url ?? 'unmatched');
-    const method = request.is404 ? 'any' : request.method;
-    const status = reply.statusCode;
-    if (!request.isStream)
-      metrics.httpRequestDuration.observe({ method, route, status }, reply.elapsedTime / 1_000);
-    request.span?.set({ 'http.response.status_code': status });
-    request.span?.end(status >= 500 ? new Error() : undefined);
-    if (request.isShed) return;
-    logger.info(
-      {
-        requestId: request.id,
-        method: request.method,
-        route,
-        status,
-        durationMs: Math.round(reply.elapsedTime * 1_000) / 1_000,
-        key: request.caller?.name,
-        traceId: request.span?.traceparent.split('-')[1],
-      },
-      'request',
-    );
+    const { id, method, span, caller, isStream, isShed } = request;
+    const route = request.is404 ? undefined : request.routeOptions.url;
+    const [status, elapsedMs] = [reply.statusCode, reply.elapsedTime];
+    record({ id, method, route, status, elapsedMs, span, keyName: caller?.name, isStream, isShed });
   };
   app.decorate('logRequest', logRequest);
   app.addHook('onResponse', (request, reply, done) => {

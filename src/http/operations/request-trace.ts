@@ -19,11 +19,18 @@ export function registerRequestTrace(
   app.addHook('onRequest', (request, _reply, done) => {
     const { method, headers, id } = request;
     const route = request.route.url ?? '';
-    const header = headers['traceparent'];
-    const parent = typeof header === 'string' ? header : undefined;
-    const attributes = { 'http.request.method': method, 'http.route': route, 'till.request.id': id };
-    if (isTraced(request))
-      request.span = tracer.start(`${method} ${route}`, { kind: 'server', parent, attributes });
+    if (isTraced(request)) request.span = startRequestSpan(tracer, { id, method, route, headers });
     done();
   });
+}
+
+export function startRequestSpan(
+  tracer: Tracer,
+  request: Pick<FastifyRequest, 'id' | 'method' | 'headers'> & { readonly route: string },
+): Span | undefined {
+  const { id, method, route, headers } = request;
+  const header = headers['traceparent'];
+  const parent = typeof header === 'string' ? header : undefined;
+  const attributes = { 'http.request.method': method, 'http.route': route, 'till.request.id': id };
+  return tracer.start(`${method} ${route}`, { kind: 'server', parent, attributes });
 }

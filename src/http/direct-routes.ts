@@ -1,0 +1,157 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from '../platform/logger.ts';
+import { runInSpan, type Span, type Tracer } from '../platform/tracing.ts';
+import { problemResponse } from './failures/problem.ts';
+import { failureOf } from './failures/respond-to-failure.ts';
+import { hasClearHost } from './input/host-header.ts';
+import { requestIdOf } from './input/request-id.ts';
+import { bodyBytesMax } from './load/limits.ts';
+import type { OpenReply, OpenRequests } from './load/open-requests.ts';
+import type { RecordRequest } from './operations/request-log.ts';
+import { startRequestSpan } from './operations/request-trace.ts';
+import { securityHeaders } from './security-headers.ts';
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    directRoutes: DirectRoutes;
+  }
+}
+
+/** Returns the response, to send with status 200. */
+type Run = (headers: IncomingHttpHeaders, body: Buffer) => Promise<object>;
+
+interface DirectParts {
+  readonly logger: Logger;
+  readonly tracer?: Tracer | undefined;
+  readonly open: OpenRequests;
+  readonly record: RecordRequest;
+  readonly isOverloaded: () => boolean;
+  readonly isStopping: () => boolean;
+}
+
+const method = 'POST';
+
+/**
+ * Serves frequent requests without the framework, whose routing, hooks and objects would cost more than the work. Serves
+ * only what needs nothing else of it: the exact path, a body of a declared and allowed length, and a process that is
+ * neither overloaded nor stopping. All other requests are left to the framework, which has the same route.
+ */
+class DirectRoutes {
+  readonly #parts: DirectParts;
+  readonly #routes = new Map<string, Run>();
+
+  constructor(parts: DirectParts) {
+    this.#parts = parts;
+  }
+
+  add(path: string, run: Run): void {
+    this.#routes.set(path, run);
+  }
+
+  /** Whether it serves the request. */
+  take(request: IncomingMessage, response: ServerResponse): boolean {
+    const { url: route = '', headers } = request;
+    const run = this.#routes.get(route);
+    if (run === undefined || request.method !== method || !hasClearHost(request)) return false;
+    if (!(Number(headers['content-length']) <= bodyBytesMax)) return false;
+    const { tracer, open, isOverloaded, isStopping } = this.#parts;
+    if (isStopping() || isOverloaded()) return false;
+    const id = requestIdOf(headers['x-request-id']);
+    const span = tracer && startRequestSpan(tracer, { id, method, route, headers });
+    const reply = new DirectReply(this.#parts, { id, raw: request, route, span }, response);
+    open.add(reply, true);
+    const fail = (error: Error) => reply.send(error);
+    readBody(request, fail, (body) => {
+      const running = runInSpan(span, () => run(headers, body));
+      open.start(reply, running);
+      running.then((result) => reply.respond(result), fail);
+    });
+    return true;
+  }
+}
+
+/** Passes requests to the direct routes first. */
+export function registerDirectRoutes(app: FastifyInstance, parts: DirectParts): void {
+  const routes = new DirectRoutes(parts);
+  app.decorate('directRoutes', routes);
+  const { server } = app;
+  const [serve] = server.listeners('request');
+  if (serve === undefined) throw new Error('the framework does not listen');
+  server.removeAllListeners('request');
+  server.on('request', (request, response) => {
+    if (!routes.take(request, response)) serve.call(server, request, response);
+  });
+}
+
+interface DirectRequest {
+  readonly id: string;
+  readonly raw: IncomingMessage;
+  readonly route: string;
+  readonly span: Span | undefined;
+}
+
+/** Sends the responses that the framework would send. */
+class DirectReply implements OpenReply {
+  readonly request: DirectRequest;
+  readonly raw: ServerResponse;
+  readonly #parts: DirectParts;
+  readonly #startedAtMs = performance.now();
+  #isRecorded = false;
+  sent = false;
+
+  constructor(parts: DirectParts, request: DirectRequest, raw: ServerResponse) {
+    this.#parts = parts;
+    this.request = request;
+    this.raw = raw;
+    // Without a listener, an error would end the process.
+    raw.on('error', () => this.#record());
+  }
+
+  respond(result: object): void {
+    this.#write(200, { 'content-type': 'application/json; charset=utf-8' }, JSON.stringify(result));
+  }
+
+  send(error: Error): void {
+    if (this.sent) return;
+    const failure = failureOf(error, this.request, bodyBytesMax, this.#parts.logger);
+    const { status, headers, body } = problemResponse(failure, this.request.id);
+    this.#write(status, headers, JSON.stringify(body));
+  }
+
+  #write(status: number, headers: Readonly<Record<string, string>>, text: string): void {
+    // The deadline has passed, and the caller has its response.
+    if (this.sent) return;
+    this.sent = true;
+    const closing = this.#parts.isStopping() ? { connection: 'close' } : {};
+    this.raw
+      .writeHead(status, {
+        'x-request-id': this.request.id,
+        ...securityHeaders,
+        ...headers,
+        ...closing,
+        'content-length': Buffer.byteLength(text),
+      })
+      .end(text, () => this.#record());
+  }
+
+  #record(): void {
+    if (this.#isRecorded) return;
+    this.#isRecorded = true;
+    const { id, route, span } = this.request;
+    const elapsedMs = performance.now() - this.#startedAtMs;
+    this.#parts.record({ id, method, route, span, status: this.raw.statusCode, elapsedMs });
+  }
+}
+
+/** Calls back with the whole body. Node has checked that its length is the declared one. */
+function readBody(
+  request: IncomingMessage,
+  fail: (error: Error) => void,
+  take: (body: Buffer) => void,
+): void {
+  const chunks: Buffer[] = [];
+  request.on('data', (chunk: Buffer) => chunks.push(chunk));
+  request.once('end', () => take(Buffer.concat(chunks)));
+  request.once('error', fail);
+}
