@@ -3,6 +3,7 @@ import { byCondition, byTextOfAnyCase, type ConditionFilter } from '../mirrors/l
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Customer } from '../model/customer.ts';
+import { anyOf } from '../platform/any-of.ts';
 import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, mutable } from '../platform/table.ts';
@@ -98,7 +99,8 @@ export class CustomerStore extends MirrorStore<Customer> {
   }
 
   findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
-    const sql = `select ${columns} from till.customers where id = any($1) and deleted_at is null`;
+    const sql = `select ${columns} from till.customers
+      where id = ${anyOf('$1', 'uuid')} and deleted_at is null`;
     return db.query(sql, [ids], 'find_live_customers');
   }
 
@@ -184,7 +186,7 @@ export class CustomerStore extends MirrorStore<Customer> {
    * locks.
    */
   hold(tx: Transaction, ids: readonly string[]): void {
-    const sql = 'select id from till.customers where id = any($1) order by id for key share';
+    const sql = `select id from till.customers where id = ${anyOf('$1', 'uuid')} order by id for key share`;
     if (ids.length > 0) tx.send(sql, [ids], 'hold_customers');
   }
 
@@ -252,7 +254,7 @@ export class CustomerStore extends MirrorStore<Customer> {
   /** What other objects show of their customers. Deleted customers are left out. */
   findSummaries(db: Queryable, ids: readonly string[]): Promise<readonly CustomerSummary[]> {
     const sql = `select id, external_id as "externalId", email, name from till.customers
-      where id = any($1) and deleted_at is null`;
+      where id = ${anyOf('$1', 'uuid')} and deleted_at is null`;
     return db.query(sql, [ids], 'find_customer_summaries');
   }
 }

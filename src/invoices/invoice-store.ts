@@ -4,6 +4,7 @@ import { byCondition, byFacet, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Invoice } from '../model/invoice.ts';
+import { anyOf } from '../platform/any-of.ts';
 import { beginsWith, comparedMax } from '../platform/begins-with.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
@@ -134,12 +135,13 @@ export class InvoiceStore extends MirrorStore<Invoice> {
   findIds(db: Queryable, keys: readonly string[]): Promise<readonly LinkedInvoice[]> {
     const sql = `select processor_invoice_id as key, id, status,
         processor_subscription_id as "processorSubscriptionId"
-      from till.invoices where processor_invoice_id = any($1)`;
+      from till.invoices where processor_invoice_id = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], 'find_invoice_ids');
   }
 
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Invoice[]> {
-    const sql = `select ${ownColumns} from till.invoices where processor_subscription_id = any($1)`;
+    const sql = `select ${ownColumns} from till.invoices
+      where processor_subscription_id = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], 'find_invoices_of_subscriptions');
   }
 

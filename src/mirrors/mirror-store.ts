@@ -1,4 +1,5 @@
 import type { RowChange } from '../model/fold.ts';
+import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { columnOf, type Table } from '../platform/table.ts';
 
@@ -15,7 +16,11 @@ export class MirrorStore<Row extends { readonly id: string }> {
 
   find(db: Queryable, ids: readonly string[]): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
-    return db.query(`select ${columns} from till.${name} where id = any($1)`, [ids], `find_${name}`);
+    return db.query(
+      `select ${columns} from till.${name} where id = ${anyOf('$1', 'uuid')}`,
+      [ids],
+      `find_${name}`,
+    );
   }
 
   /** Rows whose ids are in a range, inclusive, in the order of the ids. */
@@ -27,7 +32,7 @@ export class MirrorStore<Row extends { readonly id: string }> {
 
   findByKeys(db: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
     const { name, columns } = this.#table;
-    const sql = `select ${columns} from till.${name} where ${this.#key} = any($1)`;
+    const sql = `select ${columns} from till.${name} where ${this.#key} = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], `find_${name}_by_key`);
   }
 
@@ -38,7 +43,8 @@ export class MirrorStore<Row extends { readonly id: string }> {
    */
   lockByKeys(tx: Queryable, keys: readonly string[]): Promise<readonly Row[]> {
     const { name, ownColumns } = this.#table;
-    const sql = `select ${ownColumns} from till.${name} where ${this.#key} = any($1) order by id for no key update`;
+    const sql = `select ${ownColumns} from till.${name} where ${this.#key} = ${anyOf('$1', 'text')}
+      order by id for no key update`;
     return tx.query(sql, [keys], `lock_${name}`);
   }
 

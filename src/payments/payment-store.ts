@@ -15,6 +15,7 @@ import {
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Payment } from '../model/payment.ts';
+import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
@@ -267,7 +268,7 @@ export class PaymentStore extends MirrorStore<Payment> {
   /** The payments of these subscriptions, by the processor's ids. */
   findOfSubscriptions(db: Queryable, keys: readonly string[]): Promise<readonly Payment[]> {
     const sql = `select ${ownColumns} from till.payments
-      where processor_invoice_id is not null and processor_subscription_id = any($1)`;
+      where processor_invoice_id is not null and processor_subscription_id = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], 'find_payments_of_subscriptions');
   }
 
@@ -278,7 +279,7 @@ export class PaymentStore extends MirrorStore<Payment> {
     invoiceKeys: readonly string[],
   ): Promise<readonly Payment[]> {
     const sql = `select ${ownColumns} from till.payments
-      where processor_subscription_id = any($1) and processor_invoice_id = any($2)`;
+      where processor_subscription_id = ${anyOf('$1', 'text')} and processor_invoice_id = ${anyOf('$2', 'text')}`;
     return db.query(sql, [subscriptionKeys, invoiceKeys], 'find_payments_of_invoices');
   }
 

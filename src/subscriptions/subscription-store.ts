@@ -4,6 +4,7 @@ import { byFacet, byFacets, byId, byText } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Subscription } from '../model/subscription.ts';
+import { anyOf } from '../platform/any-of.ts';
 import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { computed, defineTable, immutable, linked, mutable } from '../platform/table.ts';
 
@@ -22,11 +23,14 @@ export const paidUntil = `case when subscriptions.status = 'past_due' then (
     and invoices.status = 'paid' and invoices.covers_until is not null
   order by invoices.created_at desc, invoices.covers_until desc limit 1) end`;
 
-/** A used discount is shown until its invoice is paid, or can no longer be paid. */
-const discount = `case when subscriptions.discount->>'usedBy' is null or not exists (select from till.invoices
+/**
+ * A used discount is shown until its invoice is paid, or can no longer be paid. With `exists`, PostgreSQL could read all
+ * invoices once instead of looking up one for each subscription.
+ */
+const discount = `case when subscriptions.discount->>'usedBy' is null or (select invoices.id from till.invoices
   where invoices.processor_invoice_id = subscriptions.discount->>'usedBy'
     and invoices.processor_subscription_id = subscriptions.processor_subscription_id
-    and invoices.status not in ('draft', 'open')) then subscriptions.discount end`;
+    and invoices.status not in ('draft', 'open')) is null then subscriptions.discount end`;
 
 const subscriptionTable = defineTable<Subscription>(
   'subscriptions',
@@ -111,20 +115,22 @@ export class SubscriptionStore extends MirrorStore<Subscription> {
 
   /** Rows by the processor's ids, without values of other rows. */
   findOwn(db: Queryable, keys: readonly string[]): Promise<readonly Subscription[]> {
-    const sql = `select ${ownColumns} from till.subscriptions where processor_subscription_id = any($1)`;
+    const sql = `select ${ownColumns} from till.subscriptions
+      where processor_subscription_id = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], 'find_own_subscriptions');
   }
 
   /** The ids of these subscriptions, by the processor's ids. */
   findIds(db: Queryable, keys: readonly string[]): Promise<readonly { key: string; id: string }[]> {
     const sql = `select processor_subscription_id as key, id from till.subscriptions
-      where processor_subscription_id = any($1)`;
+      where processor_subscription_id = ${anyOf('$1', 'text')}`;
     return db.query(sql, [keys], 'find_subscription_ids');
   }
 
   /** Until when subscriptions that are `past_due` are paid. */
   findPaidUntil(db: Queryable, ids: readonly string[]): Promise<readonly PaidSubscription[]> {
-    const sql = `select id, ${paidUntil} as "paidUntil" from till.subscriptions where id = any($1)`;
+    const sql = `select id, ${paidUntil} as "paidUntil" from till.subscriptions
+      where id = ${anyOf('$1', 'uuid')}`;
     return db.query(sql, [ids], 'find_paid_until');
   }
 

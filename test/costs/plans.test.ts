@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CustomerStore } from '../../src/customers/customer-store.ts';
+import { InvoiceStore } from '../../src/invoices/invoice-store.ts';
 import type { Payment } from '../../src/model/payment.ts';
 import { PaymentStore } from '../../src/payments/payment-store.ts';
+import { PlanStore } from '../../src/plans/plan-store.ts';
 import { newId } from '../../src/platform/id.ts';
 import { Database } from '../../src/platform/postgres.ts';
+import { SubscriptionStore } from '../../src/subscriptions/subscription-store.ts';
 import { startBackend } from '../support/backend.ts';
 import { silentLogger } from '../support/log-capture.ts';
 
@@ -11,18 +15,33 @@ import { silentLogger } from '../support/log-capture.ts';
 const plannedMax = 5;
 const executions = 20;
 
-test('PostgreSQL plans the update of one row once per connection', async (t) => {
+test('PostgreSQL plans updates and lookups of one row once per connection', async (t) => {
   const { databaseUrl } = await startBackend(t);
   // With one connection, every statement runs on the same one.
   const database = new Database({ url: databaseUrl, poolSize: 1, logger: silentLogger });
   t.after(() => database.close());
-  const store = new PaymentStore();
+  const payments = new PaymentStore();
+  const mirrors = [
+    payments,
+    new SubscriptionStore(),
+    new InvoiceStore(),
+    new CustomerStore(),
+    new PlanStore(),
+  ];
   // There is no such row, so the other fields do not matter.
   const row = { id: newId(new Date()) } as Payment;
-  for (let count = 0; count < executions; count += 1)
-    await database.transaction(async (tx) => store.update(tx, [{ before: row, after: row }]));
-  const plans = await database.query<{ custom: number; generic: number }>(
-    `select custom_plans as custom, generic_plans as generic from pg_prepared_statements where name = 'update_payments'`,
+  for (let count = 0; count < executions; count += 1) {
+    await database.transaction(async (tx) => payments.update(tx, [{ before: row, after: row }]));
+    for (const mirror of mirrors) {
+      await mirror.find(database, [row.id]);
+      await mirror.findByKeys(database, [row.id]);
+      await mirror.lockByKeys(database, [row.id]);
+    }
+  }
+  const plans = await database.query<{ name: string; custom: number; generic: number }>(
+    'select name, custom_plans as custom, generic_plans as generic from pg_prepared_statements',
   );
-  assert.deepEqual(plans, [{ custom: plannedMax, generic: executions - plannedMax }]);
+  assert.equal(plans.length, 1 + 3 * mirrors.length);
+  for (const { name, ...counts } of plans)
+    assert.deepEqual(counts, { custom: plannedMax, generic: executions - plannedMax }, name);
 });

@@ -1,3 +1,4 @@
+import { anyOf } from '../../platform/any-of.ts';
 import type { Queryable, Transaction } from '../../platform/postgres.ts';
 import { recordSet } from '../../platform/table.ts';
 import { textArray } from '../../platform/text-array.ts';
@@ -50,8 +51,9 @@ export class OutboxStore {
   findGrace(db: Queryable, subscriptionIds: readonly string[]): Promise<readonly GracePeriod[]> {
     return db.query(
       `select subscription_id as "subscriptionId", ends_at as "endsAt" from till.grace_periods
-       where subscription_id = any($1)`,
+       where subscription_id = ${anyOf('$1', 'uuid')}`,
       [subscriptionIds],
+      'find_grace_periods',
     );
   }
 
