@@ -92,6 +92,11 @@ export class Database implements Queryable {
   readonly #isShared: boolean;
   /** When a write was last refused although the server responds, and why. */
   #refused = { atMs: Number.NEGATIVE_INFINITY, why: '' };
+  /**
+   * The named statements. They inherit their text and name: at each use, the driver copies what a statement has of its
+   * own, one property at a time, which takes 4 of the 5 µs in which it creates a query.
+   */
+  readonly #named = new Map<string, pg.QueryConfig>();
   /** How many statements it has sent, for the metrics. */
   #statements = 0;
   #beforeCommit: BeforeCommit = async () => {};
@@ -113,8 +118,9 @@ export class Database implements Queryable {
     this.#refuseIfFull();
     this.#statements += 1;
     try {
-      const query = this.#toQuery(text, values, name);
-      const result = this.#isShared ? this.#queryShared<Row>(query) : this.#pool.query<Row>(query);
+      const result = this.#isShared
+        ? this.#queryShared<Row>(text, values)
+        : this.#pool.query<Row>(this.#statement(text, name), [...values]);
       traceStatement(text, result);
       return (await result).rows;
     } catch (error) {
@@ -151,11 +157,15 @@ export class Database implements Queryable {
   ): Promise<T> {
     const client = await this.#connect();
     let firstFailure: unknown;
-    const run = <Row extends pg.QueryResultRow>(query: pg.QueryConfig) => {
+    const run = <Row extends pg.QueryResultRow>(
+      text: string,
+      values: readonly unknown[] = [],
+      name?: string,
+    ) => {
       joinWrites(client);
       this.#statements += 1;
-      const result = client.query<Row>(query);
-      traceStatement(query.text, result);
+      const result = client.query<Row>(this.#statement(text, name), [...values]);
+      traceStatement(text, result);
       // Statements after a failed one fail only because of it.
       result.catch((error: unknown) => {
         firstFailure ??= error;
@@ -164,9 +174,9 @@ export class Database implements Queryable {
     };
     const begin = this.#isShared ? beginWithLimits : 'begin';
     // In one message, so that the limit costs no round trip.
-    const begun = run({
-      text: lockTimeoutMs === undefined ? begin : `${begin}; set local lock_timeout = ${lockTimeoutMs}`,
-    });
+    const begun = run(
+      lockTimeoutMs === undefined ? begin : `${begin}; set local lock_timeout = ${lockTimeoutMs}`,
+    );
     const committed: (() => void)[] = [];
     const tx: Transaction = {
       query: async <Row extends pg.QueryResultRow>(
@@ -174,11 +184,11 @@ export class Database implements Queryable {
         values: readonly unknown[] = [],
         name?: string,
       ) => {
-        const result = run<Row>(this.#toQuery(text, values, name));
+        const result = run<Row>(text, values, name);
         await begun;
         return (await result).rows;
       },
-      send: (text, values = [], name) => void run(this.#toQuery(text, values, name)),
+      send: (text, values, name) => void run(text, values, name),
       afterCommit: (hook) => void committed.push(hook),
       written: new WrittenRows(),
       late,
@@ -189,7 +199,7 @@ export class Database implements Queryable {
       const result = await work(tx);
       // Last, after all row locks, so that its own locks cannot cause a deadlock with them.
       if (tx.written.size > 0) await this.#beforeCommit(tx);
-      const { command } = await run({ text: 'commit' });
+      const { command } = await run('commit');
       // PostgreSQL reports the commit of a failed transaction as a rollback, not as an error.
       if (command !== 'COMMIT' || firstFailure !== undefined)
         throw new Error(`the transaction ended in ${command}`);
@@ -271,11 +281,14 @@ export class Database implements Queryable {
    * One statement in a transaction of its own, because only a transaction can have limits in a shared session. Everything
    * is sent at once, so it takes one round trip.
    */
-  async #queryShared<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>> {
+  async #queryShared<Row extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<pg.QueryResult<Row>> {
     const client = await this.#pool.connect();
     const [begun, result, ended] = await Promise.allSettled([
       client.query(beginWithLimits),
-      client.query<Row>(query),
+      client.query<Row>(text, [...values]),
       client.query('commit'),
     ]);
     // Once the end is confirmed, nothing is left of the transaction, even if the statement failed.
@@ -287,8 +300,13 @@ export class Database implements Queryable {
   }
 
   /** Statements have no names in a shared session: the next transaction may run in a session that does not know them. */
-  #toQuery(text: string, values: readonly unknown[], name: string | undefined): pg.QueryConfig {
-    return { text, values: [...values], ...(name === undefined || this.#isShared ? {} : { name }) };
+  #statement(text: string, name: string | undefined): string | pg.QueryConfig {
+    if (name === undefined || this.#isShared) return text;
+    const known = this.#named.get(name);
+    if (known?.text === text) return known;
+    const statement: pg.QueryConfig = Object.create({ text, name });
+    this.#named.set(name, statement);
+    return statement;
   }
 
   #check(): Promise<boolean> {
