@@ -143,7 +143,8 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
     // Refused before the body is read: a request without a route needs no parsing.
     const admitted = () => done(request.is404 ? routes.refusal(request) : undefined);
     if (!isApi(request)) return admitted();
-    return void parts.guard.admit(request).then(admitted, done);
+    const pending = parts.guard.admit(request);
+    return void (pending === undefined ? admitted() : pending.then(admitted, done));
   });
   registerKeyChecks(app, parts.guard);
   app.addHook('onSend', (_request, reply, payload, done) => {

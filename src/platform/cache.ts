@@ -4,8 +4,11 @@
  */
 export interface Cache {
   readonly kind: 'redis' | 'memory';
-  /** Adds to a counter that disappears `ttlMs` after its first use, and returns its new value. */
-  increment(key: string, by: number, ttlMs: number): Promise<number>;
+  /**
+   * Adds to a counter that disappears `ttlMs` after its first use, and returns its new value. A promise only if the
+   * counter is outside of this process.
+   */
+  increment(key: string, by: number, ttlMs: number): number | Promise<number>;
   /** Rejects when the cache does not respond, or cannot count. */
   ping(): Promise<void>;
   close(): Promise<void>;

@@ -19,7 +19,7 @@ export class MemoryCache implements Cache {
     this.#clock = clock;
   }
 
-  async increment(key: string, by: number, ttlMs: number): Promise<number> {
+  increment(key: string, by: number, ttlMs: number): number {
     const nowMs = this.#clock.now().getTime();
     const counter = this.#counters.get(key);
     if (counter !== undefined && counter.expiresAtMs > nowMs) {

@@ -35,7 +35,8 @@ export function registerSessionRoutes(app: FastifyInstance, parts: SessionRouteP
         throw new Failure('forbidden', 'Sign in with single sign-on.');
       }
       const { apiKey } = request.body;
-      const caller = await guard.identify(apiKey, request).catch(async (error: unknown) => {
+      const identified = Promise.resolve(guard.identify(apiKey, request));
+      const caller = await identified.catch(async (error: unknown) => {
         if (!(error instanceof Failure && error.code === 'unauthorized')) throw error;
         await audit.writeAlone(refusedSignIn(senderOf(request), 401));
         throw new Failure('unauthorized', 'The API key is not valid. Enter one that is.');

@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import { type Caller, grants, type Scope } from '../../model/api-key.ts';
@@ -36,9 +35,8 @@ export class ApiGuard {
   readonly #limiter: RateLimiter;
   readonly #perMinute: number;
   readonly #usagePerMinute: number;
-  /** Digests of API keys and the addresses from which they were accepted. */
+  /** Digests of API keys, with the addresses from which they were accepted. */
   readonly #accepted = new Set<string>();
-  readonly #salt = randomBytes(32).toString('hex');
 
   constructor(options: {
     readonly keys: ApiKeyRing;
@@ -58,24 +56,29 @@ export class ApiGuard {
     this.#usagePerMinute = options.usageRequestsPerMinute ?? 0;
   }
 
-  async admit(request: FastifyRequest): Promise<void> {
+  /** A promise only if something must be read or counted elsewhere: every request passes here. */
+  admit(request: FastifyRequest): Promise<void> | undefined {
     // A cookie counts only here, and an API key only for the other requests.
     const caller =
       this.#sessions !== undefined && isConsoleCall(request)
-        ? await this.#sessions.admit(request)
-        : await this.identify(request.headers['x-api-key'], request);
+        ? this.#sessions.admit(request)
+        : this.identify(request.headers['x-api-key'], request);
+    if (caller instanceof Promise) return caller.then((found) => this.#admitCaller(found, request));
+    return this.#admitCaller(caller, request);
+  }
+
+  #admitCaller(caller: Caller, request: FastifyRequest): Promise<void> | undefined {
     request.caller = caller;
     const scope = request.is404 ? undefined : (request.route.config.scope ?? 'admin');
-    await this.count(caller, scope);
-    // An unknown route is a 404 for every caller.
-    if (scope === undefined) return;
-    if (!grants(caller.scopes, scope)) throw forbidden(scope, caller);
+    const counting = this.count(caller, scope);
+    if (counting === undefined) return requireScope(scope, caller);
+    return counting.then(() => requireScope(scope, caller));
   }
 
   /** Counts a request of a caller, to an operation with this scope. Fails if there are too many. */
-  async count({ person, name, application }: Caller, scope?: Scope): Promise<void> {
+  count({ person, name, application }: Caller, scope?: Scope): Promise<void> | undefined {
     const rate = this.#rateOf(person === null ? name : application, scope);
-    if (rate.limit > 0) await this.#take(rate);
+    return rate.limit > 0 ? this.#take(rate) : undefined;
   }
 
   /**
@@ -92,24 +95,34 @@ export class ApiGuard {
    * The owner of an API key that a request presents. After too many invalid API keys from an address, further unknown keys from
    * there are refused without a check, so that guessing reveals nothing. Keys that were accepted from that address
    * before still work, so other applications behind it continue. Only the first request of a key from an address reads
-   * the counter.
+   * the counter, and only a key that is not known yet needs a promise.
    */
-  async identify(presented: unknown, { ip, id: requestId, response }: FastifyRequest): Promise<Caller> {
-    const address = addressGroup(ip);
-    const pair = hash('sha256', `${this.#salt} ${address} ${presented}`, 'base64url');
-    const isKnown = this.#accepted.has(pair);
-    if (!isKnown) await this.refuseGuesses({ ip });
+  identify(presented: unknown, request: FastifyRequest): Caller | Promise<Caller> {
+    const digest = this.#keys.digest(presented);
+    const pair = `${digest} ${addressGroup(request.ip)}`;
+    const find = () => (digest === undefined ? undefined : this.#find(String(presented), digest, request));
+    const found = this.#accepted.has(pair) ? find() : this.refuseGuesses(request).then(find);
+    return found === undefined || found instanceof Promise ? this.#settle(found, pair, request) : found;
+  }
+
+  #find(presented: string, digest: string, { ip, id: requestId, response }: FastifyRequest) {
     const outcome = () => (response.headersSent || response.closed ? response.statusCode : undefined);
-    const caller =
-      typeof presented === 'string'
-        ? (this.#keys.find(presented) ??
-          (await this.#storedKeys?.find(presented, { address: ip, requestId, outcome })))
-        : undefined;
+    return (
+      this.#keys.findDigest(digest) ?? this.#storedKeys?.find(presented, { address: ip, requestId, outcome })
+    );
+  }
+
+  async #settle(
+    found: Promise<Caller | undefined> | undefined,
+    pair: string,
+    request: FastifyRequest,
+  ): Promise<Caller> {
+    const caller = await found;
     if (caller === undefined) {
-      await this.countRefusal({ ip });
+      await this.countRefusal(request);
       throw unauthorized();
     }
-    if (!isKnown) this.#accept(pair);
+    this.#accept(pair);
     return caller;
   }
 
@@ -120,8 +133,8 @@ export class ApiGuard {
   }
 
   /** Counts a wrong API key or a refused sign-in. Fails if there are too many from its address. */
-  countRefusal({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
-    return this.#take(wrongKeysOf(addressGroup(ip)));
+  async countRefusal({ ip }: Pick<FastifyRequest, 'ip'>): Promise<void> {
+    await this.#take(wrongKeysOf(addressGroup(ip)));
   }
 
   #rateOf(owner: string, scope: Scope | undefined): Rate {
@@ -136,8 +149,10 @@ export class ApiGuard {
     for (const oldest of this.#accepted) return void this.#accepted.delete(oldest);
   }
 
-  async #take(rate: Rate): Promise<void> {
-    refuseAbove(rate, await this.#limiter.take(rate.bucket, rate.limit));
+  #take(rate: Rate): Promise<void> | undefined {
+    const decision = this.#limiter.take(rate.bucket, rate.limit);
+    if (decision instanceof Promise) return decision.then((decided) => refuseAbove(rate, decided));
+    return refuseAbove(rate, decision);
   }
 }
 
@@ -153,8 +168,8 @@ function wrongKeysOf(address: string): Rate {
   return { bucket, limit: wrongKeysPerMinute, what };
 }
 
-function refuseAbove({ limit, what }: Rate, { allowed, retryAfterSeconds }: RateDecision): void {
-  if (allowed) return;
+function refuseAbove({ limit, what }: Rate, { allowed, retryAfterSeconds }: RateDecision): undefined {
+  if (allowed) return undefined;
   throw new Failure(
     'rate_limited',
     `More than ${limit} ${what} in one minute. Retry in ${retryAfterSeconds} s.`,
@@ -172,6 +187,11 @@ export function signedOut(): Failure {
 
 function unauthorized(): Failure {
   return new Failure('unauthorized', 'Send a valid API key in the x-api-key header.');
+}
+
+/** An unknown route is a 404 for every caller. */
+function requireScope(scope: Scope | undefined, caller: Caller): undefined {
+  if (scope !== undefined && !grants(caller.scopes, scope)) throw forbidden(scope, caller);
 }
 
 function forbidden(scope: Scope, { person }: Caller): Failure {

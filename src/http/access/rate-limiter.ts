@@ -44,33 +44,35 @@ export class RateLimiter {
     return this.#shared.kind === 'redis' && !this.#isDown;
   }
 
-  /** Counts a request. */
-  take(bucket: string, limit: number): Promise<RateDecision> {
-    return this.#decide(bucket, limit, (key) => this.#count(key));
+  /** Counts a request. A promise only if processes count together. */
+  take(bucket: string, limit: number): RateDecision | Promise<RateDecision> {
+    const { key, decide } = this.#window(bucket, limit);
+    const isAlone = this.#shared.kind === 'memory';
+    const position = isAlone ? this.#shared.increment(key, 1, counterTtlMs) : this.#count(key);
+    return position instanceof Promise ? position.then(decide) : decide(position);
   }
 
   /** What `take` would decide about another request, without counting one. */
-  peek(bucket: string, limit: number): Promise<RateDecision> {
-    return this.#decide(bucket, limit, async (key) => (await this.#increment(key, 0)) + 1);
+  async peek(bucket: string, limit: number): Promise<RateDecision> {
+    const { key, decide } = this.#window(bucket, limit);
+    return decide((await this.#increment(key, 0)) + 1);
   }
 
-  async #decide(
-    bucket: string,
-    limit: number,
-    positionIn: (key: string) => Promise<number>,
-  ): Promise<RateDecision> {
+  /** The counter of the current minute, and what follows from a request's position in it. */
+  #window(bucket: string, limit: number) {
     const nowMs = this.#clock.now().getTime();
     const window = Math.floor(nowMs / windowMs);
-    const position = await positionIn(`till:rate:${bucket}:${window}`);
     return {
-      allowed: position <= limit,
-      retryAfterSeconds: Math.ceil(((window + 1) * windowMs - nowMs) / 1_000),
+      key: `till:rate:${bucket}:${window}`,
+      decide: (position: number): RateDecision => ({
+        allowed: position <= limit,
+        retryAfterSeconds: Math.ceil(((window + 1) * windowMs - nowMs) / 1_000),
+      }),
     };
   }
 
   /** This request's position in its window, starting at 1. */
   async #count(key: string): Promise<number> {
-    if (this.#shared.kind === 'memory') return this.#shared.increment(key, 1, counterTtlMs);
     const batch = this.#waiting.get(key) ?? this.#openBatch(key);
     batch.size += 1;
     const place = batch.size;
