@@ -1,7 +1,6 @@
 import {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   fastify,
   LogController,
@@ -115,6 +114,7 @@ export async function buildApp(parts: AppParts): Promise<FastifyInstance> {
   app.setSerializerCompiler<object>(({ schema }) => compileSerializer(schema));
   const open = new OpenRequests();
   app.decorate('openRequests', open);
+  app.decorateReply('open', undefined);
   app.decorate('isStopping', parts.isStopping);
   app.decorate('largeResponses', new LargeResponses());
   const csvExports = new CsvExports({ ...csvLimits, ...parts.csvLimits });

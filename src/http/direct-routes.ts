@@ -7,7 +7,7 @@ import { failureOf } from './failures/respond-to-failure.ts';
 import { hasClearHost } from './input/host-header.ts';
 import { requestIdOf } from './input/request-id.ts';
 import { bodyBytesMax } from './load/limits.ts';
-import type { OpenReply, OpenRequests } from './load/open-requests.ts';
+import type { OpenReply, OpenRequest, OpenRequests } from './load/open-requests.ts';
 import type { RecordRequest } from './operations/request-log.ts';
 import { startRequestSpan } from './operations/request-trace.ts';
 import { securityHeaders } from './security-headers.ts';
@@ -99,6 +99,7 @@ class DirectReply implements OpenReply {
   readonly #startedAtMs = performance.now();
   #isRecorded = false;
   sent = false;
+  open: OpenRequest | undefined;
 
   constructor(parts: DirectParts, request: DirectRequest, raw: ServerResponse) {
     this.#parts = parts;
