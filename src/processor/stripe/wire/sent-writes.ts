@@ -8,6 +8,9 @@ const keptMax = 10_000;
 /** Ids are shorter, so longer values are not kept. */
 const idLengthMax = 64;
 
+/** Between the values of a path, and of a body in the form of a query. */
+const separators = /[/?&=]/;
+
 /** A call as it is sent. */
 interface SentCall {
   readonly method: string;
@@ -28,8 +31,11 @@ interface SentWrite {
 export class SentWrites {
   /** By processor key, or by the path of a write without one. Oldest first. */
   readonly #byName = new Map<string, SentWrite>();
-  /** The ids of the objects that a request has named to the processor: the processor's ids and Till's ids. */
-  readonly #named = new WeakMap<Cause, Set<string>>();
+  /**
+   * What a request has named to the processor: the processor's ids, Till's ids, and all other short values. One text for
+   * each request: thousands of sets, each kept for half a minute, would keep the garbage collector busy.
+   */
+  readonly #named = new WeakMap<Cause, string>();
   readonly #elapsedMs: () => number;
 
   constructor(elapsedMs: () => number = () => performance.now()) {
@@ -43,9 +49,8 @@ export class SentWrites {
   note({ method, path, body, idempotencyKey }: SentCall): void {
     const cause = currentCause();
     if (cause?.kind !== 'api') return;
-    const named = this.#named.get(cause) ?? new Set();
-    this.#named.set(cause, named);
-    for (const value of `${path}&${body}`.split(/[/?&=]/)) if (value.length <= idLengthMax) named.add(value);
+    const named = `${path}&${body}`.split(separators).filter(({ length }) => length <= idLengthMax);
+    this.#named.set(cause, [this.#named.get(cause) ?? '', ...named].join('&'));
     if (method === 'GET') return;
     this.#forget();
     const name = idempotencyKey ?? unkeyed(lastSegmentOf(path));
@@ -58,8 +63,8 @@ export class SentWrites {
     this.#forget();
     const sent = this.#byName.get(idempotencyKey ?? unkeyed(objectId));
     if (sent === undefined) return undefined;
-    const named = this.#named.get(sent.cause);
-    return [objectId, ...ids].some((id) => named?.has(id)) ? sent.cause : undefined;
+    const named = new Set(this.#named.get(sent.cause)?.split(separators));
+    return [objectId, ...ids].some((id) => named.has(id)) ? sent.cause : undefined;
   }
 
   #forget(): void {
