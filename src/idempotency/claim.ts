@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import type { RequestMark } from '../processor/port/request-mark.ts';
 
 /** The operations that create or change an object at the processor exactly once. */
@@ -113,7 +113,7 @@ export function markOf(
 
 /** Identifies a request: equal values give the same hash, in any order of fields. */
 export function hashRequest(request: unknown): Buffer {
-  return createHash('sha256').update(canonicalJson(request)).digest();
+  return hash('sha256', canonicalJson(request), 'buffer');
 }
 
 function canonicalJson(value: unknown): string {
