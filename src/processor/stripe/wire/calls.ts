@@ -101,7 +101,7 @@ async function tryUntilDeadline<T>(
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(attemptTimeoutMsMin, Math.min(limits.attemptTimeoutMs, leftMs)));
-      const response = await call.send({ timeout });
+      const response = await withShortStack(() => call.send({ timeout }));
       // Measured from the first attempt, because the processor may respond to a later attempt with its stored response
       // to the first.
       const result = call.take(response, responseAsOf(response, performance.now() - startedMs, Date.now()));
@@ -118,6 +118,20 @@ async function tryUntilDeadline<T>(
       }
       return toResultOrThrow(call, failed, maybeDone, error, observe);
     }
+  }
+}
+
+/**
+ * The package formats a stack trace at every call, in case the call fails. All frames would take as long as the rest of
+ * its work, and Till shows and logs its own failures. Only the synchronous part of `send` has the short stack.
+ */
+function withShortStack<T>(send: () => T): T {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 1;
+  try {
+    return send();
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
