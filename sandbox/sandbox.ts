@@ -20,15 +20,15 @@ export interface Sandbox {
 export type SandboxLog = WorldLog;
 
 export interface SandboxOptions {
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Any free port, unless given. */
   readonly port?: number;
   /** The base address of links to its pages. By default, its own address. */
   readonly linkUrl?: string | undefined;
   /** The folder for the state. Without it, the state is only in memory. */
-  readonly dataDir?: string;
+  readonly dataDir?: string | undefined;
   /** An endpoint that receives every event of the default world, in addition to those registered through the API. */
-  readonly webhook?: { readonly url: string; readonly secret: string };
+  readonly webhook?: { readonly url: string; readonly secret: string } | undefined;
   readonly log?: SandboxLog;
   /** Host names under which the control API may be called, in addition to `host`, localhost and addresses. */
   readonly allowedHosts?: readonly string[];

@@ -6,15 +6,8 @@ const log: SandboxLog = (level, fields, message) => {
   if (level !== 'info') process.stderr.write(`${message} ${JSON.stringify(fields, describeErrors)}\n`);
 };
 
-export function startCommand({ port, host, dataDir, webhook, allowedHosts }: Command): Promise<Sandbox> {
-  return startSandbox({
-    port,
-    allowedHosts,
-    ...(host !== undefined && { host }),
-    ...(dataDir !== undefined && { dataDir }),
-    ...(webhook !== undefined && { webhook }),
-    log,
-  });
+export function startCommand(command: Command): Promise<Sandbox> {
+  return startSandbox({ ...command, log });
 }
 
 export function welcomeTo({ url }: Sandbox): string {

@@ -26,14 +26,8 @@ import {
   withPrice,
 } from './subscription-items.ts';
 
-type PaymentBehavior =
-  | 'allow_incomplete'
-  | 'default_incomplete'
-  | 'error_if_incomplete'
-  | 'pending_if_incomplete';
-
 interface ChangeOptions {
-  readonly behavior: PaymentBehavior;
+  readonly behavior: `${'allow' | 'error_if' | 'default' | 'pending_if'}_incomplete`;
   readonly offSession: boolean;
   /** A planned change is not refused for want of a payment method: its payment fails. */
   readonly isPlanned?: boolean;

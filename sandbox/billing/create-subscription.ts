@@ -6,7 +6,7 @@ import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type * as Wire from '../wire/objects.ts';
 import { WireError } from '../wire/wire-error.ts';
-import { addIntervals, type Interval } from './calendar.ts';
+import { addIntervals } from './calendar.ts';
 import { collectInvoice, incomplete, invoicePaid, methodFor, noPaymentMethod } from './collect.ts';
 import { currentTerms, discountAmounts, discountableLine, redeem, type WantedDiscount } from './discount.ts';
 import { draftSubscriptionInvoice, finalizeInvoice } from './invoice.ts';
@@ -148,8 +148,7 @@ function firstLines(
 
 /** The time some periods of the price before another. */
 function earlier({ recurring }: Wire.Price, at: number, periods: number): number {
-  // The sandbox creates prices only with these four intervals. The package's type allows more.
-  return addIntervals(at, recurring?.interval as Interval, -periods * (recurring?.interval_count ?? 1));
+  return addIntervals(at, recurring?.interval ?? 'month', -periods * (recurring?.interval_count ?? 1));
 }
 
 function partial(

@@ -1,23 +1,16 @@
 import { livingCustomer } from '../payments/customer.ts';
 import { previousAttributes } from '../state/previous-attributes.ts';
 import type { Store } from '../state/store.ts';
-import type {
-  Coupon,
-  Customer,
-  Discount,
-  Invoice,
-  InvoiceLine,
-  PromotionCode,
-  Subscription,
-} from '../wire/objects.ts';
+import { nulls } from '../wire/nulls.ts';
+import type * as Wire from '../wire/objects.ts';
 import { addIntervals } from './calendar.ts';
 import { countRedemption, couponTerms } from './coupon.ts';
 
 /** A discount that a subscription will have: a new one, or one that it already has. */
-export type WantedDiscount = NewDiscount | { readonly existing: Discount };
+export type WantedDiscount = NewDiscount | { readonly existing: Wire.Discount };
 export interface NewDiscount {
-  readonly coupon: Coupon;
-  readonly code: PromotionCode | null;
+  readonly coupon: Wire.Coupon;
+  readonly code: Wire.PromotionCode | null;
 }
 
 /** Creates the discounts of a new subscription, or of a customer. The caller emits their events after that of the subscription. */
@@ -25,7 +18,7 @@ export function redeem(
   store: Store,
   wanted: readonly WantedDiscount[],
   owner: { readonly id: string | null; readonly customer: string },
-): Discount[] {
+): Wire.Discount[] {
   const { id: subscription, customer } = owner;
   return wanted.map((one) => {
     if ('existing' in one) return one.existing;
@@ -39,29 +32,26 @@ export function redeem(
 export function discountObject(
   store: Store,
   { coupon, code }: NewDiscount,
-  owner: Pick<Discount, 'checkout_session' | 'customer' | 'subscription'>,
-): Discount {
+  owner: Pick<Wire.Discount, 'checkout_session' | 'customer' | 'subscription'>,
+): Wire.Discount {
   const start = store.now();
   return {
     id: store.discounts.newId(),
     object: 'discount',
     ...owner,
-    customer_account: null,
+    ...nulls('customer_account invoice invoice_item subscription_item'),
     end:
       coupon.duration === 'repeating' ? addIntervals(start, 'month', coupon.duration_in_months ?? 0) : null,
-    invoice: null,
-    invoice_item: null,
     promotion_code: code?.id ?? null,
     source: { type: 'coupon', coupon: coupon.id },
     start,
-    subscription_item: null,
   };
 }
 
 /** Replaces the discounts of a subscription. Replacing one discount with another is an update of the discount. */
 export function changeDiscounts(
   store: Store,
-  before: Subscription,
+  before: Wire.Subscription,
   wanted: readonly WantedDiscount[],
 ): string[] {
   const discounts = redeem(store, wanted, before);
@@ -82,11 +72,15 @@ export function changeDiscounts(
 }
 
 /** Replaces the discount of a customer. It applies to invoices whose subscription has none of its own. */
-export function changeCustomerDiscount(store: Store, before: Customer, wanted: NewDiscount | null): Customer {
+export function changeCustomerDiscount(
+  store: Store,
+  before: Wire.Customer,
+  wanted: NewDiscount | null,
+): Wire.Customer {
   const from = before.discount ?? null;
   if (from === null && wanted === null) return before;
   const [to = null] = redeem(store, wanted === null ? [] : [wanted], { id: null, customer: before.id });
-  const after: Customer = { ...before, discount: to };
+  const after: Wire.Customer = { ...before, discount: to };
   store.put(store.customers, after);
   if (to === null) store.emit('customer.discount.deleted', from ?? before);
   else if (from === null) store.emit('customer.discount.created', to);
@@ -95,7 +89,11 @@ export function changeCustomerDiscount(store: Store, before: Customer, wanted: N
 }
 
 /** Removes expired discounts from the subscription. */
-export function endDiscounts(store: Store, before: Subscription, over: readonly string[]): Subscription {
+export function endDiscounts(
+  store: Store,
+  before: Wire.Subscription,
+  over: readonly string[],
+): Wire.Subscription {
   const [left, ended] = [
     before.discounts.filter((id) => !over.includes(id)),
     before.discounts.filter((id) => over.includes(id)),
@@ -111,7 +109,7 @@ export function endDiscounts(store: Store, before: Subscription, over: readonly 
 /** The terms of the discounts for an invoice that is created now. */
 export function currentTerms(
   store: Store,
-  { customer, currency, discounts }: Pick<Subscription, 'currency' | 'customer' | 'discounts'>,
+  { customer, currency, discounts }: Pick<Wire.Subscription, 'currency' | 'customer' | 'discounts'>,
 ): DiscountTerms[] {
   const inherited = discounts.length > 0 ? undefined : livingCustomer(store, customer)?.discount?.id;
   return termsOf(
@@ -132,13 +130,13 @@ export function termsOf(store: Store, ids: readonly string[]): DiscountTerms[] {
 }
 
 /** What a coupon takes off, as the discount with this id. */
-export function couponTermsFor(id: string, coupon: Coupon): DiscountTerms {
+export function couponTermsFor(id: string, coupon: Wire.Coupon): DiscountTerms {
   const { percent_off: percentOff, amount_off: amountOff, applies_to: appliesTo } = coupon;
   return { id, percentOff, amountOff, products: appliesTo?.products ?? null };
 }
 
 /** Ends the discounts of a subscription that apply only once, after an invoice has used them. */
-export function useUpDiscounts(store: Store, invoice: Invoice): void {
+export function useUpDiscounts(store: Store, invoice: Wire.Invoice): void {
   const used = (invoice.total_discount_amounts ?? []).flatMap(({ amount, discount }) =>
     amount > 0 && typeof discount === 'string' && couponOf(store, discount)?.duration === 'once'
       ? [discount]
@@ -152,25 +150,25 @@ export function useUpDiscounts(store: Store, invoice: Invoice): void {
     changeCustomerDiscount(store, customer, null);
 }
 
-function couponOf(store: Store, discountId: string): Coupon | undefined {
+function couponOf(store: Store, discountId: string): Wire.Coupon | undefined {
   const discount = store.discounts.get(discountId);
   return discount === undefined ? undefined : couponTerms(store, discount.source.coupon);
 }
 
 /** When the discount ends. Null if that is unknown, or if nothing has it any more. */
-export function discountDueAt(discount: Discount, _doneUntil: number, store: Store): number | null {
+export function discountDueAt(discount: Wire.Discount, _doneUntil: number, store: Store): number | null {
   const isUsed = ownerOf(store, discount) != null;
   return isUsed ? discount.end : null;
 }
 
-export function discountFallsDue(store: Store, discount: Discount): void {
+export function discountFallsDue(store: Store, discount: Wire.Discount): void {
   const owner = ownerOf(store, discount);
   if (owner?.object === 'subscription') endDiscounts(store, owner, [discount.id]);
   else if (owner != null) changeCustomerDiscount(store, owner, null);
 }
 
 /** The subscription or the customer that still has the discount. */
-function ownerOf(store: Store, { id, customer, subscription: owner }: Discount) {
+function ownerOf(store: Store, { id, customer, subscription: owner }: Wire.Discount) {
   if (owner === null) {
     const found = livingCustomer(store, customer);
     return found?.discount?.id === id ? found : null;
@@ -195,7 +193,7 @@ interface Discountable {
   readonly product: string | null;
 }
 
-export function discountableLine({ amount, discountable, pricing }: InvoiceLine): Discountable {
+export function discountableLine({ amount, discountable, pricing }: Wire.InvoiceLine): Discountable {
   return { amount, discountable, product: pricing.price_details?.product ?? null };
 }
 

@@ -11,7 +11,7 @@ import { discountDueAt, discountFallsDue } from './discount.ts';
 import { invoiceDueTimes, invoiceFallsDue } from './invoice-life.ts';
 import { scheduleDueTimes, scheduleFallsDue } from './schedule-life.ts';
 import { subscriptionDueTimes, subscriptionFallsDue } from './subscription-life.ts';
-import { clockDueAt, clockFailed, clockIsReady, deleteTestClock } from './test-clock.ts';
+import { clockStopped, deleteTestClock } from './test-clock.ts';
 
 /** Timers cannot exceed 24.8 days, and the clock jumps after the machine sleeps. So check at least this often. */
 const timerMsMax = 60 * 60 * 1_000;
@@ -101,7 +101,7 @@ export class Due {
     const advanced = this.#runClock(id)
       .catch((error: unknown) => {
         this.#onProblem({ error, testClock: id }, 'a test clock failed to advance');
-        this.#store.transact(null, () => clockFailed(this.#store, id));
+        this.#store.transact(null, () => clockStopped(this.#store, id, 'internal_failure'));
       })
       .finally(() => {
         this.#advancing.delete(id);
@@ -118,7 +118,7 @@ export class Due {
     if (until === undefined) return;
     await this.#run(this.#scheduleOf(id), until, (at, work) => this.#store.clock.at(at, work));
     if (!this.#closed && targetOf(this.#store, id) !== undefined)
-      this.#store.transact(null, () => clockIsReady(this.#store, id, until));
+      this.#store.transact(null, () => clockStopped(this.#store, id, { at: until }));
     await this.#store.written();
   }
 
@@ -263,15 +263,7 @@ function keyOf({ id }: DueItem, at: number): string {
   return `${id} ${at}`;
 }
 
-/** How objects of one kind change over time. */
-interface DueKind {
-  ids(store: Store): string[];
-  /** The test clock that decides when the object is due. Null for the world's clock. */
-  clockIdOf(store: Store, id: string): string | null;
-  /** The times at which the object needs work. Announcements up to `doneUntil` are done. */
-  timesOf(store: Store, id: string, doneUntil: number): readonly number[];
-  happen(store: Store, id: string, at: number): void;
-}
+type DueKind = ReturnType<typeof kind>;
 
 /** The kinds of objects that change over time, by their names in the wire API. */
 const dueKinds: ReadonlyMap<string, DueKind> = new Map([
@@ -280,26 +272,36 @@ const dueKinds: ReadonlyMap<string, DueKind> = new Map([
   ['invoice', kind((store) => store.invoices, invoiceDueTimes, invoiceFallsDue)],
   ['discount', kind((store) => store.discounts, discountDueAt, discountFallsDue)],
   ['refund', kind((store) => store.refunds, refundDueAt, settleRefund)],
-  ['test_helpers.test_clock', kind((store) => store.testClocks, clockDueAt, deleteTestClock)],
+  [
+    'test_helpers.test_clock',
+    kind(
+      (store) => store.testClocks,
+      ({ deletes_after: at }) => at,
+      deleteTestClock,
+    ),
+  ],
   ['charge', kind((store) => store.charges, chargeDueAt, chargeFallsDue)],
   ['dispute', kind((store) => store.disputes, disputeDueAt, disputeFallsDue)],
   ['checkout.session', kind((store) => store.checkoutSessions, sessionDueAt, expireSession)],
 ]);
 
+/** How objects of one kind change over time. */
 function kind<T extends WireObject>(
   collectionOf: (store: Store) => Collection<T>,
   times: (value: T, doneUntil: number, store: Store) => readonly number[] | number | null,
   happen: (store: Store, value: T, at: number) => unknown,
-): DueKind {
+) {
   return {
-    ids: (store) => [...collectionOf(store).values()].map(({ id }) => id),
-    clockIdOf: (store, id) => clockIdOf(store, collectionOf(store).get(id)),
-    timesOf: (store, id, doneUntil) => {
+    ids: (store: Store) => [...collectionOf(store).values()].map(({ id }) => id),
+    /** The test clock that decides when the object is due. Null for the world's clock. */
+    clockIdOf: (store: Store, id: string) => clockIdOf(store, collectionOf(store).get(id)),
+    /** The times at which the object needs work. Announcements up to `doneUntil` are done. */
+    timesOf: (store: Store, id: string, doneUntil: number): readonly number[] => {
       const value = collectionOf(store).get(id);
       const due = value === undefined ? null : times(value, doneUntil, store);
       return due === null ? [] : [due].flat();
     },
-    happen: (store, id, at) => {
+    happen: (store: Store, id: string, at: number): void => {
       const value = collectionOf(store).get(id);
       if (value !== undefined) happen(store, value, at);
     },

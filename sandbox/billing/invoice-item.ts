@@ -1,6 +1,6 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
-import type { Invoice, InvoiceItem, InvoiceLine } from '../wire/objects.ts';
+import type { Invoice, InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { badParam, type WireError, wrongState } from '../wire/wire-error.ts';
 import { termsOf } from './discount.ts';
 import { withLines } from './invoice-object.ts';
@@ -109,6 +109,10 @@ export function pendingItems(
     const subscription = parent?.subscription_details.subscription ?? null;
     return currency === of.currency && (subscription === null || subscription === of.subscription);
   });
+}
+
+export function pendingOf(store: Store, { id, customer, currency }: Subscription): InvoiceItem[] {
+  return pendingItems(store, { customer, currency, subscription: id });
 }
 
 /** Marks pending items as billed by a new draft. */

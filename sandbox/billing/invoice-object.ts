@@ -1,5 +1,5 @@
 import { unitOf } from '../payments/money.ts';
-import { nulls } from '../wire/nulls.ts';
+import { nulls, type Words } from '../wire/nulls.ts';
 import type { Customer, Invoice, InvoiceLine, Subscription, TaxRate } from '../wire/objects.ts';
 import { type DiscountTerms, discountAmounts, discountableLine, totalDiscounts } from './discount.ts';
 import { settledWith, usableBalance } from './invoice-balance.ts';
@@ -16,12 +16,7 @@ interface NewInvoice {
   readonly buyer: Customer | null;
   readonly customer: string;
   readonly currency: string;
-  readonly reason:
-    | 'manual'
-    | 'subscription_create'
-    | 'subscription_cycle'
-    | 'subscription_update'
-    | 'upcoming';
+  readonly reason: Words<'manual subscription_create subscription_cycle subscription_update upcoming'>;
   readonly parent: Invoice['parent'];
   readonly lines: readonly InvoiceLine[];
   readonly discounts?: readonly DiscountTerms[];
@@ -144,11 +139,8 @@ export function withLines(
 }
 
 export const noAutomaticTax: Invoice['automatic_tax'] = {
-  disabled_reason: null,
+  ...nulls('disabled_reason liability provider status'),
   enabled: false,
-  liability: null,
-  provider: null,
-  status: null,
 };
 
 /** The account collects no taxes anywhere, so that automatic taxes are complete and add nothing. */
@@ -160,11 +152,9 @@ export const automaticTax: Invoice['automatic_tax'] = {
   status: 'complete',
 };
 
-export const noPaymentSettings: Invoice['payment_settings'] = {
-  default_mandate: null,
-  payment_method_options: null,
-  payment_method_types: null,
-};
+export const noPaymentSettings: Invoice['payment_settings'] = nulls(
+  'default_mandate payment_method_options payment_method_types',
+);
 
 /** Fields that the sandbox does not use. Objects are immutable, so all invoices share these values. */
 const unusedInvoiceParts = {

@@ -4,7 +4,7 @@ import type { Invoice, InvoiceItem, Subscription } from '../wire/objects.ts';
 import { refusal, type WireError } from '../wire/wire-error.ts';
 import { draftSeconds, subscriptionInvoice } from './invoice.ts';
 import { settledWith } from './invoice-balance.ts';
-import { pendingItems } from './invoice-item.ts';
+import { pendingOf } from './invoice-item.ts';
 import { billOf, withNewPeriod } from './pause.ts';
 import type { PlannedChange } from './planned-change.ts';
 import { periodOf, renewal } from './subscription-items.ts';
@@ -53,10 +53,6 @@ export function upcomingInvoice(
 
 export function noUpcoming(customer: string): WireError {
   return refusal(404, `No upcoming invoices for customer: ${customer}`, 'invoice_upcoming_none');
-}
-
-function pendingOf(store: Store, { id, customer, currency }: Subscription): InvoiceItem[] {
-  return pendingItems(store, { customer, currency, subscription: id });
 }
 
 function preview(

@@ -1,14 +1,7 @@
 import { newId } from '../ids.ts';
 import { livingCustomer, updateCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
-import type {
-  Customer,
-  Invoice,
-  InvoiceItem,
-  InvoiceLine,
-  PaymentIntent,
-  Subscription,
-} from '../wire/objects.ts';
+import type * as Wire from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, type DiscountTerms, useUpDiscounts } from './discount.ts';
 import { accountParts, returnBalance, useBalance } from './invoice-balance.ts';
@@ -17,6 +10,7 @@ import {
   lineOf,
   notEditable,
   pendingItems,
+  pendingOf,
   releaseItems,
   takeItems,
 } from './invoice-item.ts';
@@ -31,9 +25,9 @@ export const draftSeconds = 60 * 60;
 interface NewSubscriptionInvoice {
   readonly id?: string;
   readonly reason: 'subscription_create' | 'subscription_cycle' | 'subscription_update' | 'upcoming';
-  readonly lines: readonly InvoiceLine[];
+  readonly lines: readonly Wire.InvoiceLine[];
   /** The invoice items to bill. By default, all items that wait for an invoice of the subscription. */
-  readonly items?: readonly InvoiceItem[] | undefined;
+  readonly items?: readonly Wire.InvoiceItem[] | undefined;
   readonly periodStart: number;
   readonly periodEnd: number;
   /** The invoice is collected automatically. A renewal is finalized first, after an hour. */
@@ -46,9 +40,9 @@ interface NewSubscriptionInvoice {
  */
 export function draftSubscriptionInvoice(
   store: Store,
-  subscription: Subscription,
+  subscription: Wire.Subscription,
   input: NewSubscriptionInvoice,
-): Invoice {
+): Wire.Invoice {
   const invoice = store.put(store.invoices, subscriptionInvoice(store, subscription, input));
   takeItems(store, pendingFor(store, subscription, input), invoice.id);
   store.emit('invoice.created', invoice);
@@ -58,9 +52,9 @@ export function draftSubscriptionInvoice(
 /** An invoice that is not stored yet, with its pending items. */
 export function subscriptionInvoice(
   store: Store,
-  subscription: Subscription,
+  subscription: Wire.Subscription,
   input: NewSubscriptionInvoice,
-): Invoice {
+): Wire.Invoice {
   const now = store.now();
   return invoiceObject({
     ...input,
@@ -97,14 +91,14 @@ export function subscriptionInvoice(
 
 function pendingFor(
   store: Store,
-  { id, customer, currency }: Subscription,
-  { lines, items = pendingItems(store, { customer, currency, subscription: id }) }: NewSubscriptionInvoice,
-): readonly InvoiceItem[] {
+  subscription: Wire.Subscription,
+  { lines, items = pendingOf(store, subscription) }: NewSubscriptionInvoice,
+): readonly Wire.InvoiceItem[] {
   return items.slice(0, invoiceLinesMax - lines.length);
 }
 
 /** The line with a description that names the product and its price, unless it already has one. */
-function described(store: Store, line: InvoiceLine): InvoiceLine {
+function described(store: Store, line: Wire.InvoiceLine): Wire.InvoiceLine {
   const price = store.prices.get(line.pricing.price_details?.price);
   if (price === undefined || (line.description !== null && line.description !== trialDescription))
     return line;
@@ -118,18 +112,18 @@ function described(store: Store, line: InvoiceLine): InvoiceLine {
 /** Finalizes the invoice and creates its payment intent. */
 export function finalizeInvoice(
   store: Store,
-  draft: Invoice,
+  draft: Wire.Invoice,
   options: {
     /** For a payment that only waits for confirmation. */
     readonly paymentMethod?: string | null;
     /** The payment, if it exists before the invoice. */
-    readonly intent?: PaymentIntent | undefined;
+    readonly intent?: Wire.PaymentIntent | undefined;
     /** False for an invoice that is voided or written off at once. It has no payment intent. */
     readonly isCollected?: boolean;
     /** When the invoice is charged, if the caller does not charge it. */
     readonly nextAttempt?: number | null;
   } = {},
-): Invoice {
+): Wire.Invoice {
   if (draft.status !== 'draft')
     throw wrongState('Only a draft invoice can be finalized.', 'invoice_not_editable');
   const invoice = store.change(store.invoices, draft, {
@@ -151,7 +145,7 @@ export function finalizeInvoice(
   return invoice;
 }
 
-export function markInvoicePaid(store: Store, before: Invoice): Invoice {
+export function markInvoicePaid(store: Store, before: Wire.Invoice): Wire.Invoice {
   const now = store.now();
   const payment = paymentOf(store, before);
   const invoice = store.change(store.invoices, before, {
@@ -177,7 +171,7 @@ export function markInvoicePaid(store: Store, before: Invoice): Invoice {
   return invoice;
 }
 
-export function voidInvoice(store: Store, before: Invoice): Invoice {
+export function voidInvoice(store: Store, before: Wire.Invoice): Wire.Invoice {
   if (before.status !== 'open' && before.status !== 'uncollectible')
     throw wrongState(`Only open or uncollectible invoices can be voided. This one is ${before.status}.`);
   dropPayment(store, before);
@@ -185,7 +179,7 @@ export function voidInvoice(store: Store, before: Invoice): Invoice {
   return closed(store, before, 'void', { voided_at: store.now() });
 }
 
-export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice {
+export function markInvoiceUncollectible(store: Store, before: Wire.Invoice): Wire.Invoice {
   if (before.status !== 'open')
     throw wrongState(`Only open invoices can be marked uncollectible. This one is ${before.status}.`);
   const invoice = closed(store, before, 'uncollectible', { marked_uncollectible_at: store.now() });
@@ -195,10 +189,10 @@ export function markInvoiceUncollectible(store: Store, before: Invoice): Invoice
 
 function closed(
   store: Store,
-  before: Invoice,
+  before: Wire.Invoice,
   status: 'uncollectible' | 'void',
-  time: Partial<Invoice['status_transitions']>,
-): Invoice {
+  time: Partial<Wire.Invoice['status_transitions']>,
+): Wire.Invoice {
   const invoice = store.update('invoice.updated', store.invoices, before, {
     status,
     auto_advance: false,
@@ -210,7 +204,7 @@ function closed(
 }
 
 /** The customer's prefix and sequence number. */
-function nextNumber(store: Store, invoice: Invoice): string {
+function nextNumber(store: Store, invoice: Wire.Invoice): string {
   const customer = livingCustomer(store, invoice.customer);
   if (customer === null) return newId('', 8).toUpperCase();
   const sequence = customer.next_invoice_sequence ?? 1;
@@ -219,18 +213,18 @@ function nextNumber(store: Store, invoice: Invoice): string {
 }
 
 interface NewOneOffInvoice {
-  readonly customer: Customer;
+  readonly customer: Wire.Customer;
   readonly currency: string;
   /** The invoice bills the pending items of this subscription. */
-  readonly subscription: Subscription | null;
+  readonly subscription: Wire.Subscription | null;
   readonly includesPending: boolean;
   readonly autoAdvance: boolean;
   readonly discounts?: readonly DiscountTerms[];
-  readonly details: Partial<Invoice>;
+  readonly details: Partial<Wire.Invoice>;
 }
 
 /** Creates a draft on request, independent of any subscription period. */
-export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invoice {
+export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Wire.Invoice {
   const now = store.now();
   const id = store.invoices.newId();
   const { customer, currency, subscription } = input;
@@ -276,7 +270,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Invo
 }
 
 /** Finalizes the invoice if it is still a draft, and sends it to the customer. */
-export function sendInvoice(store: Store, invoice: Invoice): Invoice {
+export function sendInvoice(store: Store, invoice: Wire.Invoice): Wire.Invoice {
   if (invoice.collection_method !== 'send_invoice')
     throw wrongState("You can only manually send an invoice if its collection method is 'send_invoice'.");
   if (invoice.status !== 'draft' && invoice.status !== 'open' && invoice.status !== 'paid')
@@ -287,7 +281,7 @@ export function sendInvoice(store: Store, invoice: Invoice): Invoice {
 }
 
 /** Deletes a draft. Its items wait for the customer's next invoice again. */
-export function deleteDraft(store: Store, invoice: Invoice): void {
+export function deleteDraft(store: Store, invoice: Wire.Invoice): void {
   if (invoice.status !== 'draft') throw notEditable(invoice);
   if (invoice.parent !== null && invoice.billing_reason !== 'manual')
     throw wrongState(

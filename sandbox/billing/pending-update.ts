@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import { voidInvoice } from './invoice.ts';
 import { updateSubscription } from './subscription-change.ts';
@@ -21,13 +22,10 @@ export function holdUpdate(
     pending_update: {
       billing_cycle_anchor: anchor === undefined || anchor === before.billing_cycle_anchor ? null : anchor,
       cancel_at_period_end: cancels === undefined || cancels === before.cancel_at_period_end ? null : cancels,
-      discount: null,
-      discounts: null,
+      ...nulls('discount discounts trial_end trial_from_plan'),
       expires_at: Math.min(store.now() + pendingSeconds, periodOf(before).end),
       metadata,
       subscription_items: items?.data ?? null,
-      trial_end: null,
-      trial_from_plan: null,
     },
   });
 }

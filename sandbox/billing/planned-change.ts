@@ -3,7 +3,7 @@ import type { Store } from '../state/store.ts';
 import type { InvoiceItem, InvoiceLine, Subscription } from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { currentTerms, discountAmounts } from './discount.ts';
-import { invoiceItemObject, pendingItems } from './invoice-item.ts';
+import { invoiceItemObject, pendingOf } from './invoice-item.ts';
 import { prorationText } from './line-text.ts';
 import { costOf, isMetered, pricingOf } from './price.ts';
 import { creditsFor, type ProratedItem, type Proration, prorationsBetween } from './proration.ts';
@@ -194,8 +194,8 @@ function creditedItems(
   subscription: Subscription,
   subscriptionItem: string,
 ): ProrationDetails['credited_items'] {
-  const { id, customer, currency } = subscription;
-  const waiting = pendingItems(store, { customer, currency, subscription: id }).findLast(
+  const { id } = subscription;
+  const waiting = pendingOf(store, subscription).findLast(
     ({ amount, parent }) => amount > 0 && parent?.subscription_details.subscription_item === subscriptionItem,
   );
   if (waiting !== undefined) return { type: 'invoice_item', invoice_item: waiting.id };

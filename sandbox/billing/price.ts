@@ -54,9 +54,7 @@ export function createPrice(store: Store, input: NewPrice): Price {
     tiers_mode: input.tiers_mode ?? null,
     transform_quantity: input.transform_quantity ?? null,
     type: input.recurring === undefined ? 'one_time' : 'recurring',
-    // Only whole amounts are shown in this field.
-    unit_amount: Number.isInteger(input.unitAmount) ? input.unitAmount : null,
-    unit_amount_decimal: input.unitAmount === null ? null : String(input.unitAmount),
+    ...unitAmounts(input.unitAmount),
   });
   if (input.tiers !== undefined || input.currencies !== undefined) {
     const hidden: PriceTiers = {
@@ -76,11 +74,14 @@ export function currencyOption(
   unitAmount: number | null,
   taxBehavior: CurrencyOption['tax_behavior'] = 'unspecified',
 ): CurrencyOption {
+  return { custom_unit_amount: null, tax_behavior: taxBehavior, ...unitAmounts(unitAmount) };
+}
+
+/** Only whole amounts are shown as a number. */
+export function unitAmounts(amount: number | null) {
   return {
-    custom_unit_amount: null,
-    tax_behavior: taxBehavior,
-    unit_amount: Number.isInteger(unitAmount) ? unitAmount : null,
-    unit_amount_decimal: unitAmount === null ? null : String(unitAmount),
+    unit_amount: Number.isInteger(amount) ? amount : null,
+    unit_amount_decimal: amount === null ? null : String(amount),
   };
 }
 

@@ -15,11 +15,7 @@ export function updateSubscription(
   return store.update('customer.subscription.updated', store.subscriptions, before, changes);
 }
 
-type PauseReason =
-  | 'final_payment_failure'
-  | 'first_payment_failure'
-  | 'pause_requested'
-  | 'trial_end_without_payment_method';
+type PauseReason = Failure | 'pause_requested' | 'trial_end_without_payment_method';
 
 /** Pauses the subscription: it has no invoices and no new periods until it is resumed. */
 export function pauseSubscription(store: Store, before: Subscription, reason: PauseReason): Subscription {

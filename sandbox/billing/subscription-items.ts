@@ -1,7 +1,7 @@
 import { newId } from '../ids.ts';
 import type { Store } from '../state/store.ts';
 import type { InvoiceLine, Price, Subscription, SubscriptionItem, TaxRate } from '../wire/objects.ts';
-import { type Interval, periodAt } from './calendar.ts';
+import { periodAt } from './calendar.ts';
 import { costOf, isMetered, planOf, pricingOf } from './price.ts';
 import { taxesOn } from './tax.ts';
 
@@ -34,8 +34,7 @@ export function startItem(item: SubscriptionItem, anchor: number, start: number)
 /** The whole period that contains a time, by the price and the anchor. An item that was added later has only its rest. */
 export function cycleAt({ id, recurring }: Price, anchor: number, at: number): Period {
   if (recurring === null) throw new Error(`${id} is not recurring`);
-  // The sandbox creates prices only with these four intervals. The package's type allows more.
-  return periodAt(anchor, recurring.interval as Interval, recurring.interval_count, at);
+  return periodAt(anchor, recurring.interval, recurring.interval_count, at);
 }
 
 export function intervalOf({ recurring }: Pick<Price, 'recurring'>): string {

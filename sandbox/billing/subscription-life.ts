@@ -2,7 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import { collectInvoice, invoicePaid, methodFor } from './collect.ts';
 import { draftSubscriptionInvoice, finalizeInvoice, voidInvoice } from './invoice.ts';
-import { addInvoiceItem, pendingItems } from './invoice-item.ts';
+import { addInvoiceItem, pendingOf } from './invoice-item.ts';
 import { upcomingInvoice } from './invoice-preview.ts';
 import { settlePaused } from './pause.ts';
 import { dropUpdate } from './pending-update.ts';
@@ -104,10 +104,6 @@ export function cancelNow(
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
   else collectInvoice(store, invoice, { offSession: true });
   return store.subscriptions.get(before.id) ?? ended;
-}
-
-function pendingOf(store: Store, { id, customer, currency }: Subscription) {
-  return pendingItems(store, { customer, currency, subscription: id });
 }
 
 /** The last invoice, with the items that wait for one. */

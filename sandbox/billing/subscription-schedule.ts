@@ -1,6 +1,6 @@
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
-import type { SchedulePhase, Subscription, SubscriptionSchedule } from '../wire/objects.ts';
+import type { SchedulePhase, Subscription, SubscriptionItem, SubscriptionSchedule } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { addIntervals, type Interval } from './calendar.ts';
 import { periodOf } from './subscription-items.ts';
@@ -104,15 +104,16 @@ function presentPhase(subscription: Subscription): SchedulePhase {
 }
 
 function phaseItems(items: Subscription['items']): SchedulePhase['items'] {
-  return items.data.map(({ price, quantity, metadata, tax_rates }) => ({
-    billing_thresholds: null,
-    discounts: [],
-    metadata,
-    plan: price.id,
-    price: price.id,
-    ...(quantity !== undefined && { quantity }),
-    tax_rates,
-  }));
+  return items.data.map((item) => phaseItem(item.price.id, item, item.quantity));
+}
+
+export function phaseItem(
+  price: string,
+  { metadata, tax_rates }: Pick<SubscriptionItem, 'metadata' | 'tax_rates'>,
+  quantity: number | undefined,
+): SchedulePhase['items'][number] {
+  const common = { billing_thresholds: null, discounts: [], metadata, plan: price, price, tax_rates };
+  return quantity === undefined ? common : { ...common, quantity };
 }
 
 /** Fields that the sandbox does not use. Objects are immutable, so all phases share these values. */

@@ -2,7 +2,7 @@ import { livingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
 import type { TestClock } from '../wire/objects.ts';
 import { refusal } from '../wire/wire-error.ts';
-import { addIntervals, type Interval } from './calendar.ts';
+import { addIntervals } from './calendar.ts';
 
 /** The processor's own limit. */
 const intervalsMax = 2;
@@ -21,40 +21,34 @@ export function checkReady({ id, status }: TestClock): void {
 
 /** How far the clock may advance: two intervals of its shortest subscription, or two years without subscriptions. */
 export function advanceLimit(store: Store, { id, frozen_time: from }: TestClock): number {
-  const ends = store.subscriptions.allWithin('test_clock', id).flatMap(({ ended_at, items }) =>
-    ended_at !== null
-      ? []
-      : items.data.flatMap(({ price: { recurring } }) =>
-          recurring === null
-            ? []
-            : // The sandbox creates prices only with these four intervals; the package's type allows more.
-              [addIntervals(from, recurring.interval as Interval, intervalsMax * recurring.interval_count)],
-        ),
-  );
+  const ends = store.subscriptions
+    .allWithin('test_clock', id)
+    .flatMap(({ ended_at, items }) =>
+      ended_at !== null
+        ? []
+        : items.data.flatMap(({ price: { recurring } }) =>
+            recurring === null
+              ? []
+              : [addIntervals(from, recurring.interval, intervalsMax * recurring.interval_count)],
+          ),
+    );
   return Math.min(addIntervals(from, 'year', yearsMax), ...ends);
 }
 
-export function clockIsReady(store: Store, id: string, frozenTime: number): void {
+/** Ends the advance of a clock, at its target or after a failure. */
+export function clockStopped(
+  store: Store,
+  id: string,
+  result: 'internal_failure' | { readonly at: number },
+): void {
   const before = store.testClocks.get(id);
   if (before === undefined) return;
-  store.update('test_helpers.test_clock.ready', store.testClocks, before, {
-    frozen_time: frozenTime,
-    status: 'ready',
+  const status = result === 'internal_failure' ? result : 'ready';
+  store.update(`test_helpers.test_clock.${status}`, store.testClocks, before, {
+    ...(result !== 'internal_failure' && { frozen_time: result.at }),
+    status,
     status_details: {},
   });
-}
-
-export function clockFailed(store: Store, id: string): void {
-  const before = store.testClocks.get(id);
-  if (before === undefined) return;
-  store.update('test_helpers.test_clock.internal_failure', store.testClocks, before, {
-    status: 'internal_failure',
-    status_details: {},
-  });
-}
-
-export function clockDueAt({ deletes_after: at }: TestClock): number {
-  return at;
 }
 
 /** Deletes the clock with its customers and everything that belongs to them. */

@@ -12,6 +12,7 @@ import { attemptPayment, createPaymentIntent } from '../payments/payment-intent.
 import { attemptSetup, createSetupIntent } from '../payments/setup-intent.ts';
 import { newCustomer } from '../resources/customers.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type * as Wire from '../wire/objects.ts';
 import { type ErrorBody, missingParam } from '../wire/wire-error.ts';
 import { paidDiscounts, redeemableDiscounts } from './change.ts';
@@ -153,13 +154,12 @@ function finish(store: Store, before: Wire.CheckoutSession, intent: Intent | nul
       : { invoice: mode === 'payment' ? sell(store, before, intent) : null };
   const session = store.change(store.checkoutSessions, before, {
     ...results,
-    collected_information: { business_name: null, individual_name: null, shipping_details: null },
+    collected_information: nulls('business_name individual_name shipping_details'),
     customer: terms.customer,
     customer_details: {
       address: mode === 'setup' ? null : (terms.buyer?.address ?? customer?.address ?? null),
-      business_name: null,
+      ...nulls('business_name individual_name'),
       email: customer?.email ?? customer_email ?? terms.buyer?.email ?? null,
-      individual_name: null,
       name: terms.buyer?.name ?? customer?.name ?? null,
       phone: terms.buyer?.phone ?? null,
       tax_exempt: customer?.tax_exempt ?? 'none',

@@ -6,7 +6,7 @@ import { usablePaymentMethod } from '../payments/payment-method.ts';
 import type { CheckoutSession } from '../wire/objects.ts';
 import type { World } from '../worlds/world.ts';
 import type { parsePurchase } from './control-input.ts';
-import { authenticationUrl, type Confirmed, completeIntent } from './customer.ts';
+import { authenticationUrl, type Confirmed, completeIntent, errorOf } from './customer.ts';
 
 /** The session after an attempt to complete it. */
 interface Attempted {
@@ -40,14 +40,7 @@ export async function completeCheckout(
   const failure = intent?.object === 'setup_intent' ? intent.last_setup_error : intent?.last_payment_error;
   return {
     session,
-    error:
-      failure == null
-        ? null
-        : {
-            code: failure.code ?? null,
-            decline_code: failure.decline_code ?? null,
-            message: failure.message ?? '',
-          },
+    error: failure == null ? null : errorOf(failure),
     authenticateUrl: intent === undefined ? null : authenticationUrl(intent),
   };
 }

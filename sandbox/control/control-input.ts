@@ -66,8 +66,10 @@ export function parseAccount(body: string): Partial<Settings> {
 /** An hour: the processor's search lags by about a minute, and longer during an outage. */
 const lagSecondsMax = 3_600;
 
-export function parseSearchLag(body: string): number {
-  return fieldsOf(body, { lagSeconds: p.required(p.integer(0, lagSecondsMax)) }).lagSeconds;
+export function parseSearchLag(body: string): Pick<Settings, 'searchLagSeconds'> {
+  return {
+    searchLagSeconds: fieldsOf(body, { lagSeconds: p.required(p.integer(0, lagSecondsMax)) }).lagSeconds,
+  };
 }
 
 /** Whether the cardholder's authentication succeeded. */

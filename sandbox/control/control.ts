@@ -10,19 +10,7 @@ import { WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { Worlds } from '../worlds/worlds.ts';
 import { completeAsBuyer } from './checkout.ts';
-import {
-  ControlInputError,
-  parseAccount,
-  parseAuthentication,
-  parseCheckout,
-  parseClock,
-  parseConfirmation,
-  parseDelivery,
-  parseDunning,
-  parseFault,
-  parsePurchase,
-  parseSearchLag,
-} from './control-input.ts';
+import * as input from './control-input.ts';
 import { authenticate, confirmAsCustomer } from './customer.ts';
 import { loadFixtures } from './fixtures.ts';
 import { normalName, refuseForeign } from './foreign-request.ts';
@@ -71,7 +59,7 @@ export function createControl(
             : await worlds.open(name);
       return world === undefined ? notFound(method, path) : await handler(world, { body, id, query });
     } catch (error) {
-      if (error instanceof ControlInputError) return { status: 400, body: { error: error.message } };
+      if (error instanceof input.ControlInputError) return { status: 400, body: { error: error.message } };
       if (error instanceof WireError) return { status: error.status, body: { error: error.message } };
       throw error;
     }
@@ -80,7 +68,7 @@ export function createControl(
 
 async function removeWorld(worlds: Worlds, name: string | null): Promise<ControlResponse> {
   if (name === null)
-    throw new ControlInputError(
+    throw new input.ControlInputError(
       'The default world cannot be removed. Send the key of the world (sk_test_world_NAME), or empty the default world with POST /sandbox/reset.',
     );
   return ok({ world: name, removed: await worlds.remove(name) });
@@ -97,7 +85,7 @@ const cardList = testCards.map((card) => ({
 const clock = ({ store }: World) => ok({ now: store.now(), offsetSeconds: store.clock.offsetSeconds });
 const moveClock: Handler = async (world, { body }) => {
   const { store, due } = world;
-  const to = parseClock(body, store.now(), store.size === 0);
+  const to = input.parseClock(body, store.now(), store.size === 0);
   if (to < store.now()) await world.beginAt(to);
   else await due.advanceTo(to);
   return clock(world);
@@ -129,18 +117,18 @@ const delivery = ({ deliverer }: World) => ok({ mode: deliverer.mode, endpoints:
 function handlersOf(operations: readonly Operation[]): Handlers {
   const operationNames = operations.map(({ name }) => name);
   const authenticateIntent: Handler = async (world, { body, id }) =>
-    ok(await authenticate(world, id, parseAuthentication(body)));
+    ok(await authenticate(world, id, input.parseAuthentication(body)));
 
   return {
     'GET ': ({ store, deliverer, accountId }) =>
       ok({ account: accountId, now: store.now(), delivery: deliverer.mode, holds: store.counts() }),
     'GET account': account,
-    'POST account': changing(parseAccount, account),
+    'POST account': changing(input.parseAccount, account),
     'GET clock': clock,
     'POST clock': moveClock,
     'GET delivery': delivery,
     'POST delivery': async (world, { body }) => {
-      world.deliverer.setMode(parseDelivery(body));
+      world.deliverer.setMode(input.parseDelivery(body));
       await world.store.written();
       return delivery(world);
     },
@@ -149,20 +137,14 @@ function handlersOf(operations: readonly Operation[]): Handlers {
       return delivery(world);
     },
     'GET dunning': dunning,
-    'POST dunning': changing(parseDunning, dunning),
+    'POST dunning': changing(input.parseDunning, dunning),
     'GET checkout': checkout,
-    'POST checkout': changing(parseCheckout, checkout),
+    'POST checkout': changing(input.parseCheckout, checkout),
     'GET search': search,
-    'POST search': async (world, { body }) => {
-      const { store } = world;
-      store.changeSettings({ searchLagSeconds: parseSearchLag(body) });
-      if (store.settings.searchLagSeconds === 0) store.searchLag.clear();
-      await store.written();
-      return search(world);
-    },
+    'POST search': changing(input.parseSearchLag, search),
     'GET faults': ({ faults }) => ok({ faults: faults.list() }),
     'POST faults': ({ faults }, { body }) => {
-      faults.set(parseFault(body, operationNames));
+      faults.set(input.parseFault(body, operationNames));
       return ok({ faults: faults.list() });
     },
     'DELETE faults': ({ faults }) => {
@@ -185,10 +167,10 @@ function handlersOf(operations: readonly Operation[]): Handlers {
     },
     'GET test_cards': () => ok({ test_cards: cardList }),
     'POST checkout_sessions/*/complete': async (world, { body, id }) =>
-      ok(await completeAsBuyer(world, id, parsePurchase(body))),
+      ok(await completeAsBuyer(world, id, input.parsePurchase(body))),
     'POST checkout_sessions/*/expire': expireCheckout,
     'POST payment_intents/*/confirm': async (world, { body, id }) =>
-      ok(await confirmAsCustomer(world, id, parseConfirmation(body))),
+      ok(await confirmAsCustomer(world, id, input.parseConfirmation(body))),
     'POST payment_intents/*/authenticate': authenticateIntent,
     'POST setup_intents/*/authenticate': authenticateIntent,
   };

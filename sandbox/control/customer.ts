@@ -7,7 +7,7 @@ import { confirm, confirmationParams } from '../resources/payment-intents.ts';
 import type { Store } from '../state/store.ts';
 import type { PaymentIntent } from '../wire/objects.ts';
 import { parseFields } from '../wire/params.ts';
-import { missing, WireError } from '../wire/wire-error.ts';
+import { type ErrorBody, missing, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
 import type { parseConfirmation } from './control-input.ts';
 
@@ -31,8 +31,8 @@ export async function confirmAsCustomer(
   id: string,
   { payment_method: paymentMethod, return_url: returnUrl }: ReturnType<typeof parseConfirmation>,
 ): Promise<Confirmed> {
-  const { store, accountId } = world;
-  const call = { store, id, fromBrowser: true, accountId, version: null };
+  const { store } = world;
+  const call = { ...world.callOn(id), fromBrowser: true };
   const attempt = () => {
     const intent = store.paymentIntents.existing(id);
     const form = new Map([
@@ -43,19 +43,16 @@ export async function confirmAsCustomer(
     const params = parseFields(confirmationParams, form);
     return keepDecline(() => confirm(call, intent, params));
   };
-  const decline = await world.act(store.paymentIntents, id, attempt);
+  const outcome = await world.act(store.paymentIntents, id, attempt);
   const intent = store.paymentIntents.existing(id);
-  return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error: errorOf(decline) };
+  const error = outcome instanceof WireError ? errorOf(outcome.body) : null;
+  return { id, status: intent.status, authenticate_url: authenticationUrl(intent), error };
 }
 
-/**
- * Runs work inside a transaction. If a card is declined, returns the error and keeps the changes. Throws any other
- * error.
- */
-export function keepDecline(work: () => unknown): WireError | null {
+/** Runs work inside a transaction. If a card is declined, returns the error and keeps the changes. */
+export function keepDecline<T>(work: () => T): T | WireError {
   try {
-    work();
-    return null;
+    return work();
   } catch (error) {
     if (error instanceof WireError && error.keepsChanges) return error;
     throw error;
@@ -70,9 +67,11 @@ export function authenticationUrl({
   return action?.redirect_to_url?.url ?? (typeof sdkUrl === 'string' ? sdkUrl : null);
 }
 
-function errorOf(decline: WireError | null): Confirmed['error'] {
-  if (decline === null) return null;
-  const { code = null, decline_code = null, message } = decline.body;
+/** What a customer sees of an error. */
+export function errorOf(
+  error: Partial<Pick<ErrorBody, 'code' | 'decline_code' | 'message'>>,
+): Confirmed['error'] {
+  const { code = null, decline_code = null, message = '' } = error;
   return { code, decline_code, message };
 }
 

@@ -87,11 +87,11 @@ function entriesOf(kind: Kind, list: unknown): Entry[] {
 }
 
 function load(world: World, kind: Kind, { id, ...fields }: Input, at: string): object {
-  const { store, accountId } = world;
+  const { store } = world;
   const isEndpoint = kind.name === store.webhookEndpoints.name;
   const secret = isEndpoint ? fields['secret'] : undefined;
   const form = formOf(isEndpoint ? { ...fields, secret: undefined } : fields, at);
-  const call = { store, id: '', fromBrowser: false, accountId, version: null };
+  const call = world.callOn('');
   const create = () => {
     // `create` operations return the object that they have created.
     return kind.create.run(call, form) as WireObject;

@@ -2,7 +2,7 @@ import type { ControlResponse } from '../wire/server.ts';
 import type { World } from '../worlds/world.ts';
 
 /** One request to the control API or to a page of a world. */
-interface Request {
+export interface Request {
   readonly body: string;
   /** The id in the path. Empty if the path has none. */
   readonly id: string;

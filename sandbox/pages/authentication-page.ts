@@ -1,5 +1,6 @@
 import { isWebAddress } from '../control/control-input.ts';
 import { authenticate } from '../control/customer.ts';
+import type { Request } from '../control/handler.ts';
 import type { Intent } from '../payments/intent.ts';
 import { priceText } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
@@ -9,7 +10,7 @@ import { cardName } from './card-choice.ts';
 import { html, page, seeOther } from './page.ts';
 
 /** The page that imitates the cardholder's bank. It requires the intent's client secret. */
-export function authenticationPage(world: World, id: string, query: string): ControlResponse {
+export function authenticationPage(world: World, { id, query }: Request): ControlResponse {
   const intent = openedIntent(world.store, id, query);
   if (intent === undefined) return unknownLink;
   return intent.status === 'requires_action'
@@ -18,12 +19,8 @@ export function authenticationPage(world: World, id: string, query: string): Con
 }
 
 /** Applies what the cardholder chose, then shows the result. */
-export async function completeAuthentication(
-  world: World,
-  id: string,
-  query: string,
-  body: string,
-): Promise<ControlResponse> {
+export async function completeAuthentication(world: World, request: Request): Promise<ControlResponse> {
+  const { id, query, body } = request;
   const intent = openedIntent(world.store, id, query);
   if (intent === undefined) return unknownLink;
   if (intent.status === 'requires_action')

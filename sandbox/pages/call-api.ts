@@ -1,4 +1,5 @@
 import { formOf } from '../control/control-input.ts';
+import { keepDecline } from '../control/customer.ts';
 import { operations } from '../resources/operations.ts';
 import { requestTime } from '../wire/request-clock.ts';
 import { WireError } from '../wire/wire-error.ts';
@@ -18,18 +19,11 @@ export async function callApi<T extends object>(
 ): Promise<T> {
   const operation = byName.get(name);
   if (operation === undefined) throw new Error(`the API has no operation ${name}`);
-  const { store, accountId } = world;
-  const call = { store, id, fromBrowser: false, accountId, version: null };
+  const { store } = world;
+  const call = world.callOn(id);
   const form = formOf(fields, name);
   const outcome = store.clock.at(requestTime(operation, call, form), () =>
-    store.transact(null, () => {
-      try {
-        return operation.run(call, form);
-      } catch (error) {
-        if (error instanceof WireError && error.keepsChanges) return error;
-        throw error;
-      }
-    }),
+    store.transact(null, () => keepDecline(() => operation.run(call, form))),
   );
   await store.written();
   if (outcome instanceof WireError) throw outcome;

@@ -3,6 +3,7 @@ import { type Buyer, needsCard } from '../checkout/complete.ts';
 import { hasTrial, pageUrl, sessionIntent } from '../checkout/session.ts';
 import { awaitWebhook, completeCheckout } from '../control/checkout.ts';
 import { authenticationUrl } from '../control/customer.ts';
+import type { Request } from '../control/handler.ts';
 import { noAddress } from '../payments/address.ts';
 import { livingCustomer } from '../payments/customer.ts';
 import { priceText } from '../payments/money.ts';
@@ -17,7 +18,7 @@ import { type Html, html, page, seeOther } from './page.ts';
 import { day, rateText } from './texts.ts';
 
 /** The page of a checkout session: the payment page while the session is open. */
-export async function checkoutPage(world: World, id: string, query: string): Promise<ControlResponse> {
+export async function checkoutPage(world: World, { id, query }: Request): Promise<ControlResponse> {
   const opened = openedSession(world, id, query);
   if (opened === undefined) return unknownSession;
   const { session, path } = opened;
@@ -37,12 +38,7 @@ ${session.cancel_url === null ? null : html`<p><a href="${filled(session.cancel_
 }
 
 /** Pays as the buyer would, or changes the promotion code. */
-export async function useCheckout(
-  world: World,
-  id: string,
-  query: string,
-  body: string,
-): Promise<ControlResponse> {
+export async function useCheckout(world: World, { id, query, body }: Request): Promise<ControlResponse> {
   const opened = openedSession(world, id, query);
   if (opened === undefined) return unknownSession;
   const { session, path } = opened;

@@ -13,13 +13,13 @@ import { portalLogin, portalPage, usePortal } from './portal-page.ts';
 /** The pages whose addresses the API returns. */
 export const pageHandlers: Handlers = {
   'GET pages.css': () => stylesheetResponse,
-  'GET authenticate/*': (world, { id, query }) => authenticationPage(world, id, query),
-  'POST authenticate/*': (world, { id, query, body }) => completeAuthentication(world, id, query, body),
+  'GET authenticate/*': authenticationPage,
+  'POST authenticate/*': completeAuthentication,
   // Payment pages have the path of the processor's own, /c/pay.
-  'GET pay/*': (world, { id, query }) => checkoutPage(world, id, query),
-  'POST pay/*': (world, { id, query, body }) => useCheckout(world, id, query, body),
-  'GET portal/*': (world, { id, query }) => portalPage(world, id, query),
-  'POST portal/*': (world, { id, query, body }) => usePortal(world, id, query, body),
+  'GET pay/*': checkoutPage,
+  'POST pay/*': useCheckout,
+  'GET portal/*': portalPage,
+  'POST portal/*': usePortal,
   'GET portal_logins/*': (world, { id }) => portalLogin(world, id, ''),
   'POST portal_logins/*': (world, { id, body }) => portalLogin(world, id, body),
   'GET invoices/*': ofInvoice((world, invoice) => invoicePage(world, invoice)),

@@ -1,4 +1,5 @@
 import { periodOf } from '../billing/subscription-items.ts';
+import type { Request } from '../control/handler.ts';
 import { priceText } from '../payments/money.ts';
 import type { PortalSession, Subscription } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
@@ -12,7 +13,7 @@ import { portalSteps } from './portal-steps.ts';
 import { day, planText, sentence } from './texts.ts';
 
 /** The page at the `url` of a portal session: its home, or one step, such as a cancellation. */
-export async function portalPage(world: World, id: string, query: string): Promise<ControlResponse> {
+export async function portalPage(world: World, { id, query }: Request): Promise<ControlResponse> {
   const portal = openedPortal(world, id, query);
   if (portal === undefined) return expired;
   if (portal.query.has('done')) return completion(portal);
@@ -26,12 +27,7 @@ export async function portalPage(world: World, id: string, query: string): Promi
 }
 
 /** Does what the customer chose on the page. */
-export async function usePortal(
-  world: World,
-  id: string,
-  query: string,
-  body: string,
-): Promise<ControlResponse> {
+export async function usePortal(world: World, { id, query, body }: Request): Promise<ControlResponse> {
   const portal = openedPortal(world, id, query);
   return portal === undefined ? expired : done(portal, new URLSearchParams(body));
 }

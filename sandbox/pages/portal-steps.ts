@@ -1,14 +1,6 @@
 import { periodOf, productName } from '../billing/subscription-items.ts';
 import { authenticationUrl } from '../control/customer.ts';
-import type {
-  Invoice,
-  PortalConfiguration,
-  Price,
-  PromotionCode,
-  SetupIntent,
-  Subscription,
-  SubscriptionItem,
-} from '../wire/objects.ts';
+import type * as Wire from '../wire/objects.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { addressFields, addressIn } from './address-fields.ts';
 import { callApi } from './call-api.ts';
@@ -21,7 +13,7 @@ import { day, planText, rateText, sentence } from './texts.ts';
 /** One thing that a customer can do in the portal. */
 interface Step {
   readonly title: string;
-  readonly feature: keyof PortalConfiguration['features'];
+  readonly feature: keyof Wire.PortalConfiguration['features'];
   /** Without it, the button for the step is on the home page. */
   readonly form?: (portal: Portal) => Html | Promise<Html>;
   /** Returns the address of the bank's page if the bank has to confirm. */
@@ -49,10 +41,7 @@ ${portal.isInFlow ? null : html`<label class="check"><input type="checkbox" name
   remove_card: {
     title: 'Your billing',
     feature: 'payment_method_update',
-    act: async (portal) => {
-      await callApi(portal.world, 'payment_methods.detach', cardIn(portal).id, {});
-      return null;
-    },
+    act: (portal) => change(portal, 'payment_methods.detach', cardIn(portal).id, {}),
   },
   details: {
     title: 'Billing information',
@@ -69,11 +58,10 @@ ${portal.isInFlow ? null : html`<label class="check"><input type="checkbox" name
   renew: {
     title: 'Your billing',
     feature: 'subscription_cancel',
-    act: async (portal) => {
+    act: (portal) => {
       const { id, cancel_at_period_end: atPeriodEnd } = subscriptionIn(portal);
-      const change = atPeriodEnd ? { cancel_at_period_end: false } : { cancel_at: null };
-      await callApi(portal.world, 'subscriptions.update', id, change);
-      return null;
+      const kept = atPeriodEnd ? { cancel_at_period_end: false } : { cancel_at: null };
+      return change(portal, 'subscriptions.update', id, kept);
     },
   },
   update: {
@@ -95,7 +83,7 @@ async function saveCard(portal: Portal, fields: URLSearchParams): Promise<string
   const saved = fields.get('saved');
   if (saved !== null) return isDefault ? makeDefault(portal, saved) : null;
   const returned = new URLSearchParams({ default: isDefault ? 'yes' : 'no', ...Object.fromEntries(query) });
-  const setup = await callApi<SetupIntent>(world, 'setup_intents.create', '', {
+  const setup = await callApi<Wire.SetupIntent>(world, 'setup_intents.create', '', {
     ...chosenCard(fields),
     customer: customer.id,
     confirm: true,
@@ -106,11 +94,17 @@ async function saveCard(portal: Portal, fields: URLSearchParams): Promise<string
   return makeDefault(portal, setup.payment_method ?? '');
 }
 
-async function makeDefault({ world, customer }: Portal, card: string): Promise<null> {
-  await callApi(world, 'customers.update', customer.id, {
-    invoice_settings: { default_payment_method: card },
-  });
+/** Changes an object as the API does. The bank has nothing to confirm. */
+async function change({ world }: Portal, operation: string, id: string, fields: Fields): Promise<null> {
+  await callApi(world, operation, id, fields);
   return null;
+}
+
+type Fields = Parameters<typeof callApi>[3];
+
+async function makeDefault(portal: Portal, card: string): Promise<null> {
+  const settings = { default_payment_method: card };
+  return change(portal, 'customers.update', portal.customer.id, { invoice_settings: settings });
 }
 
 function detailFields({ customer, configuration }: Portal): Html {
@@ -126,17 +120,14 @@ ${allowed.includes('phone') ? field('phone', 'Phone number', 'tel', customer.pho
 ${allowed.includes('address') ? html`<fieldset><legend>Address</legend>${addressFields(address)}</fieldset>` : null}`;
 }
 
-async function saveDetails(
-  { world, customer, configuration }: Portal,
-  fields: URLSearchParams,
-): Promise<null> {
-  const allowed = configuration.features.customer_update.allowed_updates;
+async function saveDetails(portal: Portal, fields: URLSearchParams): Promise<null> {
+  const allowed = portal.configuration.features.customer_update.allowed_updates;
   const contact = ['name', 'email', 'phone'].flatMap((name) =>
     allowed.includes(name) ? [[name, fields.get(name) ?? '']] : [],
   );
   const address = allowed.includes('address') ? { address: addressIn(fields) ?? '' } : {};
-  await callApi(world, 'customers.update', customer.id, { ...Object.fromEntries(contact), ...address });
-  return null;
+  const changed = { ...Object.fromEntries(contact), ...address };
+  return change(portal, 'customers.update', portal.customer.id, changed);
 }
 
 function cancelForm(portal: Portal): Html {
@@ -159,7 +150,7 @@ ${reason.enabled ? html`<label>Why do you cancel? (optional)<select name="feedba
 
 /** In flexible billing mode, the processor's portal sets the date, and not `cancel_at_period_end`. */
 async function cancel(portal: Portal, fields: URLSearchParams): Promise<null> {
-  const { world, session } = portal;
+  const { session } = portal;
   const subscription = subscriptionIn(portal);
   const { id, billing_mode: billing } = subscription;
   const coupon = session.flow?.subscription_cancel?.retention?.coupon_offer?.coupon;
@@ -169,21 +160,16 @@ async function cancel(portal: Portal, fields: URLSearchParams): Promise<null> {
   );
   const details = given.length === 0 ? {} : { cancellation_details: Object.fromEntries(given) };
   if (fields.get('stay') === 'yes' && coupon !== undefined)
-    await callApi(world, 'subscriptions.update', id, { discounts: [{ coupon }] });
-  else if (mode === 'immediately')
-    await callApi(world, 'subscriptions.cancel', id, {
+    return change(portal, 'subscriptions.update', id, { discounts: [{ coupon }] });
+  if (mode === 'immediately')
+    return change(portal, 'subscriptions.cancel', id, {
       ...details,
       prorate: proration !== 'none',
       invoice_now: proration === 'always_invoice',
     });
-  else
-    await callApi(world, 'subscriptions.update', id, {
-      ...details,
-      ...(billing.type === 'flexible'
-        ? { cancel_at: periodOf(subscription).end }
-        : { cancel_at_period_end: true }),
-    });
-  return null;
+  const isFlexible = billing.type === 'flexible';
+  const ending = isFlexible ? { cancel_at: periodOf(subscription).end } : { cancel_at_period_end: true };
+  return change(portal, 'subscriptions.update', id, { ...details, ...ending });
 }
 
 /** Leads to the confirmation, without changing anything. */
@@ -211,8 +197,8 @@ ${allowed.includes('promotion_code') ? html`<label>Promotion code (optional)<inp
 /** The prices to choose from: of the configuration, active, and in the currency of the subscription. */
 function offersOf(
   { world: { store }, configuration }: Portal,
-  { items }: Subscription,
-): { readonly item: SubscriptionItem; readonly offered: readonly Price[] } {
+  { items }: Wire.Subscription,
+): { readonly item: Wire.SubscriptionItem; readonly offered: readonly Wire.Price[] } {
   const [item, ...more] = items.data;
   if (item === undefined || more.length > 0)
     throw badParam('This plan has several items. It cannot be changed here.');
@@ -228,7 +214,7 @@ function offersOf(
 async function confirmForm(portal: Portal): Promise<Html> {
   const { world } = portal;
   const { subscription, price, items, proration, anchor } = chosenChange(portal);
-  const invoice = await callApi<Invoice>(world, 'invoices.create_preview', '', {
+  const invoice = await callApi<Wire.Invoice>(world, 'invoices.create_preview', '', {
     subscription: subscription.id,
     subscription_details: { items, proration_behavior: proration, ...anchor },
   });
@@ -245,7 +231,7 @@ async function changePlan(portal: Portal): Promise<null> {
   const { trial_update_behavior: trial } = portal.configuration.features.subscription_update;
   const discount = await addedDiscount(portal);
   const kept = subscription.discounts.map((id) => ({ discount: id }));
-  await callApi(portal.world, 'subscriptions.update', subscription.id, {
+  return change(portal, 'subscriptions.update', subscription.id, {
     items,
     proration_behavior: proration,
     ...anchor,
@@ -253,7 +239,6 @@ async function changePlan(portal: Portal): Promise<null> {
     ...(subscription.status === 'trialing' && trial === 'end_trial' ? { trial_end: 'now' } : {}),
     ...(discount !== null && { discounts: [...kept, discount] }),
   });
-  return null;
 }
 
 function chosenChange(portal: Portal) {
@@ -281,7 +266,7 @@ async function addedDiscount({ world, customer, query, session, isInFlow }: Port
     return given.coupon === null ? { promotion_code: given.promotion_code } : { coupon: given.coupon };
   const code = query.get('code') ?? '';
   if (code === '') return null;
-  const { data } = await callApi<{ data: PromotionCode[] }>(world, 'promotion_codes.list', '', {
+  const { data } = await callApi<{ data: Wire.PromotionCode[] }>(world, 'promotion_codes.list', '', {
     code,
     active: true,
   });

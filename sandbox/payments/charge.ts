@@ -17,11 +17,10 @@ export function createCharge(
 ): Charge {
   const decline = 'decline' in result ? result.decline : null;
   const captured = 'captured' in result && result.captured;
-  const id = store.charges.newId();
+  const blank = store.blank(store.charges, 'charge', store.worldNow());
   const amountCaptured = captured ? intent.amount : 0;
   return store.record(decline === null ? 'charge.succeeded' : 'charge.failed', store.charges, {
-    id,
-    object: 'charge',
+    ...blank,
     amount: intent.amount,
     amount_captured: amountCaptured,
     amount_refunded: 0,
@@ -32,12 +31,11 @@ export function createCharge(
     // An asynchronous capture adds the amount to the balance after the payment has succeeded.
     balance_transaction:
       captured && intent.capture_method !== 'automatic_async'
-        ? chargeTransaction(store, { ...intent, id, amount_captured: amountCaptured })
+        ? chargeTransaction(store, { ...intent, id: blank.id, amount_captured: amountCaptured })
         : null,
     billing_details: method.billing_details,
     calculated_statement_descriptor: 'SANDBOX',
     captured,
-    created: store.worldNow(),
     currency: intent.currency,
     customer: intent.customer,
     description: intent.description,
@@ -45,7 +43,6 @@ export function createCharge(
     failure_code: decline?.code ?? null,
     failure_message: decline?.message ?? null,
     fraud_details: {},
-    livemode: false,
     metadata: intent.metadata,
     outcome: outcomeOf(decline),
     paid: decline === null,
@@ -65,23 +62,17 @@ export function createCharge(
 }
 
 function outcomeOf(decline: Decline | null): Charge['outcome'] {
-  const common = {
-    advice_code: null,
-    network_advice_code: null,
-    network_decline_code: null,
+  const approved = {
+    ...nulls('advice_code network_advice_code network_decline_code reason'),
+    network_status: 'approved_by_network',
     risk_level: 'normal',
+    seller_message: 'Payment complete.',
+    type: 'authorized',
   };
-  if (decline === null)
-    return {
-      ...common,
-      network_status: 'approved_by_network',
-      reason: null,
-      seller_message: 'Payment complete.',
-      type: 'authorized',
-    };
+  if (decline === null) return approved;
   if (decline.isBlocked)
     return {
-      ...common,
+      ...approved,
       network_status: 'not_sent_to_network',
       reason: 'highest_risk_level',
       risk_level: 'highest',
@@ -89,7 +80,7 @@ function outcomeOf(decline: Decline | null): Charge['outcome'] {
       type: 'blocked',
     };
   return {
-    ...common,
+    ...approved,
     network_status: 'declined_by_network',
     reason: decline.declineCode,
     seller_message: 'The bank declined without saying more.',

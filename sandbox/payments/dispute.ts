@@ -34,7 +34,7 @@ export function createDispute(store: Store, before: Charge): void {
     enhanced_eligibility_types: [],
     evidence: noEvidence,
     evidence_details: {
-      due_by: (Math.floor(now / daySeconds) + responseDays + 1) * daySeconds - 1,
+      due_by: responseDue(now),
       enhanced_eligibility: {},
       has_evidence: false,
       past_due: false,
@@ -58,6 +58,10 @@ export function createDispute(store: Store, before: Charge): void {
     status: isInquiry ? 'warning_needs_response' : 'needs_response',
   });
   if (!isInquiry) withdraw(store, dispute);
+}
+
+function responseDue(now: number): number {
+  return (Math.floor(now / daySeconds) + responseDays + 1) * daySeconds - 1;
 }
 
 /** Stores the evidence. Unless it is only a draft, sends it to the bank together with the evidence stored before. */
@@ -136,18 +140,16 @@ export function disputeFallsDue(store: Store, dispute: Dispute): void {
 }
 
 /** The processor's test values for evidence decide how the bank rules. Other evidence stays under review. */
-function verdictOf({ status, evidence }: Dispute): 'won' | 'lost' | 'escalated' | null {
+const verdicts: ReadonlyMap<string, 'escalated' | 'lost' | 'won'> = new Map([
+  ['winning_evidence', 'won'],
+  ['losing_evidence', 'lost'],
+  ['escalate_inquiry_evidence', 'escalated'],
+]);
+
+function verdictOf({ status, evidence: { uncategorized_text: text } }: Dispute) {
   if (status !== 'under_review' && status !== 'warning_under_review') return null;
-  switch (evidence.uncategorized_text) {
-    case 'winning_evidence':
-      return 'won';
-    case 'losing_evidence':
-      return 'lost';
-    case 'escalate_inquiry_evidence':
-      return status === 'warning_under_review' ? 'escalated' : null;
-    default:
-      return null;
-  }
+  const verdict = verdicts.get(text ?? '') ?? null;
+  return verdict === 'escalated' && status === 'under_review' ? null : verdict;
 }
 
 function decide(store: Store, before: Dispute, outcome: Partial<Dispute>): Dispute {
@@ -164,7 +166,7 @@ function escalate(store: Store, before: Dispute): void {
     evidence: noEvidence,
     evidence_details: {
       ...before.evidence_details,
-      due_by: (Math.floor(store.worldNow() / daySeconds) + responseDays + 1) * daySeconds - 1,
+      due_by: responseDue(store.worldNow()),
       has_evidence: false,
     },
     is_charge_refundable: false,

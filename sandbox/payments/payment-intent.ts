@@ -5,13 +5,7 @@ import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
 import { docUrlOf, type ErrorBody, WireError } from '../wire/wire-error.ts';
 import { chargeTransaction } from './balance-transaction.ts';
 import { createCharge } from './charge.ts';
-import {
-  type Attempt,
-  type AttemptOptions,
-  authenticationAction,
-  unexpectedState,
-  waitingMethod,
-} from './intent.ts';
+import * as intents from './intent.ts';
 import { attach, behaviourOf, spend } from './payment-method.ts';
 import { releaseAuthorization } from './refund.ts';
 import type { Decline } from './test-cards.ts';
@@ -20,10 +14,9 @@ export function createPaymentIntent(
   store: Store,
   input: Pick<PaymentIntent, 'amount' | 'currency' | 'customer'> & Partial<PaymentIntent>,
 ): PaymentIntent {
-  const id = store.paymentIntents.newId();
+  const blank = store.blank(store.paymentIntents, 'payment_intent', store.worldNow());
   return store.record('payment_intent.created', store.paymentIntents, {
-    id,
-    object: 'payment_intent',
+    ...blank,
     ...nulls(
       'allowed_payment_method_types application application_fee_amount automatic_payment_methods canceled_at',
       'cancellation_reason customer_account description excluded_payment_method_types last_payment_error',
@@ -34,10 +27,8 @@ export function createPaymentIntent(
     amount_capturable: 0,
     amount_received: 0,
     capture_method: 'automatic_async',
-    client_secret: newId(`${id}_secret_`),
+    client_secret: newId(`${blank.id}_secret_`),
     confirmation_method: 'automatic',
-    created: store.worldNow(),
-    livemode: false,
     metadata: {},
     payment_method_options: noOptions,
     payment_method_types: cardOnly,
@@ -54,8 +45,8 @@ export function attemptPayment(
   store: Store,
   before: PaymentIntent,
   method: PaymentMethod,
-  options: AttemptOptions,
-): Attempt<PaymentIntent> {
+  options: intents.AttemptOptions,
+): intents.Attempt<PaymentIntent> {
   const card = behaviourOf(method);
   const intent = { ...before, payment_method: method.id };
   const { request_three_d_secure: secure } = before.payment_method_options?.card ?? {};
@@ -75,8 +66,8 @@ export function completeAuthentication(
   store: Store,
   intent: PaymentIntent,
   succeeded: boolean,
-): Attempt<PaymentIntent> {
-  const method = waitingMethod(store, intent);
+): intents.Attempt<PaymentIntent> {
+  const method = intents.waitingMethod(store, intent);
   if (succeeded) return { intent: approve(store, intent, method), failure: null };
   return refuse(store, intent, method, authenticationFailed);
 }
@@ -87,7 +78,7 @@ export function cancelPaymentIntent(
   reason: PaymentIntent['cancellation_reason'],
 ): PaymentIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled' || intent.status === 'processing')
-    throw unexpectedState(intent, 'canceled');
+    throw intents.unexpectedState(intent, 'canceled');
   const charge = store.charges.get(intent.latest_charge);
   if (intent.status === 'requires_capture' && charge !== undefined) releaseAuthorization(store, charge);
   return store.update('payment_intent.canceled', store.paymentIntents, intent, {
@@ -107,7 +98,7 @@ export function capturePaymentIntent(
 ): PaymentIntent {
   const charge = store.charges.get(intent.latest_charge);
   if (intent.status !== 'requires_capture' || charge === undefined)
-    throw unexpectedState(intent, 'captured', ' Its status must be requires_capture.');
+    throw intents.unexpectedState(intent, 'captured', ' Its status must be requires_capture.');
   const captured = store.update('charge.captured', store.charges, charge, {
     captured: true,
     amount_captured: amount,
@@ -166,7 +157,7 @@ function refuse(
   intent: PaymentIntent,
   method: PaymentMethod,
   decline: Decline,
-): Attempt<PaymentIntent> {
+): intents.Attempt<PaymentIntent> {
   // After a failed authentication the payment never reaches the bank, so there is no charge.
   const charge = decline === authenticationFailed ? null : createCharge(store, intent, method, { decline });
   const error = {
@@ -188,11 +179,11 @@ function refuse(
   return { intent: refused, failure: { ...error, payment_intent: refused } };
 }
 
-function requireAction(store: Store, intent: PaymentIntent, options: AttemptOptions): PaymentIntent {
+function requireAction(store: Store, intent: PaymentIntent, options: intents.AttemptOptions): PaymentIntent {
   return store.record('payment_intent.requires_action', store.paymentIntents, {
     ...intent,
     status: 'requires_action',
     last_payment_error: null,
-    next_action: authenticationAction(store, intent, options),
+    next_action: intents.authenticationAction(store, intent, options),
   });
 }

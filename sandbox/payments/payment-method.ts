@@ -6,7 +6,13 @@ import * as p from '../wire/params.ts';
 import { badParam, missing, missingParam, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
 import { existingCustomer } from './customer.ts';
-import { type TestCard, testCardByLast4, testCardByNumber, testCardByToken } from './test-cards.ts';
+import {
+  declineError,
+  type TestCard,
+  testCardByLast4,
+  testCardByNumber,
+  testCardByToken,
+} from './test-cards.ts';
 
 /** A card by its number, or the token of one. */
 const cardParam: p.Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
@@ -39,9 +45,7 @@ export const paymentMethodParams = {
   card: cardParam,
   billing_details: p.object({
     address: p.clearable(address),
-    email: p.clearable(p.text()),
-    name: p.clearable(p.text()),
-    phone: p.clearable(p.text()),
+    ...p.each(p.clearable(p.text()), 'email name phone'),
   }),
   allow_redisplay: p.oneOf('always', 'limited', 'unspecified'),
   metadata: p.metadata,
@@ -61,13 +65,7 @@ export function createPaymentMethod(store: Store, data: PaymentMethodData): Paym
   const details = data.billing_details;
   return newPaymentMethod(store, card, {
     metadata: p.applyMetadata({}, data.metadata),
-    billing: {
-      address: details?.address ?? noAddress,
-      email: details?.email ?? null,
-      name: details?.name ?? null,
-      phone: details?.phone ?? null,
-      tax_id: null,
-    },
+    billing: { ...noBilling, ...p.present(details ?? {}), address: details?.address ?? noAddress },
   });
 }
 
@@ -144,18 +142,8 @@ export function attachChecked(
   if (method.customer !== null && method.customer !== customer.id)
     throw badParam('The PaymentMethod is already attached to another customer.', 'payment_method');
   const card = behaviourOf(method);
-  if (card?.declinesSetup && card.decline) {
-    throw new WireError(
-      402,
-      {
-        type: 'card_error',
-        code: card.decline.code,
-        decline_code: card.decline.declineCode,
-        message: card.decline.message,
-      },
-      { remembered: true },
-    );
-  }
+  if (card?.declinesSetup && card.decline)
+    throw new WireError(402, declineError(card.decline), { remembered: true });
   return attach(store, method, customer.id);
 }
 

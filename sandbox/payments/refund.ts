@@ -1,4 +1,5 @@
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Charge, Refund } from '../wire/objects.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { addBalanceTransaction } from './balance-transaction.ts';
@@ -66,15 +67,12 @@ function putRefund(
     created: store.worldNow(),
     currency: charge.currency,
     customer: charge.customer,
-    customer_account: null,
+    ...nulls('customer_account receipt_number source_transfer_reversal transfer_reversal'),
     metadata: input.metadata,
     payment_intent: charge.payment_intent,
     payment_method: charge.payment_method,
     reason: input.reason,
-    receipt_number: null,
-    source_transfer_reversal: null,
     status: isPending ? 'pending' : 'succeeded',
-    transfer_reversal: null,
     ...(isPending && { pending_reason: 'processing' as const }),
   });
 }

@@ -3,32 +3,24 @@ import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type { PaymentMethod, SetupAttempt, SetupIntent } from '../wire/objects.ts';
 import { docUrlOf, type ErrorBody } from '../wire/wire-error.ts';
-import {
-  type Attempt,
-  type AttemptOptions,
-  authenticationAction,
-  unexpectedState,
-  waitingMethod,
-} from './intent.ts';
+import * as intents from './intent.ts';
 import { attach, behaviourOf, usedCard } from './payment-method.ts';
+import { declineError } from './test-cards.ts';
 
 /** Creates a setup intent, which saves a card for later. Trials use it instead of a payment. */
 export function createSetupIntent(
   store: Store,
   input: Pick<SetupIntent, 'customer'> & Partial<SetupIntent>,
 ): SetupIntent {
-  const id = store.setupIntents.newId();
+  const blank = store.blank(store.setupIntents, 'setup_intent', store.worldNow());
   return store.record('setup_intent.created', store.setupIntents, {
-    id,
-    object: 'setup_intent',
+    ...blank,
     ...nulls(
       'allowed_payment_method_types application automatic_payment_methods cancellation_reason description',
       'excluded_payment_method_types last_setup_error latest_attempt mandate next_action on_behalf_of',
       'payment_method payment_method_configuration_details payment_method_options single_use_mandate',
     ),
-    client_secret: newId(`${id}_secret_`),
-    created: store.worldNow(),
-    livemode: false,
+    client_secret: newId(`${blank.id}_secret_`),
     metadata: {},
     payment_method_types: ['card'],
     status: input.payment_method == null ? 'requires_payment_method' : 'requires_confirmation',
@@ -41,19 +33,13 @@ export function attemptSetup(
   store: Store,
   before: SetupIntent,
   method: PaymentMethod,
-  options: AttemptOptions,
-): Attempt<SetupIntent> {
+  options: intents.AttemptOptions,
+): intents.Attempt<SetupIntent> {
   const card = behaviourOf(method);
   const intent = { ...before, payment_method: method.id };
   if (card?.authentication !== undefined)
     return { intent: requireAction(store, intent, method, options), failure: null };
-  if (card?.declinesSetup && card.decline)
-    return refuse(store, intent, method, {
-      type: 'card_error',
-      code: card.decline.code,
-      decline_code: card.decline.declineCode,
-      message: card.decline.message,
-    });
+  if (card?.declinesSetup && card.decline) return refuse(store, intent, method, declineError(card.decline));
   return { intent: succeed(store, intent, method), failure: null };
 }
 
@@ -61,8 +47,8 @@ export function completeSetupAuthentication(
   store: Store,
   intent: SetupIntent,
   succeeded: boolean,
-): Attempt<SetupIntent> {
-  const method = waitingMethod(store, intent);
+): intents.Attempt<SetupIntent> {
+  const method = intents.waitingMethod(store, intent);
   if (succeeded) return { intent: succeed(store, intent, method), failure: null };
   return refuse(store, intent, method, {
     type: 'invalid_request_error',
@@ -77,7 +63,7 @@ export function cancelSetupIntent(
   reason: SetupIntent['cancellation_reason'],
 ): SetupIntent {
   if (intent.status === 'succeeded' || intent.status === 'canceled')
-    throw unexpectedState(intent, 'canceled');
+    throw intents.unexpectedState(intent, 'canceled');
   return store.update('setup_intent.canceled', store.setupIntents, intent, {
     status: 'canceled',
     cancellation_reason: reason,
@@ -101,7 +87,7 @@ function refuse(
   intent: SetupIntent,
   method: PaymentMethod,
   error: ErrorBody & { readonly code: string },
-): Attempt<SetupIntent> {
+): intents.Attempt<SetupIntent> {
   const { type, code, message, decline_code } = error;
   const setupError = {
     type,
@@ -126,13 +112,13 @@ function requireAction(
   store: Store,
   intent: SetupIntent,
   method: PaymentMethod,
-  options: AttemptOptions,
+  options: intents.AttemptOptions,
 ): SetupIntent {
   return store.record('setup_intent.requires_action', store.setupIntents, {
     ...intent,
     latest_attempt: noteAttempt(store, intent, method, 'requires_action'),
     status: 'requires_action',
-    next_action: authenticationAction(store, intent, options),
+    next_action: intents.authenticationAction(store, intent, options),
   });
 }
 
@@ -150,11 +136,8 @@ function noteAttempt(
   const card = method.card;
   return store.put(store.setupAttempts, {
     ...store.blank(store.setupAttempts, 'setup_attempt', store.worldNow()),
-    application: null,
+    ...nulls('application customer_account flow_directions on_behalf_of'),
     customer: intent.customer,
-    customer_account: null,
-    flow_directions: null,
-    on_behalf_of: null,
     payment_method: method.id,
     payment_method_details: { type: 'card', ...(card !== undefined && { card: usedCard(card) }) },
     setup_error: error,

@@ -1,3 +1,5 @@
+import type { ErrorBody } from '../wire/wire-error.ts';
+
 export interface Decline {
   readonly code: string;
   readonly declineCode: string;
@@ -42,6 +44,11 @@ const tooFrequent = decline(
 
 function decline(code: string, declineCode: string, message: string): Decline {
   return { code, declineCode, message };
+}
+
+/** The error for the caller, where no charge is created. */
+export function declineError({ code, declineCode: decline_code, message }: Decline) {
+  return { type: 'card_error', code, decline_code, message } as const satisfies ErrorBody;
 }
 
 /** A card with its names without their beginning, which all names share. */
@@ -118,13 +125,8 @@ export function testCardByLast4(last4: string | undefined): TestCard | undefined
 }
 
 /** A description of what the card does. */
-export function describeTestCard({
-  decline,
-  declinesSetup,
-  authentication,
-  refund,
-  dispute,
-}: TestCard): string {
+export function describeTestCard({ decline, declinesSetup, ...succeeding }: TestCard): string {
+  const { authentication, refund, dispute } = succeeding;
   if (decline?.isBlocked) return `Blocked before it reaches the bank: ${decline.declineCode}.`;
   if (decline !== undefined)
     return declinesSetup

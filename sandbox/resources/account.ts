@@ -1,6 +1,7 @@
 import { accountOf } from '../payments/account.ts';
 import type { Store } from '../state/store.ts';
 import { noAccess } from '../wire/authenticate.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { Account } from '../wire/objects.ts';
 import { operation } from '../wire/operation.ts';
 
@@ -24,13 +25,11 @@ function accountObject(store: Store, id: string): Account {
   return {
     id,
     object: 'account',
-    business_profile: null,
-    business_type: null,
+    ...nulls('business_profile business_type email'),
     charges_enabled: true,
     country,
     default_currency: currency,
     details_submitted: true,
-    email: null,
     payouts_enabled: true,
     type: 'standard',
   };

@@ -11,17 +11,7 @@ import type { CheckoutSession, CheckoutTerms, Customer } from '../wire/objects.t
 import { type Call, operation } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, missingParam } from '../wire/wire-error.ts';
-import {
-  type CreateParams,
-  checkCreation,
-  createParams,
-  expiryOf,
-  lineFields,
-  linesFrom,
-  named,
-  type UiMode,
-  uiModeOf,
-} from './checkout-params.ts';
+import * as checkout from './checkout-params.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { intentFields } from './payment-intents.ts';
 import { listedTypes, shownOptions } from './payment-method-types.ts';
@@ -34,17 +24,17 @@ const sessions = new Resource('checkout_sessions', (store) => store.checkoutSess
 });
 
 export const checkoutSessionOperations = [
-  sessions.create(createParams, (call, params) => shownSession(create(call, params))),
+  sessions.create(checkout.createParams, (call, params) => shownSession(create(call, params))),
   sessions.retrieve(),
   sessions.update(
-    { line_items: p.array(p.object({ ...lineFields, id: p.text() }), 100), metadata: p.metadata },
+    { line_items: p.array(p.object({ ...checkout.lineFields, id: p.text() }), 100), metadata: p.metadata },
     ({ store }, before, params) => {
       const changed = store.change(store.checkoutSessions, before, {
         metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
       });
       if (params.line_items === undefined) return changed;
       checkOpen(before, 'updated');
-      const lines = linesFrom(store, params.line_items, modeOf(before), before.terms.lines);
+      const lines = checkout.linesFrom(store, params.line_items, before.mode, before.terms.lines);
       return reprice(store, changed, lines, paidDiscounts(store, before));
     },
   ),
@@ -87,20 +77,15 @@ export const checkoutSessionOperations = [
   ),
 ];
 
-/** The sandbox creates sessions only in these modes. The package's type allows more. */
-function modeOf({ mode }: CheckoutSession): CreateParams['mode'] {
-  return mode as CreateParams['mode'];
-}
-
-function create(call: Call, params: CreateParams): CheckoutSession {
+function create(call: Call, params: checkout.CreateParams): CheckoutSession {
   const { store } = call;
-  const uiMode = uiModeOf(call, params);
-  checkCreation(params, uiMode);
+  const uiMode = checkout.uiModeOf(call, params);
+  checkout.checkCreation(params, uiMode);
   const customer = params.customer === undefined ? null : existingCustomer(store, params.customer);
   checkTaxLocation(customer, params);
   const blank = sessionObject(call, params, customer, uiMode);
   if (params.mode !== 'setup') {
-    const lines = linesFrom(store, params.line_items ?? [], params.mode);
+    const lines = checkout.linesFrom(store, params.line_items ?? [], params.mode);
     const session = { ...blank, currency: lines[0]?.currency ?? null };
     return reprice(store, session, lines, checkedDiscounts(store, params.discounts ?? [], session, lines));
   }
@@ -122,7 +107,7 @@ function create(call: Call, params: CreateParams): CheckoutSession {
   });
 }
 
-function checkTaxLocation(customer: Customer | null, params: CreateParams): void {
+function checkTaxLocation(customer: Customer | null, params: checkout.CreateParams): void {
   const { address, shipping } = params.customer_update ?? {};
   const isKnown = customer?.address != null || address === 'auto' || shipping === 'auto';
   if (customer !== null && params.automatic_tax?.enabled === true && !isKnown)
@@ -136,21 +121,20 @@ function checkTaxLocation(customer: Customer | null, params: CreateParams): void
 /** A new session without its lines and amounts. */
 function sessionObject(
   call: Call,
-  params: CreateParams,
+  params: checkout.CreateParams,
   customer: Customer | null,
-  uiMode: UiMode,
+  uiMode: checkout.UiMode,
 ): CheckoutSession {
   const { store } = call;
-  const id = store.checkoutSessions.newId();
+  const blank = store.blank(store.checkoutSessions, 'checkout.session', store.worldNow());
+  const { id } = blank;
   const email = customer?.email ?? params.customer_email ?? null;
   const isHosted = uiMode === 'hosted_page';
   return {
-    id,
-    object: 'checkout.session',
+    ...blank,
     ...unusedSessionParts,
     ...shownAsGiven(params),
     client_secret: isHosted ? null : newId(`${id}_secret_`),
-    created: store.worldNow(),
     currency: params.currency ?? null,
     customer: customer?.id ?? null,
     customer_creation:
@@ -163,7 +147,7 @@ function sessionObject(
       email === null
         ? null
         : { ...noDetails, email, name: customer?.name ?? null, phone: customer?.phone ?? null },
-    expires_at: expiryOf(store, params),
+    expires_at: checkout.expiryOf(store, params),
     metadata: p.applyMetadata({}, params.metadata),
     mode: params.mode,
     payment_method_collection:
@@ -185,7 +169,7 @@ const noDetails = {
 };
 
 /** What the session shows of its parameters. */
-function shownAsGiven(params: CreateParams) {
+function shownAsGiven(params: checkout.CreateParams) {
   const { automatic_tax: tax, invoice_creation: invoice } = params;
   return {
     allow_promotion_codes: params.allow_promotion_codes ?? null,
@@ -206,13 +190,10 @@ function shownAsGiven(params: CreateParams) {
         : {
             enabled: invoice?.enabled ?? false,
             invoice_data: {
-              account_tax_ids: null,
-              custom_fields: null,
+              ...nulls('account_tax_ids custom_fields issuer rendering_options'),
               description: invoice?.invoice_data?.description ?? null,
               footer: invoice?.invoice_data?.footer ?? null,
-              issuer: null,
               metadata: p.applyMetadata({}, invoice?.invoice_data?.metadata),
-              rendering_options: null,
             },
           },
     locale: params.locale ?? null,
@@ -223,7 +204,7 @@ function shownAsGiven(params: CreateParams) {
   };
 }
 
-function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
+function termsFrom(call: Call, params: checkout.CreateParams): CheckoutTerms {
   const { payment_intent_data: payment, subscription_data: subscription } = params;
   return {
     lines: [],
@@ -237,7 +218,7 @@ function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
       ...intentFields(call, payment ?? {}),
       payment_method_options: shownOptions(params.payment_method_options),
     },
-    subscription: named('subscription_data', () => ({
+    subscription: checkout.named('subscription_data', () => ({
       details: {
         billing_mode: billingModeOf(subscription?.billing_mode, call.version),
         description: subscription?.description ?? null,
@@ -256,7 +237,7 @@ function termsFrom(call: Call, params: CreateParams): CheckoutTerms {
 /** The buyer has up to a day to complete the session, so that a trial must last longer. */
 const trialSecondsMin = 48 * 60 * 60;
 
-function trialEndOf({ store }: Call, data: CreateParams['subscription_data']): number | null {
+function trialEndOf({ store }: Call, data: checkout.CreateParams['subscription_data']): number | null {
   const { trial_end: end, trial_period_days: days } = data ?? {};
   if (end === undefined) return null;
   if (days !== undefined) throw exclusiveParams('trial_end', 'trial_period_days');
@@ -275,14 +256,8 @@ const unusedSessionParts = {
     'subscription total_details wallet_options',
   ),
   custom_fields: [],
-  custom_text: {
-    after_submit: null,
-    shipping_address: null,
-    submit: null,
-    terms_of_service_acceptance: null,
-  },
+  custom_text: nulls('after_submit shipping_address submit terms_of_service_acceptance'),
   discounts: [],
-  livemode: false,
   payment_method_options: { card: { request_three_d_secure: 'automatic' } },
   shipping_options: [],
 } satisfies Partial<CheckoutSession>;

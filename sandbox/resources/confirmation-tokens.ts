@@ -79,15 +79,12 @@ function show(_: Store, token: ConfirmationToken): object {
 const confirmationTokenLifeSeconds = 43_200;
 
 /** The parameters of a confirmation that a confirmation token can contain. */
-interface Confirmation {
+type Confirmation = Partial<p.Parsed<Omit<typeof params, 'return_url' | 'setup_future_usage'>>> & {
   readonly confirmation_token?: string | undefined;
-  readonly payment_method?: string | undefined;
-  readonly payment_method_data?: object | undefined;
   readonly return_url?: string | undefined;
   readonly setup_future_usage?: 'off_session' | 'on_session' | null | undefined;
-  readonly shipping?: object | null | undefined;
   readonly use_stripe_sdk?: boolean | undefined;
-}
+};
 
 /** Adds what the confirmation token of a request contains to its parameters, and marks the token as used. */
 export function withConfirmationToken<T extends Confirmation>(

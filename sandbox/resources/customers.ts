@@ -12,7 +12,7 @@ import * as p from '../wire/params.ts';
 import { badParam, missing } from '../wire/wire-error.ts';
 import { customerDiscount, oldDiscountParams } from './discount-params.ts';
 import { invoiceParams } from './invoice-params.ts';
-import { listPage, pageParams } from './listing.ts';
+import { customerList } from './listing.ts';
 import { Resource } from './resource.ts';
 import { createTaxId, taxIdParams } from './tax-ids.ts';
 import { checkTaxLocation } from './tax-rates.ts';
@@ -139,17 +139,7 @@ export const customerOperations = [
         !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
     },
   ),
-  customers.operation(
-    'list_payment_methods',
-    'GET */payment_methods',
-    { ...pageParams, type: p.oneOf('card') },
-    ({ store, id }, params) => {
-      existingCustomer(store, id, 'id');
-      return listPage(`/v1/customers/${id}/payment_methods`, store.paymentMethods, params, {
-        within: { customer: id },
-      });
-    },
-  ),
+  customerList('payment_methods', (store) => store.paymentMethods, { type: p.oneOf('card') }),
   customers.operation('retrieve_payment_method', 'GET */payment_methods/*', {}, (call) =>
     ofCustomer(call, call.store.paymentMethods),
   ),
@@ -183,12 +173,7 @@ export function newCustomer(store: Store, testClock: string | null): Customer {
     balance: 0,
     delinquent: false,
     invoice_prefix: newId('', 8).toUpperCase(),
-    invoice_settings: {
-      custom_fields: null,
-      default_payment_method: null,
-      footer: null,
-      rendering_options: null,
-    },
+    invoice_settings: nulls('custom_fields default_payment_method footer rendering_options'),
     metadata: {},
     next_invoice_sequence: 1,
     preferred_locales: [],

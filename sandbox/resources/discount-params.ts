@@ -1,10 +1,4 @@
-import {
-  couponRefusal,
-  isRedeemable,
-  type Purchase,
-  promotionRefusal,
-  purchaseRefusal,
-} from '../billing/coupon.ts';
+import * as coupons from '../billing/coupon.ts';
 import type { WantedDiscount } from '../billing/discount.ts';
 import { costOf } from '../billing/price.ts';
 import type { Store } from '../state/store.ts';
@@ -51,7 +45,7 @@ export function wantedDiscounts(
 function wantedFrom(
   store: Store,
   { coupon, discount, promotion_code: code }: p.Parsed<typeof discountFields>,
-  purchase: Purchase,
+  purchase: coupons.Purchase,
   { discounts }: Discounted,
   path: string,
 ): WantedDiscount {
@@ -65,7 +59,7 @@ function wantedFrom(
   }
   if (coupon !== undefined) {
     const found = store.coupons.existing(coupon, `${path}[coupon]`);
-    const refusal = purchaseRefusal(found, purchase);
+    const refusal = coupons.purchaseRefusal(found, purchase);
     if (refusal !== null) throw badParam(refusal.message, `${path}[coupon]`, refusal.code);
     return { coupon: found, code: null };
   }
@@ -73,7 +67,7 @@ function wantedFrom(
   const promotion = store.promotionCodes.existing(code ?? '', param);
   const promoted = store.coupons.get(promotion.promotion.coupon);
   if (promoted === undefined) throw badParam('The coupon of this promotion code is deleted.', param);
-  const refusal = promotionRefusal(promotion, promoted, purchase);
+  const refusal = coupons.promotionRefusal(promotion, promoted, purchase);
   if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
   return { coupon: promoted, code: promotion };
 }
@@ -103,14 +97,14 @@ export function customerDiscount(
   const param = couponId == null ? 'promotion_code' : 'coupon';
   const code = codeId == null ? null : store.promotionCodes.existing(codeId, param);
   const coupon = store.coupons.existing(couponId ?? code?.promotion.coupon ?? '', param);
-  const refusal = couponRefusal(coupon, store.now());
+  const refusal = coupons.couponRefusal(coupon, store.now());
   if (refusal !== null) throw badParam(refusal.message, param, refusal.code);
-  if (code !== null && !isRedeemable(code, coupon, store.now()))
+  if (code !== null && !coupons.isRedeemable(code, coupon, store.now()))
     throw badParam('This promotion code cannot be redeemed.', param);
   return { coupon, code };
 }
 
-function purchaseOf(store: Store, { customer, items }: Discounted): Purchase {
+function purchaseOf(store: Store, { customer, items }: Discounted): coupons.Purchase {
   return {
     customer,
     currency: items[0]?.price.currency ?? '',

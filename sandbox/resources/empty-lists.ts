@@ -1,9 +1,7 @@
-import { existingCustomer } from '../payments/customer.ts';
 import { Collection } from '../state/collection.ts';
 import type { WireObject } from '../wire/objects.ts';
-import { operation } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
-import { listPage, pageParams } from './listing.ts';
+import { customerList } from './listing.ts';
 import { Resource } from './resource.ts';
 
 /**
@@ -22,10 +20,12 @@ const emptyKinds: readonly (readonly [string, string, p.Fields?])[] = [
   ['transfers', 'transfer', p.each(p.text(), 'destination transfer_group')],
 ];
 
-/** The lists below a customer. */
-const ofCustomers = ['balance_transactions', 'sources'] as const;
-
-const nothing = new Collection<WireObject>({ name: 'nothing', noun: 'object', idPrefix: '' });
+const nothing = new Collection<WireObject>({
+  name: 'nothing',
+  noun: 'object',
+  idPrefix: '',
+  indexes: { customer: () => [] },
+});
 
 export const emptyListOperations = [
   ...emptyKinds.flatMap(([name, noun, filters = {}]) => {
@@ -34,14 +34,6 @@ export const emptyListOperations = [
     // A path with a namespace has no route for a single object. The response is a 404 too.
     return name.includes('/') ? [kind.list(filters)] : [kind.list(filters), kind.retrieve()];
   }),
-  ...ofCustomers.map((list) =>
-    operation(
-      { name: `customers.list_${list}`, method: 'GET', path: `customers/*/${list}` },
-      { ...pageParams, ...(list === 'sources' && { object: p.text() }) },
-      ({ store, id }, params) => {
-        existingCustomer(store, id, 'id');
-        return listPage(`/v1/customers/${id}/${list}`, nothing, params, {});
-      },
-    ),
-  ),
+  customerList('balance_transactions', () => nothing),
+  customerList('sources', () => nothing, { object: p.text() }),
 ];

@@ -1,14 +1,6 @@
 import { collectInvoice, invoicePaid } from '../billing/collect.ts';
 import { termsOf } from '../billing/discount.ts';
-import {
-  createOneOffInvoice,
-  deleteDraft,
-  draftSeconds,
-  finalizeInvoice,
-  markInvoiceUncollectible,
-  sendInvoice,
-  voidInvoice,
-} from '../billing/invoice.ts';
+import * as invoicing from '../billing/invoice.ts';
 import { notEditable } from '../billing/invoice-item.ts';
 import { withLines } from '../billing/invoice-object.ts';
 import { decidesStatus, dropPayment, subscriptionOf } from '../billing/invoice-payment.ts';
@@ -63,15 +55,13 @@ const previewParams = {
   subscription_details: p.object(detailsParams),
 };
 
-/** The older form of a preview, which versions before 2025-03-31 have. */
-const upcomingParams = {
+const olderPrefix = 'subscription_';
+/** The older form of a preview, which versions before 2025-03-31 have: each detail is a parameter of its own. */
+const upcomingParams: typeof previewParams & p.Fields = {
   ...previewParams,
-  subscription_billing_cycle_anchor: anchorParam,
-  subscription_cancel_at_period_end: p.bool,
-  subscription_items: itemsParam,
-  subscription_proration_behavior: prorationBehavior,
-  subscription_proration_date: p.integer(),
-  subscription_resume_at: p.oneOf('now'),
+  ...Object.fromEntries(
+    Object.entries(detailsParams).map(([name, parser]) => [`${olderPrefix}${name}`, parser]),
+  ),
 };
 
 const payParams = { payment_method: p.text(), paid_out_of_band: p.bool, off_session: p.bool };
@@ -82,15 +72,17 @@ export const invoiceOperations = [
   invoices.retrieve(),
   invoices.create(createParams, create),
   invoices.update(invoiceParams, update),
-  invoices.delete(deleteDraft),
-  invoices.action('send', {}, ({ store }, before) => settledIfFree(store, sendInvoice(store, before))),
+  invoices.delete(invoicing.deleteDraft),
+  invoices.action('send', {}, ({ store }, before) =>
+    settledIfFree(store, invoicing.sendInvoice(store, before)),
+  ),
   invoices.action('finalize', { auto_advance: p.bool }, (call, before, params) => {
     // Unless the caller turns it off, collection continues after this, even for a draft that did not advance
     // automatically.
     const draft = { ...before, auto_advance: params.auto_advance ?? true };
     const isCharged = draft.auto_advance && draft.collection_method === 'charge_automatically';
-    const invoice = finalizeInvoice(call.store, draft, {
-      nextAttempt: isCharged && draft.amount_due > 0 ? call.store.now() + draftSeconds : null,
+    const invoice = invoicing.finalizeInvoice(call.store, draft, {
+      nextAttempt: isCharged && draft.amount_due > 0 ? call.store.now() + invoicing.draftSeconds : null,
     });
     return settledIfFree(call.store, invoice);
   }),
@@ -107,7 +99,7 @@ export const invoiceOperations = [
     },
   ),
   invoices.action('void', {}, ({ store }, before) => {
-    const invoice = voidInvoice(store, before);
+    const invoice = invoicing.voidInvoice(store, before);
     const subscription = subscriptionOf(store, invoice);
     // The change can no longer be paid, so it never applies.
     if (subscription !== undefined && isPendingInvoice(subscription, invoice))
@@ -118,7 +110,7 @@ export const invoiceOperations = [
     return invoice;
   }),
   invoices.action('mark_uncollectible', {}, ({ store }, before) => {
-    const invoice = markInvoiceUncollectible(store, before);
+    const invoice = invoicing.markInvoiceUncollectible(store, before);
     const subscription = subscriptionOf(store, invoice);
     if (subscription === undefined || !decidesStatus(store, subscription, invoice)) return invoice;
     // Writing off the latest invoice resolves what the subscription waits for.
@@ -149,7 +141,7 @@ function create({ store }: Call, params: p.Parsed<typeof createParams>): Invoice
     throw missing('subscription', subscription.id, 'subscription');
   const includesPending = params.pending_invoice_items_behavior === 'include' || subscription !== null;
   const [pending] = includesPending ? store.invoiceItems.allWithin('pending', customer.id) : [];
-  return createOneOffInvoice(store, {
+  return invoicing.createOneOffInvoice(store, {
     customer,
     currency:
       params.currency ??
@@ -201,7 +193,7 @@ function retaxed(store: Store, before: Invoice, after: Invoice): Partial<Invoice
 
 /** Starts or stops the automatic steps of a draft or open invoice. */
 function advanceFrom(store: Store, invoice: Invoice, advances: boolean): Partial<Invoice> {
-  const at = advances ? store.now() + draftSeconds : null;
+  const at = advances ? store.now() + invoicing.draftSeconds : null;
   const isCharged = invoice.collection_method === 'charge_automatically';
   return {
     auto_advance: advances,
@@ -219,7 +211,7 @@ function pay({ store }: Call, given: Invoice, params: p.Parsed<typeof payParams>
   if (given.status === 'paid') throw wrongState('Invoice is already paid');
   if (given.status === 'void')
     throw wrongState('This invoice is void, so it cannot be paid.', 'invoice_not_editable');
-  const invoice = given.status === 'draft' ? finalizeInvoice(store, given) : given;
+  const invoice = given.status === 'draft' ? invoicing.finalizeInvoice(store, given) : given;
   if (params.paid_out_of_band === true) {
     dropPayment(store, invoice);
     return invoicePaid(store, invoice);
@@ -266,14 +258,12 @@ function preview(
 
 function upcoming(call: Call, params: p.Parsed<typeof upcomingParams>): Invoice {
   if (!mayUseOld(call.version, 'invoicePayments')) throw missing('invoice', 'upcoming');
-  const details = p.present({
-    billing_cycle_anchor: params.subscription_billing_cycle_anchor,
-    cancel_at_period_end: params.subscription_cancel_at_period_end,
-    items: params.subscription_items,
-    proration_behavior: params.subscription_proration_behavior,
-    proration_date: params.subscription_proration_date,
-    resume_at: params.subscription_resume_at,
-  });
+  const details: Details = Object.fromEntries(
+    Object.keys(detailsParams).flatMap((name) => {
+      const value = params[`${olderPrefix}${name}`];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
   const given = Object.keys(details).length === 0 ? undefined : details;
   return preview(call, { ...params, subscription_details: params.subscription_details ?? given });
 }

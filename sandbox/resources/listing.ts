@@ -1,5 +1,8 @@
+import { existingCustomer } from '../payments/customer.ts';
 import type { Collection, ListQuery } from '../state/collection.ts';
+import type { Store } from '../state/store.ts';
 import type { List, WireObject } from '../wire/objects.ts';
+import { type Operation, operation } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams } from '../wire/wire-error.ts';
 
@@ -34,6 +37,21 @@ export function listPage<T extends WireObject>(
     endingBefore: params.ending_before,
   });
   return { object: 'list', data, has_more: hasMore, url };
+}
+
+/** The list of a customer's objects of one kind, below the path of the customer. */
+export function customerList<T extends WireObject>(
+  name: string,
+  collectionOf: (store: Store) => Collection<T>,
+  filters: p.Fields = {},
+): Operation {
+  const route = { name: `customers.list_${name}`, method: 'GET', path: `customers/*/${name}` } as const;
+  return operation(route, { ...pageParams, ...filters }, ({ store, id: customer }, params) => {
+    existingCustomer(store, customer, 'id');
+    const url = `/v1/customers/${customer}/${name}`;
+    // The fields contain the page parameters.
+    return listPage(url, collectionOf(store), params as PageParams, { within: { customer } });
+  });
 }
 
 /** One page of objects that belong to another object, in their own order. */

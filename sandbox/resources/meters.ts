@@ -36,5 +36,5 @@ export const meterOperations = [
     },
   ),
   meters.retrieve(),
-  meters.listWithoutCreated({ status: p.oneOf('active', 'inactive') }),
+  meters.list({ status: p.oneOf('active', 'inactive') }, { hasCreated: false }),
 ];

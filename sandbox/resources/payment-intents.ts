@@ -4,13 +4,7 @@ import { shipping } from '../payments/address.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import { type Intent, intentError, nounOf, unexpectedState } from '../payments/intent.ts';
 import { checkChargeable, checkRound, currency } from '../payments/money.ts';
-import {
-  attemptPayment,
-  cancelPaymentIntent,
-  capturePaymentIntent,
-  cardError,
-  createPaymentIntent,
-} from '../payments/payment-intent.ts';
+import * as payments from '../payments/payment-intent.ts';
 import { createPaymentMethod, paymentMethodData, usablePaymentMethod } from '../payments/payment-method.ts';
 import { cardStatementDescriptor, statementDescriptor } from '../payments/statement-descriptor.ts';
 import type { Store } from '../state/store.ts';
@@ -20,24 +14,16 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, WireError, wrongState } from '../wire/wire-error.ts';
 import { withConfirmationToken } from './confirmation-tokens.ts';
-import {
-  chosenMethods,
-  listedTypes,
-  methodChoiceParams,
-  methodOptions,
-  openedIntent,
-  shownOptions,
-  typesParam,
-} from './payment-method-types.ts';
+import * as methods from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 /** The parameters of a confirmation, on its own or as part of the creation. */
 export const confirmationParams = {
-  ...typesParam,
+  ...methods.typesParam,
   confirmation_token: p.text(),
   payment_method: p.text(),
   payment_method_data: paymentMethodData,
-  payment_method_options: methodOptions,
+  payment_method_options: methods.methodOptions,
   return_url: p.url,
   off_session: p.bool,
   setup_future_usage: p.clearable(p.oneOf('off_session', 'on_session')),
@@ -61,34 +47,26 @@ const createParams = {
   ...intentParams,
   amount: p.required(p.integer(0)),
   currency: p.required(currency),
-  ...methodChoiceParams,
+  ...methods.methodChoiceParams,
   confirm: p.bool,
   confirmation_method: p.oneOf('automatic', 'manual'),
   customer: p.text(),
 };
 
-const confirmParams = { ...confirmationParams, client_secret: p.text() };
-
 const paymentIntents = new Resource('payment_intents', (store) => store.paymentIntents);
 
 export const paymentIntentOperations = [
   paymentIntents.create(createParams, create),
-  paymentIntents.operation(
-    'retrieve',
-    'GET *',
-    { client_secret: p.text() },
-    (call, params) => shownTo(call, opened(call, params.client_secret)),
-    { forBrowsers: true },
-  ),
+  ...methods.browserOperations(paymentIntents, confirmationParams, confirmShown, shownTo),
   paymentIntents.update(
     {
-      ...typesParam,
+      ...methods.typesParam,
       amount: p.integer(0),
       customer: p.text(),
       description: p.clearable(p.text()),
       metadata: p.metadata,
       payment_method: p.text(),
-      payment_method_options: methodOptions,
+      payment_method_options: methods.methodOptions,
       receipt_email: p.clearable(p.text()),
       shipping: p.clearable(shipping),
       setup_future_usage: p.clearable(p.oneOf('off_session', 'on_session')),
@@ -97,11 +75,8 @@ export const paymentIntentOperations = [
       const { store } = call;
       const { description, payment_method_options: options, receipt_email, shipping } = params;
       checkNotInCheckout(store, before);
-      const isOpen = ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(
-        before.status,
-      );
       const changesPayment = params.amount ?? params.customer ?? params.payment_method;
-      if (!isOpen && changesPayment !== undefined) throw unexpectedState(before, 'updated');
+      if (!isOpen(before) && changesPayment !== undefined) throw unexpectedState(before, 'updated');
       if (params.amount !== undefined) checkChargeable(params.amount, before.currency);
       if (params.customer !== undefined) existingCustomer(store, params.customer);
       const customer = params.customer ?? before.customer;
@@ -112,27 +87,10 @@ export const paymentIntentOperations = [
         metadata: p.applyMetadata(before.metadata, params.metadata),
         ...p.present({ description, receipt_email, shipping, setup_future_usage: params.setup_future_usage }),
         ...typesChange(call, params),
-        ...(options !== undefined && { payment_method_options: shownOptions(options) }),
-        ...(method !== undefined && {
-          payment_method: method.id,
-          status: 'requires_confirmation',
-          next_action: null,
-        }),
+        ...(options !== undefined && { payment_method_options: methods.shownOptions(options) }),
+        ...(method !== undefined && methods.withMethod(method)),
       });
     },
-  ),
-  paymentIntents.operation(
-    'confirm',
-    'POST */confirm',
-    confirmParams,
-    (call, params) => {
-      try {
-        return shownTo(call, confirm(call, opened(call, params.client_secret), params));
-      } catch (error) {
-        throw error instanceof WireError ? errorShownTo(call, error) : error;
-      }
-    },
-    { forBrowsers: true },
   ),
   paymentIntents.action(
     'capture',
@@ -147,7 +105,7 @@ export const paymentIntentOperations = [
         );
       if (amount !== intent.amount_capturable) checkRound(amount, intent.currency, 'amount_to_capture');
       const metadata = p.applyMetadata(intent.metadata, params.metadata);
-      const captured = capturePaymentIntent(store, intent, amount, metadata);
+      const captured = payments.capturePaymentIntent(store, intent, amount, metadata);
       for (const session of store.checkoutSessions.allWithin('intent', intent.id))
         store.change(store.checkoutSessions, session, { payment_status: 'paid' });
       return captured;
@@ -163,7 +121,7 @@ export const paymentIntentOperations = [
           'This PaymentIntent belongs to an invoice. Void the invoice instead.',
           'payment_intent_unexpected_state',
         );
-      return cancelPaymentIntent(store, intent, params.cancellation_reason ?? null);
+      return payments.cancelPaymentIntent(store, intent, params.cancellation_reason ?? null);
     },
   ),
   paymentIntents.list({ customer: p.text() }),
@@ -179,15 +137,15 @@ function create(call: Call, params: p.Parsed<typeof createParams>): PaymentInten
     throw badParam('off_session can only be given together with confirm.', 'off_session');
   if (params.confirm !== true && params.confirmation_token !== undefined)
     throw badParam('confirmation_token can only be given together with confirm.', 'confirmation_token');
-  const intent = createPaymentIntent(store, {
+  const intent = payments.createPaymentIntent(store, {
     amount: params.amount,
     currency: params.currency,
     customer,
     ...intentFields(call, params),
-    ...chosenMethods(call, params),
+    ...methods.chosenMethods(call, params),
     payment_method: method?.id ?? null,
     confirmation_method: params.confirmation_method ?? 'automatic',
-    payment_method_options: shownOptions(params.payment_method_options),
+    payment_method_options: methods.shownOptions(params.payment_method_options),
   });
   return params.confirm === true ? confirm(call, intent, params) : intent;
 }
@@ -206,8 +164,9 @@ export function intentFields(call: Call, params: Partial<p.Parsed<IntentFields>>
   };
 }
 
-function opened(call: Call, clientSecret: string | undefined): PaymentIntent {
-  return openedIntent(paymentIntents, call, clientSecret);
+/** Whether the intent can still be confirmed. */
+function isOpen({ status }: PaymentIntent): boolean {
+  return ['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(status);
 }
 
 /** Removes from a response to a browser what only the merchant may see. */
@@ -217,18 +176,20 @@ function shownTo(call: Call, intent: Partial<PaymentIntent>): object {
   return shown;
 }
 
-/** The same for an error that contains the intent. */
-function errorShownTo(call: Call, error: WireError): WireError {
-  const { payment_intent: intent } = error.body;
-  if (intent === undefined) return error;
-  return new WireError(error.status, { ...error.body, payment_intent: shownTo(call, intent) }, error);
+/** Confirms an intent. An error contains the intent, too. */
+function confirmShown(call: Call, before: PaymentIntent, params: Confirmation): object {
+  try {
+    return shownTo(call, confirm(call, before, params));
+  } catch (error) {
+    if (!(error instanceof WireError) || error.body.payment_intent === undefined) throw error;
+    const payment_intent = shownTo(call, error.body.payment_intent);
+    throw new WireError(error.status, { ...error.body, payment_intent }, error);
+  }
 }
 
-export function confirm(
-  call: Call,
-  given: PaymentIntent,
-  sent: p.Parsed<typeof confirmationParams>,
-): PaymentIntent {
+type Confirmation = p.Parsed<typeof confirmationParams>;
+
+export function confirm(call: Call, given: PaymentIntent, sent: Confirmation): PaymentIntent {
   const { store } = call;
   checkNotInCheckout(store, given);
   if (call.fromBrowser && given.confirmation_method === 'manual')
@@ -241,20 +202,19 @@ export function confirm(
   const before = {
     ...given,
     ...typesChange(call, params),
-    ...(options !== undefined && { payment_method_options: shownOptions(options) }),
+    ...(options !== undefined && { payment_method_options: methods.shownOptions(options) }),
   };
-  if (!['requires_payment_method', 'requires_confirmation', 'requires_action'].includes(before.status))
-    throw unexpectedState(before, 'confirmed');
+  if (!isOpen(before)) throw unexpectedState(before, 'confirmed');
   const method = confirmingMethod(store, before, params);
   const { receipt_email, shipping: sentTo, setup_future_usage } = params;
   const intent = { ...before, ...p.present({ receipt_email, shipping: sentTo, setup_future_usage }) };
-  const attempt = attemptPayment(store, intent, method, {
+  const attempt = payments.attemptPayment(store, intent, method, {
     offSession: params.off_session === true || params.error_on_requires_action === true,
     returnUrl: params.return_url,
     usesSdk: params.use_stripe_sdk === true,
   });
   followPaymentIntent(store, attempt.intent);
-  if (attempt.failure !== null) throw cardError(attempt.failure);
+  if (attempt.failure !== null) throw payments.cardError(attempt.failure);
   return attempt.intent;
 }
 
@@ -294,7 +254,7 @@ export function methodFrom(
 }
 
 /** A list of types replaces the processor's choice. */
-export function typesChange(call: Call, params: p.Parsed<typeof typesParam>) {
-  const types = listedTypes(call, params);
+export function typesChange(call: Call, params: p.Parsed<typeof methods.typesParam>) {
+  const types = methods.listedTypes(call, params);
   return types === undefined ? {} : { payment_method_types: types, automatic_payment_methods: null };
 }

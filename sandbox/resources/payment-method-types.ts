@@ -1,7 +1,7 @@
 import { type Intent, nounOf } from '../payments/intent.ts';
 import { mayUseOld, sees } from '../wire/api-version.ts';
-import type { PaymentIntent } from '../wire/objects.ts';
-import type { Call } from '../wire/operation.ts';
+import type { PaymentIntent, PaymentMethod } from '../wire/objects.ts';
+import type { Call, Operation } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { badParam, exclusiveParams, missingParam, refusal } from '../wire/wire-error.ts';
 import type { Resource } from './resource.ts';
@@ -99,8 +99,44 @@ export function chosenMethods(
   };
 }
 
+/** What changes of an intent with its payment method. */
+export function withMethod({ id }: PaymentMethod) {
+  return { payment_method: id, status: 'requires_confirmation', next_action: null } as const;
+}
+
+/** What browsers may do, too: retrieve an intent, and confirm it. */
+export function browserOperations<T extends Intent, F extends p.Fields>(
+  intents: Resource<T>,
+  confirmationParams: F,
+  confirm: (call: Call, intent: T, params: p.Parsed<F>) => object,
+  show: (call: Call, intent: T) => object,
+): Operation[] {
+  const secret = { client_secret: p.text() };
+  const access = { forBrowsers: true } as const;
+  return [
+    intents.operation(
+      'retrieve',
+      'GET *',
+      secret,
+      (call, params) => show(call, openedIntent(intents, call, params.client_secret)),
+      access,
+    ),
+    intents.operation(
+      'confirm',
+      'POST */confirm',
+      { ...confirmationParams, ...secret },
+      (call, parsed) => {
+        // Parsing has produced both.
+        const params = parsed as p.Parsed<F> & p.Parsed<typeof secret>;
+        return confirm(call, openedIntent(intents, call, params.client_secret), params);
+      },
+      access,
+    ),
+  ];
+}
+
 /** The intent with the id in the path. A browser must send the intent's client secret. A server may. */
-export function openedIntent<T extends Intent>(
+function openedIntent<T extends Intent>(
   intents: Resource<T>,
   call: Call,
   clientSecret: string | undefined,

@@ -1,13 +1,5 @@
 import { existingCustomer } from '../payments/customer.ts';
-import {
-  attachChecked,
-  changeParams,
-  createPaymentMethod,
-  detach,
-  paymentMethodChanges,
-  paymentMethodParams,
-  usablePaymentMethod,
-} from '../payments/payment-method.ts';
+import * as methods from '../payments/payment-method.ts';
 import * as p from '../wire/params.ts';
 import { badParam } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
@@ -16,16 +8,16 @@ const paymentMethods = new Resource('payment_methods', (store) => store.paymentM
 
 export const paymentMethodOperations = [
   paymentMethods.create(
-    { ...paymentMethodParams, type: p.required(p.oneOf('card')) },
-    ({ store }, params) => createPaymentMethod(store, params),
+    { ...methods.paymentMethodParams, type: p.required(p.oneOf('card')) },
+    ({ store }, params) => methods.createPaymentMethod(store, params),
     { forBrowsers: true },
   ),
   paymentMethods.retrieve(),
-  paymentMethods.update(changeParams, ({ store }, before, params) => {
+  paymentMethods.update(methods.changeParams, ({ store }, before, params) => {
     if (before.customer === null)
       throw badParam('You must save this PaymentMethod to a customer before you can update it.');
     return store.update('payment_method.updated', store.paymentMethods, before, {
-      ...paymentMethodChanges(store, before, params),
+      ...methods.paymentMethodChanges(store, before, params),
       metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     });
   }),
@@ -34,18 +26,24 @@ export const paymentMethodOperations = [
     'POST */attach',
     { customer: p.required(p.text()) },
     ({ store, id }, params) => {
-      const method = usablePaymentMethod(store, id, store.paymentMethods.get(id)?.customer ?? null, 'id');
-      return attachChecked(store, method, params.customer, 'customer');
+      const method = methods.usablePaymentMethod(
+        store,
+        id,
+        store.paymentMethods.get(id)?.customer ?? null,
+        'id',
+      );
+      return methods.attachChecked(store, method, params.customer, 'customer');
     },
   ),
   paymentMethods.action('detach', {}, ({ store }, method) => {
     if (method.customer === null)
       throw badParam('The PaymentMethod is not attached to a customer, so it cannot be detached.');
-    return detach(store, method);
+    return methods.detach(store, method);
   }),
-  paymentMethods.listWithoutCreated(
+  paymentMethods.list(
     { customer: p.text(), type: p.oneOf('card') },
     {
+      hasCreated: false,
       check: (store, { customer }) => {
         if (customer !== undefined) existingCustomer(store, customer);
       },

@@ -30,6 +30,8 @@ const products: p.Parser<Product[]> = (node, path) =>
     }),
   );
 
+const condition = p.object({ type: p.required(p.oneOf('decreasing_item_amount', 'shortening_interval')) });
+
 const features = p.object({
   customer_update: p.object({
     allowed_updates: wordsOf('address', 'email', 'name', 'phone', 'shipping', 'tax_id'),
@@ -53,13 +55,7 @@ const features = p.object({
     enabled: p.bool,
     products,
     proration_behavior: prorationBehavior,
-    schedule_at_period_end: p.object({
-      conditions: (node, path) =>
-        listOf(p.object({ type: p.required(p.oneOf('decreasing_item_amount', 'shortening_interval')) }), 2)(
-          node,
-          path,
-        ),
-    }),
+    schedule_at_period_end: p.object({ conditions: listOf(condition, 2) }),
     trial_update_behavior: p.oneOf('continue_trial', 'end_trial'),
   }),
 });
@@ -67,8 +63,7 @@ const features = p.object({
 const params = {
   business_profile: p.object({
     headline: p.clearable(p.text(headlineLengthMax)),
-    privacy_policy_url: p.clearable(p.url),
-    terms_of_service_url: p.clearable(p.url),
+    ...p.each(p.clearable(p.url), 'privacy_policy_url terms_of_service_url'),
   }),
   default_return_url: p.clearable(p.url),
   features,
@@ -95,7 +90,7 @@ export const portalConfigurationOperations = [
     ),
   ),
   configurations.retrieve(),
-  configurations.listWithoutCreated(p.each(p.bool, 'active is_default')),
+  configurations.list(p.each(p.bool, 'active is_default'), { hasCreated: false }),
 ];
 
 /**

@@ -72,23 +72,20 @@ export const portalSessionOperations = [
           : store.portalConfigurations.existing(params.configuration, 'configuration');
       if (!configuration.active)
         throw wrongState(`The configuration ${configuration.id} is not active, so it cannot be used.`);
-      const id = store.portalSessions.newId();
+      const blank = store.blank(store.portalSessions, 'billing_portal.session', store.worldNow());
       return store.record('billing_portal.session.created', store.portalSessions, {
-        id,
-        object: 'billing_portal.session',
+        ...blank,
         configuration: configuration.id,
-        created: store.worldNow(),
         customer: customer.id,
         customer_account: null,
         flow:
           params.flow_data === undefined
             ? null
             : flowFrom(call, configuration, customer.id, params.flow_data),
-        livemode: false,
         locale: params.locale ?? null,
         on_behalf_of: null,
         return_url: params.return_url ?? configuration.default_return_url,
-        url: `${store.baseUrl()}/sandbox/portal/${id}`,
+        url: `${store.baseUrl()}/sandbox/portal/${blank.id}`,
       });
     },
   ),

@@ -1,4 +1,4 @@
-import { addCurrencies, createPrice, planOf } from '../billing/price.ts';
+import { addCurrencies, createPrice, planOf, unitAmounts } from '../billing/price.ts';
 import { checkAmount, currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import type { Price, PriceTiers } from '../wire/objects.ts';
@@ -172,16 +172,12 @@ function tiersFrom(params: NewPrice): PriceTiers['tiers'] | undefined {
       throw badParam('Each tier must end after the tier before it.', `tiers[${index}][up_to]`);
   }
   if (tiers.at(-1)?.up_to !== null) throw badParam('The last tier must end at `inf`.', 'tiers');
-  const whole = (amount: number | undefined) => (Number.isInteger(amount) ? (amount ?? null) : null);
-  const text = (amount: number | undefined) => (amount === undefined ? null : String(amount));
   return tiers.map(({ up_to, ...tier }) => {
-    const flat = tier.flat_amount ?? tier.flat_amount_decimal;
-    const unit = tier.unit_amount ?? tier.unit_amount_decimal;
+    const flat = unitAmounts(tier.flat_amount ?? tier.flat_amount_decimal ?? null);
     return {
-      flat_amount: whole(flat),
-      flat_amount_decimal: text(flat),
-      unit_amount: whole(unit),
-      unit_amount_decimal: text(unit),
+      flat_amount: flat.unit_amount,
+      flat_amount_decimal: flat.unit_amount_decimal,
+      ...unitAmounts(tier.unit_amount ?? tier.unit_amount_decimal ?? null),
       up_to,
     };
   });

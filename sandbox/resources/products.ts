@@ -72,15 +72,12 @@ const idsMax = 100;
 const changeable = {
   name: p.text(),
   active: p.bool,
-  description: p.clearable(p.text()),
+  ...p.each(p.clearable(p.text()), 'description tax_code unit_label url'),
   images: p.clearable(p.array(p.text(), imagesMax)),
   marketing_features: p.clearable(p.array(p.object({ name: p.required(p.text()) }), featuresMax)),
   metadata: p.metadata,
   shippable: p.bool,
   statement_descriptor: statementDescriptor,
-  tax_code: p.clearable(p.text()),
-  unit_label: p.clearable(p.text()),
-  url: p.clearable(p.text()),
 };
 export const productParams = { ...changeable, name: p.required(p.text()), id: p.text() };
 

@@ -15,6 +15,8 @@ interface ResourceOptions<T> {
   readonly path?: string;
 }
 
+type Access = Partial<Pick<Operation, 'forBrowsers'>>;
+
 /** What a list needs beyond parameters that are index keys or fields of its objects. */
 interface ListOptions<T, F extends Fields> {
   /** Parameters that only the functions below handle. */
@@ -23,6 +25,8 @@ interface ListOptions<T, F extends Fields> {
   readonly check?: (store: Store, params: Parsed<F>) => void;
   /** Further index keys. */
   readonly within?: (params: Parsed<F>) => Readonly<Record<string, string | undefined>>;
+  /** False for the few lists that cannot be filtered by creation time. */
+  readonly hasCreated?: false;
   /** Any other condition. */
   readonly where?: (value: T, params: Parsed<F>, store: Store) => boolean;
 }
@@ -61,7 +65,7 @@ export class Resource<T extends WireObject> {
     route: `${Operation['method']}${'' | ` ${string}`}`,
     fields: F,
     run: (call: Call, params: Parsed<F>) => object,
-    access: { readonly forBrowsers?: true } = {},
+    access: Access = {},
   ): Operation {
     const [method, rest] = splitRoute(route);
     const path = rest === undefined ? this.#path : `${this.#path}/${rest}`;
@@ -71,7 +75,7 @@ export class Resource<T extends WireObject> {
   create<F extends Fields>(
     fields: F,
     run: (call: Call, params: Parsed<F>) => object,
-    access: { readonly forBrowsers?: true } = {},
+    access: Access = {},
   ): Operation {
     return this.operation('create', 'POST', fields, run, access);
   }
@@ -111,22 +115,9 @@ export class Resource<T extends WireObject> {
    * Lists the newest objects first. A parameter with the name of an index is read from that index. Any other must equal
    * the object's field of the same name.
    */
-  list<F extends Fields>(fields: F, options: ListOptions<T, F> = {}): Operation {
-    return this.#list(fields, createdParam, options);
-  }
-
-  /** The same for the few lists that cannot be filtered by creation time. */
-  listWithoutCreated<F extends Fields>(fields: F, options: ListOptions<T, F> = {}): Operation {
-    return this.#list(fields, {}, options);
-  }
-
-  search(): Operation {
-    return searchOperation(this.#name, this.#collectionOf);
-  }
-
-  #list<F extends Fields>(filters: F, created: Fields, options: ListOptions<T, F>): Operation {
-    const { handled = [], check, within, where } = options;
-    const fields = { ...pageParams, ...created, ...filters };
+  list<F extends Fields>(filters: F, options: ListOptions<T, F> = {}): Operation {
+    const { handled = [], check, within, where, hasCreated = true } = options;
+    const fields = { ...pageParams, ...(hasCreated && createdParam), ...filters };
     return this.operation('list', 'GET', fields, ({ store }, parsed) => {
       // `fields` contains the page parameters and the list's own parameters, so parsing has produced both.
       const params = parsed as PageParams & Parsed<F>;
@@ -149,6 +140,9 @@ export class Resource<T extends WireObject> {
       });
       return { ...list, data: list.data.map((value) => this.#show(store, value)) };
     });
+  }
+  search(): Operation {
+    return searchOperation(this.#name, this.#collectionOf);
   }
 }
 

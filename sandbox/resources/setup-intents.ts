@@ -10,26 +10,20 @@ import type { Call } from '../wire/operation.ts';
 import * as p from '../wire/params.ts';
 import { withConfirmationToken } from './confirmation-tokens.ts';
 import { confirmingMethod, methodFrom, typesChange } from './payment-intents.ts';
-import {
-  chosenMethods,
-  methodChoiceParams,
-  methodOptions,
-  openedIntent,
-  typesParam,
-} from './payment-method-types.ts';
+import * as methods from './payment-method-types.ts';
 import { Resource } from './resource.ts';
 
 const confirmationParams = {
   confirmation_token: p.text(),
   payment_method: p.text(),
   payment_method_data: paymentMethodData,
-  payment_method_options: methodOptions,
+  payment_method_options: methods.methodOptions,
   return_url: p.url,
   use_stripe_sdk: p.bool,
 };
 const createParams = {
   ...confirmationParams,
-  ...methodChoiceParams,
+  ...methods.methodChoiceParams,
   confirm: p.bool,
   customer: p.text(),
   description: p.text(),
@@ -37,7 +31,7 @@ const createParams = {
   usage: p.oneOf('off_session', 'on_session'),
 };
 const updateParams = {
-  ...typesParam,
+  ...methods.typesParam,
   customer: p.text(),
   description: p.clearable(p.text()),
   metadata: p.metadata,
@@ -49,20 +43,7 @@ const setupIntents = new Resource('setup_intents', (store) => store.setupIntents
 export const setupIntentOperations = [
   setupIntents.create(createParams, create),
   setupIntents.update(updateParams, update),
-  setupIntents.operation(
-    'retrieve',
-    'GET *',
-    { client_secret: p.text() },
-    (call, params) => opened(call, params.client_secret),
-    { forBrowsers: true },
-  ),
-  setupIntents.operation(
-    'confirm',
-    'POST */confirm',
-    { ...confirmationParams, client_secret: p.text() },
-    (call, params) => confirm(call, opened(call, params.client_secret), params),
-    { forBrowsers: true },
-  ),
+  ...methods.browserOperations(setupIntents, confirmationParams, confirm, (_, intent) => intent),
   setupIntents.action(
     'cancel',
     { cancellation_reason: p.oneOf('abandoned', 'duplicate', 'requested_by_customer') },
@@ -84,7 +65,7 @@ function create(call: Call, params: p.Parsed<typeof createParams>): SetupIntent 
   const intent = createSetupIntent(store, {
     customer,
     metadata: p.applyMetadata({}, params.metadata),
-    ...chosenMethods(call, params),
+    ...methods.chosenMethods(call, params),
     ...p.present({ description: params.description, usage: params.usage }),
     payment_method: method?.id ?? null,
   });
@@ -104,11 +85,7 @@ function update(call: Call, before: SetupIntent, params: p.Parsed<typeof updateP
     ...p.present({ description: params.description }),
     metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     ...typesChange(call, params),
-    ...(method !== undefined && {
-      payment_method: method.id,
-      status: 'requires_confirmation',
-      next_action: null,
-    }),
+    ...(method !== undefined && methods.withMethod(method)),
   });
 }
 
@@ -127,8 +104,4 @@ function confirm(call: Call, intent: SetupIntent, sent: p.Parsed<typeof confirma
   followSetupIntent(store, attempt.intent);
   if (attempt.failure !== null) throw cardError(attempt.failure);
   return attempt.intent;
-}
-
-function opened(call: Call, clientSecret: string | undefined): SetupIntent {
-  return openedIntent(setupIntents, call, clientSecret);
 }

@@ -5,7 +5,7 @@ import { missing, refusal } from '../wire/wire-error.ts';
 import { pageOf, pageParams } from './listing.ts';
 import { Resource } from './resource.ts';
 import { prorationBehavior } from './subscription-params.ts';
-import { itemFields, updateBehavior, updateFrom } from './subscription-update.ts';
+import { type changeFields, itemFields, updateBehavior, updateFrom } from './subscription-update.ts';
 
 const changeParams = {
   payment_behavior: updateBehavior,
@@ -13,17 +13,20 @@ const changeParams = {
   proration_date: p.integer(),
 };
 
+type ItemChange = Partial<
+  p.Parsed<typeof changeFields & typeof changeParams & { off_session: typeof p.bool }>
+>;
+
 const items = new Resource('subscription_items', (store) => store.subscriptions);
 
 /** Items are part of their subscription: to change an item is to change its subscription. */
 export const subscriptionItemOperations = [
   items.create(
     { ...itemFields, ...changeParams, subscription: p.required(p.text()) },
-    (call, { subscription: id, plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
+    (call, { subscription: id, ...params }) => {
       const before = call.store.subscriptions.existing(id, 'subscription');
       if (before.ended_at !== null) throw missing('subscription', id, 'subscription');
-      const added = { plan, price, price_data, tax_rates, quantity, metadata };
-      const after = updateFrom(call, before, { ...change, items: [added] }, null);
+      const after = change(call, before, params);
       const all = [...after.items.data, ...(after.pending_update?.subscription_items ?? [])];
       const item = all.find((one) => itemOf(before, one.id) === undefined);
       if (item === undefined) throw new Error(`${id} has no new item`);
@@ -35,27 +38,16 @@ export const subscriptionItemOperations = [
     'update',
     'POST *',
     { ...itemFields, ...changeParams, off_session: p.bool },
-    (call, { plan, price, price_data, tax_rates, quantity, metadata, ...change }) => {
-      const changed = { id: call.id, plan, price, price_data, tax_rates, quantity, metadata };
-      updateFrom(call, found(call).subscription, { ...change, items: [changed] }, null);
+    (call, params) => {
+      change(call, found(call).subscription, { ...params, id: call.id });
       return found(call).item;
     },
   ),
-  items.operation(
-    'delete',
-    'DELETE *',
-    { ...changeParams, clear_usage: p.bool },
-    (call, { clear_usage, ...change }) => {
-      const { id } = call;
-      updateFrom(
-        call,
-        found(call).subscription,
-        { ...change, items: [{ id, deleted: true, clear_usage }] },
-        null,
-      );
-      return { id, object: 'subscription_item', deleted: true };
-    },
-  ),
+  items.operation('delete', 'DELETE *', { ...changeParams, clear_usage: p.bool }, (call, params) => {
+    const { id } = call;
+    change(call, found(call).subscription, { ...params, id, deleted: true });
+    return { id, object: 'subscription_item', deleted: true };
+  }),
   items.operation(
     'list',
     'GET',
@@ -66,6 +58,16 @@ export const subscriptionItemOperations = [
     },
   ),
 ];
+
+/** Changes one item. The other parameters are those of a change of the subscription. */
+function change(
+  call: Call,
+  before: Subscription,
+  { payment_behavior, proration_behavior, proration_date, off_session, ...item }: ItemChange,
+): Subscription {
+  const options = p.present({ payment_behavior, proration_behavior, proration_date, off_session });
+  return updateFrom(call, before, { ...options, items: [item] }, null);
+}
 
 function found({ store, id }: Call): {
   readonly subscription: Subscription;

@@ -1,20 +1,9 @@
-import type { Interval } from '../billing/calendar.ts';
 import { applyPhase } from '../billing/phase-change.ts';
 import { isMetered } from '../billing/price.ts';
 import { startSchedule } from '../billing/schedule-life.ts';
 import { updateSubscription } from '../billing/subscription-change.ts';
 import { cancelNow } from '../billing/subscription-life.ts';
-import {
-  cancellationOf,
-  endSchedule,
-  type GivenDates,
-  newSchedule,
-  phaseAt,
-  phaseDates,
-  releaseSchedule,
-  scheduleFrom,
-  unusedPhaseParts,
-} from '../billing/subscription-schedule.ts';
+import * as scheduling from '../billing/subscription-schedule.ts';
 import { endTrial, moveTrial } from '../billing/trial.ts';
 import { existingCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
@@ -25,18 +14,7 @@ import { badParam, missingParam, wrongState } from '../wire/wire-error.ts';
 import { discountsParam, wantedDiscounts } from './discount-params.ts';
 import { interval } from './products.ts';
 import { Resource } from './resource.ts';
-import {
-  billablePrice,
-  billingMode,
-  billingModeOf,
-  checkMethod,
-  checkPrices,
-  checkQuantity,
-  itemsMax,
-  prorationBehavior,
-  quantityMax,
-  timeOrNow,
-} from './subscription-params.ts';
+import * as terms from './subscription-params.ts';
 import { taxRatesFrom, taxRatesParam } from './tax-rates.ts';
 
 /** The processor's own limit for the running phase and future phases. */
@@ -47,11 +25,11 @@ const phaseFields = {
     p.array(
       p.object({
         price: p.required(p.text()),
-        quantity: p.integer(0, quantityMax),
+        quantity: p.integer(0, terms.quantityMax),
         metadata: p.metadata,
         tax_rates: taxRatesParam,
       }),
-      itemsMax,
+      terms.itemsMax,
     ),
   ),
   billing_cycle_anchor: p.oneOf('automatic', 'phase_start'),
@@ -62,12 +40,12 @@ const phaseFields = {
     interval,
     interval_count: p.integer(1),
   }),
-  end_date: timeOrNow,
+  end_date: terms.timeOrNow,
   iterations: p.integer(1),
   metadata: p.metadata,
-  proration_behavior: prorationBehavior,
-  start_date: timeOrNow,
-  trial_end: timeOrNow,
+  proration_behavior: terms.prorationBehavior,
+  start_date: terms.timeOrNow,
+  trial_end: terms.timeOrNow,
 };
 
 const commonParams = {
@@ -76,13 +54,13 @@ const commonParams = {
   metadata: p.metadata,
   phases: p.array(p.object(phaseFields), phasesMax),
 };
-const updateParams = { ...commonParams, proration_behavior: prorationBehavior };
+const updateParams = { ...commonParams, proration_behavior: terms.prorationBehavior };
 const createParams = {
   ...commonParams,
-  billing_mode: billingMode,
+  billing_mode: terms.billingMode,
   customer: p.text(),
   from_subscription: p.text(),
-  start_date: timeOrNow,
+  start_date: terms.timeOrNow,
 };
 
 const schedules = new Resource('subscription_schedules', (store) => store.subscriptionSchedules);
@@ -93,14 +71,14 @@ export const subscriptionScheduleOperations = [
   schedules.update(updateParams, update),
   schedules.action('release', { preserve_cancel_date: p.bool }, ({ store }, before, params) => {
     checkRunning(before, 'release', 'released');
-    return releaseSchedule(store, before, params.preserve_cancel_date ?? false);
+    return scheduling.releaseSchedule(store, before, params.preserve_cancel_date ?? false);
   }),
   schedules.action('cancel', { invoice_now: p.bool, prorate: p.bool }, (call, before, params) => {
     checkRunning(before, 'cancel', 'canceled');
     const { store } = call;
     const { id, subscription } = before;
     const options = { prorates: params.prorate ?? true, invoicesNow: params.invoice_now ?? true };
-    if (subscription === null) endSchedule(store, id, 'cancellation_requested');
+    if (subscription === null) scheduling.endSchedule(store, id, 'cancellation_requested');
     else cancelNow(store, store.subscriptions.existing(subscription), options);
     return schedules.existing(call);
   }),
@@ -142,21 +120,21 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
   if (from !== undefined) {
     const [other] = Object.keys(params).filter((name) => name !== 'from_subscription');
     if (other !== undefined) throw badParam(`You cannot set ${other} if from_subscription is set.`, other);
-    return scheduleFrom(store, store.subscriptions.existing(from, 'from_subscription'));
+    return scheduling.scheduleFrom(store, store.subscriptions.existing(from, 'from_subscription'));
   }
   if (params.customer === undefined) throw missingParam('customer');
   if (first === undefined) throw missingParam('phases');
   const start = given === 'now' ? store.now() : given;
   if (start < store.now()) throw badParam('The sandbox cannot start a schedule in the past.', 'start_date');
   const scheduled = beforeStart({
-    billing_mode: billingModeOf(params.billing_mode, call.version),
+    billing_mode: terms.billingModeOf(params.billing_mode, call.version),
     currency: store.prices.get(first.items[0]?.price ?? '')?.currency ?? '',
     customer: existingCustomer(store, params.customer).id,
   });
   const method = params.default_settings?.default_payment_method ?? null;
-  if (method !== null) checkMethod(store, method, scheduled.customer, defaultParam);
+  if (method !== null) terms.checkMethod(store, method, scheduled.customer, defaultParam);
   const dated = [{ ...first, start_date: start }, ...others];
-  const schedule = newSchedule(store, {
+  const schedule = scheduling.newSchedule(store, {
     billing_mode: scheduled.billing_mode,
     customer: scheduled.customer,
     defaultMethod: method,
@@ -190,13 +168,13 @@ function update(
     subscription ??
     beforeStart({ ...before, customer: before.customer ?? '', currency: before.phases[0]?.currency ?? '' });
   const method = params.default_settings?.default_payment_method;
-  if (method != null) checkMethod(store, method, scheduled.customer, defaultParam);
+  if (method != null) terms.checkMethod(store, method, scheduled.customer, defaultParam);
   const startDate = (before.current_phase ?? before.phases[0])?.start_date;
   const phases =
     params.phases === undefined
       ? before.phases
       : phasesFrom(store, params.phases, { phases: before.phases, startDate }, scheduled);
-  const current = phaseAt(phases, store.now());
+  const current = scheduling.phaseAt(phases, store.now());
   const after = store.update('subscription_schedule.updated', store.subscriptionSchedules, before, {
     phases,
     current_phase:
@@ -221,9 +199,9 @@ function follow(
   schedule: SubscriptionSchedule,
   params: p.Parsed<typeof updateParams>,
 ): void {
-  const phase = phaseAt(schedule.phases, store.now());
+  const phase = scheduling.phaseAt(schedule.phases, store.now());
   const ending = updateSubscription(store, before, {
-    ...cancellationOf(schedule),
+    ...scheduling.cancellationOf(schedule),
     canceled_at: schedule.end_behavior === 'cancel' ? (before.canceled_at ?? store.now()) : null,
   });
   const changesPhase = params.phases !== undefined || params.default_settings !== undefined;
@@ -252,35 +230,32 @@ function phasesFrom(
 ): SchedulePhase[] {
   const now = store.now();
   const prices = given.map((phase, index) => pricesOf(store, phase, subscription, index));
-  const dates = phaseDates(
+  const dates = scheduling.phaseDates(
     given.map((phase, index) => givenDates(phase, prices[index]?.[0], now)),
     schedule.startDate ?? now,
     now,
   );
   const phases = given.map((phase, index): SchedulePhase => {
     const { start, end } = dates[index] ?? { start: 0, end: 0 };
-    checkMethod(
+    terms.checkMethod(
       store,
       phase.default_payment_method,
       subscription.customer,
       `phases[${index}][default_payment_method]`,
     );
     return {
-      ...unusedPhaseParts,
+      ...scheduling.unusedPhaseParts,
       billing_cycle_anchor: phase.billing_cycle_anchor ?? null,
       currency: subscription.currency,
       default_payment_method: phase.default_payment_method ?? null,
       discounts: discountsOf(store, phase, prices[index] ?? [], subscription, index),
       end_date: end,
-      items: phase.items.map(({ price, quantity = 1, metadata: given, tax_rates: rates }, item) => ({
-        billing_thresholds: null,
-        discounts: [],
-        metadata: p.applyMetadata({}, given),
-        plan: price,
-        price,
-        ...(isMetered(prices[index]?.[item] ?? { recurring: null }) ? {} : { quantity }),
-        tax_rates: taxRatesFrom(store, rates, `phases[${index}][items][${item}][tax_rates]`),
-      })),
+      items: phase.items.map(({ price, quantity = 1, metadata: given, tax_rates: rates }, item) => {
+        const tax_rates = taxRatesFrom(store, rates, `phases[${index}][items][${item}][tax_rates]`);
+        const hasQuantity = !isMetered(prices[index]?.[item] ?? { recurring: null });
+        const details = { metadata: p.applyMetadata({}, given), tax_rates };
+        return scheduling.phaseItem(price, details, hasQuantity ? quantity : undefined);
+      }),
       metadata: p.applyMetadata({}, phase.metadata),
       proration_behavior: phase.proration_behavior ?? 'create_prorations',
       start_date: start,
@@ -297,22 +272,24 @@ function pricesOf(store: Store, phase: GivenPhase, subscription: Scheduled, inde
   // A price that has been archived can stay in use, as in the subscription itself.
   const current = new Map(subscription.items.data.map(({ price }) => [price.id, price]));
   const prices = phase.items.map(({ price: id, quantity }, item) => {
-    const price = current.get(id) ?? billablePrice(store, id, `${at}[${item}][price]`);
-    checkQuantity(price, quantity, `${at}[${item}][quantity]`);
+    const price = current.get(id) ?? terms.billablePrice(store, id, `${at}[${item}][price]`);
+    terms.checkQuantity(price, quantity, `${at}[${item}][quantity]`);
     return price;
   });
-  checkPrices(prices, subscription.billing_mode.type, at);
+  terms.checkPrices(prices, subscription.billing_mode.type, at);
   if (prices[0]?.currency !== subscription.currency)
     throw badParam(`The price must be in ${subscription.currency}, the currency of the subscription.`, at);
   return prices;
 }
 
-function givenDates(phase: GivenPhase, price: Price | undefined, now: number): GivenDates {
+function givenDates(phase: GivenPhase, price: Price | undefined, now: number): scheduling.GivenDates {
   const time = (given: number | 'now' | undefined) => (given === 'now' ? now : given);
   const { duration, iterations } = phase;
-  const { interval, interval_count: count } = price?.recurring ?? { interval: 'month', interval_count: 1 };
-  // The sandbox creates prices only with these four intervals. The package's type allows more.
-  const period = { interval: interval as Interval, count };
+  const { interval, interval_count: count } = price?.recurring ?? {
+    interval: 'month' as const,
+    interval_count: 1,
+  };
+  const period = { interval, count };
   return {
     start: time(phase.start_date),
     end: time(phase.end_date),

@@ -15,43 +15,29 @@ import * as p from '../wire/params.ts';
 import { badParam, wrongState } from '../wire/wire-error.ts';
 import { oldDiscounts, wantedDiscounts } from './discount-params.ts';
 import { addedItemsFrom } from './invoice-items.ts';
-import {
-  anchorParam,
-  billingFrom,
-  cancellationDetails,
-  checkAnchor,
-  checkIntervals,
-  checkMethod,
-  checkQuantity,
-  checkTrialEnd,
-  commonParams,
-  itemPrice,
-  itemPriceFields,
-  itemsMax,
-  pauseCollection,
-  paymentBehaviors,
-  type prorationBehavior,
-  quantityMax,
-  trialSettingsFrom,
-} from './subscription-params.ts';
+import * as terms from './subscription-params.ts';
 import { taxRatesFrom } from './tax-rates.ts';
 
-export const itemFields = { ...itemPriceFields, quantity: p.integer(0, quantityMax), metadata: p.metadata };
-const changeFields = { ...itemFields, id: p.text(), deleted: p.bool, clear_usage: p.bool };
-export const itemsParam = p.array(p.object(changeFields), itemsMax);
+export const itemFields = {
+  ...terms.itemPriceFields,
+  quantity: p.integer(0, terms.quantityMax),
+  metadata: p.metadata,
+};
+export const changeFields = { ...itemFields, id: p.text(), deleted: p.bool, clear_usage: p.bool };
+export const itemsParam = p.array(p.object(changeFields), terms.itemsMax);
 
 /** A subscription can be changed while it waits for a payment, so updates allow one more behavior. */
-export const updateBehavior = p.oneOf(...paymentBehaviors, 'pending_if_incomplete');
+export const updateBehavior = p.oneOf(...terms.paymentBehaviors, 'pending_if_incomplete');
 
 export const updateParams = {
-  ...commonParams,
+  ...terms.commonParams,
   items: itemsParam,
-  billing_cycle_anchor: anchorParam,
+  billing_cycle_anchor: terms.anchorParam,
   cancel_at: p.clearable(p.integer()),
-  cancellation_details: cancellationDetails,
+  cancellation_details: terms.cancellationDetails,
   default_payment_method: p.clearable(p.text()),
   description: p.clearable(p.text(500)),
-  pause_collection: pauseCollection,
+  pause_collection: terms.pauseCollection,
   payment_behavior: updateBehavior,
   proration_date: p.integer(),
 };
@@ -97,7 +83,7 @@ export function updateFrom(
   const { trial_end: end } = params;
   if (end === undefined) return updated;
   if (end === 'now') return endTrial(store, updated);
-  return moveTrial(store, updated, checkTrialEnd(store, end));
+  return moveTrial(store, updated, terms.checkTrialEnd(store, end));
 }
 
 function checkUpdatable(call: Call, before: Subscription, params: UpdateParams): void {
@@ -110,10 +96,10 @@ function checkUpdatable(call: Call, before: Subscription, params: UpdateParams):
       'invalid_canceled_subscription_fields',
     );
   checkSchedule(before, params);
-  checkAnchor(call, params.billing_cycle_anchor);
+  terms.checkAnchor(call, params.billing_cycle_anchor);
   if (params.payment_behavior === 'pending_if_incomplete') checkHoldable(params);
   if (params.default_payment_method !== null)
-    checkMethod(call.store, params.default_payment_method, before.customer);
+    terms.checkMethod(call.store, params.default_payment_method, before.customer);
 }
 
 /** The changes that the processor can keep in a pending update. */
@@ -151,7 +137,7 @@ function withoutConflict(store: Store, before: Subscription, params: UpdateParam
 function settingsFrom(store: Store, before: Subscription, params: UpdateParams): Partial<Subscription> {
   return {
     ...p.present({ default_payment_method: params.default_payment_method, description: params.description }),
-    ...billingFrom(store, params, before),
+    ...terms.billingFrom(store, params, before),
     metadata: p.applyMetadata(before.metadata, params.metadata),
     ...(params.payment_settings?.save_default_payment_method === undefined || before.payment_settings === null
       ? {}
@@ -161,7 +147,7 @@ function settingsFrom(store: Store, before: Subscription, params: UpdateParams):
             save_default_payment_method: params.payment_settings.save_default_payment_method,
           },
         }),
-    ...trialSettingsFrom(params),
+    ...terms.trialSettingsFrom(params),
     ...pauseFrom(store, params),
   };
 }
@@ -232,8 +218,8 @@ function endWithPeriod(subscription: Subscription, ends: boolean): number | null
 type ChangeParams = Partial<
   p.Parsed<{
     items: p.Parser<readonly Partial<p.Parsed<typeof changeFields>>[]>;
-    billing_cycle_anchor: typeof anchorParam;
-    proration_behavior: typeof prorationBehavior;
+    billing_cycle_anchor: typeof terms.anchorParam;
+    proration_behavior: typeof terms.prorationBehavior;
     proration_date: ReturnType<typeof p.integer>;
   }>
 >;
@@ -273,24 +259,22 @@ function itemsFrom(
     );
   const changes = given.map(({ deleted = false, tax_rates: rates, ...item }, index) => {
     const param = (field: string) => (path === null ? field : `${path}[${index}][${field}]`);
-    const price = itemPrice(store, item, param, currency);
+    const price = terms.itemPrice(store, item, param, currency);
     if (price !== undefined && price.currency !== currency)
       throw badParam(
         `The price specified only supports \`${price.currency}\`. This doesn't match the expected currency: \`${currency}\`.`,
         param('price'),
       );
     const known = before.items.data.find(({ id }) => id === item.id)?.price;
-    checkQuantity(price ?? known, item.quantity, param('quantity'));
+    terms.checkQuantity(price ?? known, item.quantity, param('quantity'));
     const { id, quantity, metadata: change } = item;
     const taxRates = rates === undefined ? undefined : taxRatesFrom(store, rates, param('tax_rates'));
     return { id, quantity, metadata: change, price, deleted, param, taxRates };
   });
   const items = changedItems(store, before, changes);
-  if (items.data.length > itemsMax)
-    throw badParam(`A subscription can have at most ${itemsMax} items.`, path ?? 'price');
-  checkIntervals(
-    items.data.map(({ price }) => price),
-    mode.type,
-  );
+  if (items.data.length > terms.itemsMax)
+    throw badParam(`A subscription can have at most ${terms.itemsMax} items.`, path ?? 'price');
+  const prices = items.data.map(({ price }) => price);
+  terms.checkIntervals(prices, mode.type);
   return items;
 }

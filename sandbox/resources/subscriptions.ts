@@ -14,46 +14,27 @@ import { badParam, exclusiveParams, missing, missingParam } from '../wire/wire-e
 import { oldDiscounts, wantedDiscounts } from './discount-params.ts';
 import { addedItemsFrom } from './invoice-items.ts';
 import { Resource } from './resource.ts';
-import {
-  anchorParam,
-  billingFrom,
-  billingMode,
-  billingModeOf,
-  cancellationDetails,
-  checkAnchor,
-  checkMethod,
-  checkPrices,
-  checkQuantity,
-  checkTrialEnd,
-  commonParams,
-  itemPrice,
-  itemsMax,
-  listOrNull,
-  paymentBehaviors,
-  prorationBehavior,
-  trialDaysMax,
-  trialSettingsFrom,
-} from './subscription-params.ts';
+import * as terms from './subscription-params.ts';
 import { itemFields, updateFrom, updateParams } from './subscription-update.ts';
 import { taxRatesFrom } from './tax-rates.ts';
 
 const createParams = {
-  ...commonParams,
+  ...terms.commonParams,
   ...p.each(p.integer(), 'backdate_start_date billing_cycle_anchor cancel_at'),
   customer: p.required(p.text()),
-  items: p.required(p.array(p.object(itemFields), itemsMax)),
-  billing_mode: billingMode,
+  items: p.required(p.array(p.object(itemFields), terms.itemsMax)),
+  billing_mode: terms.billingMode,
   currency,
   default_payment_method: p.text(),
   description: p.text(500),
-  payment_behavior: p.oneOf(...paymentBehaviors),
-  trial_period_days: p.integer(0, trialDaysMax),
+  payment_behavior: p.oneOf(...terms.paymentBehaviors),
+  trial_period_days: p.integer(0, terms.trialDaysMax),
 };
 
 const resumeParams = {
-  billing_cycle_anchor: anchorParam,
+  billing_cycle_anchor: terms.anchorParam,
   payment_behavior: p.oneOf('resume_on_payment_attempt', 'resume_on_payment_success'),
-  proration_behavior: prorationBehavior,
+  proration_behavior: terms.prorationBehavior,
   proration_date: p.integer(),
 };
 
@@ -70,7 +51,7 @@ export const subscriptionOperations = [
   subscriptions.operation(
     'cancel',
     'DELETE *',
-    { invoice_now: p.bool, prorate: p.bool, cancellation_details: cancellationDetails },
+    { invoice_now: p.bool, prorate: p.bool, cancellation_details: terms.cancellationDetails },
     (call, params) => {
       const subscription = subscriptions.existing(call);
       // The processor responds with 404 if a subscription has already ended.
@@ -115,18 +96,16 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
   if (params.items.length === 0) throw missingParam('items', 'A subscription needs at least one item.');
   const items = params.items.map(({ quantity, ...item }, index) => {
     const path = (field: string) => `items[${index}][${field}]`;
-    const price = itemPrice(store, item, path, params.currency);
+    const price = terms.itemPrice(store, item, path, params.currency);
     if (price === undefined) throw missingParam(path('price'));
-    checkQuantity(price, quantity, path('quantity'));
+    terms.checkQuantity(price, quantity, path('quantity'));
     const taxRates = taxRatesFrom(store, item.tax_rates, path('tax_rates'));
     return { price, quantity, metadata: p.applyMetadata({}, item.metadata), taxRates };
   });
-  const mode = billingModeOf(params.billing_mode, version);
-  checkPrices(
-    items.map(({ price }) => price),
-    mode.type,
-  );
-  checkMethod(store, params.default_payment_method, customer.id);
+  const mode = terms.billingModeOf(params.billing_mode, version);
+  const prices = items.map(({ price }) => price);
+  terms.checkPrices(prices, mode.type);
+  terms.checkMethod(store, params.default_payment_method, customer.id);
   const trialEnds = trialEndOf(store, params, items);
   checkDates(store, params, items, trialEnds);
   const code = items[0]?.price.currency ?? '';
@@ -141,7 +120,7 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
     prorates: params.proration_behavior !== 'none',
     cancelAt: params.cancel_at ?? null,
     details: {
-      ...billingFrom(store, params, {
+      ...terms.billingFrom(store, params, {
         collection_method: 'charge_automatically',
         customer: customer.id,
         days_until_due: null,
@@ -150,12 +129,12 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
         default_payment_method: params.default_payment_method,
         description: params.description,
       }),
-      ...trialSettingsFrom(params),
+      ...terms.trialSettingsFrom(params),
       billing_mode: mode,
       metadata: p.applyMetadata({}, params.metadata),
       payment_settings: {
         payment_method_options: null,
-        payment_method_types: listOrNull(settings?.payment_method_types),
+        payment_method_types: terms.listOrNull(settings?.payment_method_types),
         save_default_payment_method: settings?.save_default_payment_method ?? 'off',
       },
     },
@@ -172,7 +151,7 @@ function create(call: Call, params: p.Parsed<typeof createParams>): Subscription
 
 function resume(call: Call, before: Subscription, params: p.Parsed<typeof resumeParams>): Subscription {
   const { billing_cycle_anchor: anchor, payment_behavior: behavior } = params;
-  checkAnchor(call, anchor);
+  terms.checkAnchor(call, anchor);
   return resumeSubscription(call.store, before, {
     anchor: anchor?.type ?? 'now',
     onSuccess: behavior === 'resume_on_payment_success',
@@ -223,5 +202,5 @@ function trialEndOf(
   if (end !== undefined && days !== undefined) throw exclusiveParams('trial_end', 'trial_period_days');
   if (days === 0 || end === 'now') return null;
   if (days !== undefined) return store.now() + days * 86_400;
-  return end === undefined ? null : checkTrialEnd(store, end);
+  return end === undefined ? null : terms.checkTrialEnd(store, end);
 }

@@ -1,9 +1,10 @@
 import { existingCustomer, ofCustomer } from '../payments/customer.ts';
 import type { Store } from '../state/store.ts';
+import { nulls } from '../wire/nulls.ts';
 import type { TaxId } from '../wire/objects.ts';
 import * as p from '../wire/params.ts';
 import { badParam, missingParam } from '../wire/wire-error.ts';
-import { listPage, pageParams } from './listing.ts';
+import { customerList } from './listing.ts';
 import { Resource } from './resource.ts';
 
 const type: p.Parser<string> = (node, path) => {
@@ -26,17 +27,18 @@ export const taxIdOperations = [
   }),
   taxIds.retrieve(),
   taxIds.delete(deleteTaxId),
-  taxIds.listWithoutCreated(
+  taxIds.list(
     { owner },
-    { handled: ['owner'], within: (params) => ({ customer: params.owner?.customer ?? '' }) },
+    {
+      hasCreated: false,
+      handled: ['owner'],
+      within: (params) => ({ customer: params.owner?.customer ?? '' }),
+    },
   ),
   customers.operation('create_tax_id', 'POST */tax_ids', taxIdParams, ({ store, id }, params) =>
     createTaxId(store, existingCustomer(store, id, 'id').id, params),
   ),
-  customers.operation('list_tax_ids', 'GET */tax_ids', pageParams, ({ store, id }, params) => {
-    existingCustomer(store, id, 'id');
-    return listPage(`/v1/customers/${id}/tax_ids`, store.taxIds, params, { within: { customer: id } });
-  }),
+  customerList('tax_ids', (store) => store.taxIds),
   customers.operation('retrieve_tax_id', 'GET */tax_ids/*', {}, (call) =>
     ofCustomer(call, call.store.taxIds),
   ),
@@ -66,9 +68,8 @@ export function createTaxId(store: Store, customer: string, params: p.Parsed<typ
     owner: { type: 'customer', customer, customer_account: null },
     ...params,
     verification: {
+      ...nulls('verified_address verified_name'),
       status: verifiedTypes.has(params.type) ? 'verified' : 'unavailable',
-      verified_address: null,
-      verified_name: null,
     },
   });
 }

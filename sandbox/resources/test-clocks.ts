@@ -59,7 +59,7 @@ export const testClockOperations = [
     checkReady(clock);
     deleteTestClock(store, clock);
   }),
-  testClocks.listWithoutCreated({}),
+  testClocks.list({}, { hasCreated: false }),
 ];
 
 /** Moves an existing customer with its subscriptions and invoices to the clock. */

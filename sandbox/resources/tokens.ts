@@ -16,8 +16,7 @@ const cardParams = {
   exp_year: p.required(p.integer(0, 2_100)),
   cvc: p.text(),
   currency,
-  name: p.clearable(p.text()),
-  ...p.each(p.clearable(p.text()), addressFields),
+  ...p.each(p.clearable(p.text()), 'name', addressFields),
 };
 
 const tokens = new Resource('tokens', (store) => store.tokens);

@@ -73,7 +73,7 @@ export const webhookEndpointOperations = [
     });
   }),
   webhookEndpoints.delete((store, { id }) => store.remove(store.webhookEndpoints, id)),
-  webhookEndpoints.listWithoutCreated({}),
+  webhookEndpoints.list({}, { hasCreated: false }),
 ];
 
 /** Only the response to the creation shows the signing secret. */

@@ -179,6 +179,7 @@ export class Store extends Collections {
   /** Changes the settings and writes them to the journal, together with the clock's offset. */
   changeSettings(settings: Partial<Settings>): void {
     this.settings = { ...this.settings, ...settings };
+    if (settings.searchLagSeconds === 0) this.searchLag.clear();
     this.#journal?.append({ at: this.clock.realNowMs(), s: this.settings, o: this.clock.offsetSeconds });
   }
 

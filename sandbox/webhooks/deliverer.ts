@@ -12,9 +12,7 @@ export interface BuiltInEndpoint {
   readonly secret: string;
 }
 
-interface Receiver {
-  readonly url: string;
-  readonly secret: string;
+interface Receiver extends BuiltInEndpoint {
   readonly apiVersion: string;
 }
 

@@ -73,7 +73,7 @@ function expandedField(store: Store, owner: Plain, field: string): unknown {
     return id.map((one: unknown) => (typeof one === 'string' ? (referenced(store, field, one) ?? one) : one));
   if (typeof owner['object'] !== 'string' || typeof owner['id'] !== 'string' || isExpanded(id))
     return undefined;
-  return included(store, owner['object'], owner['id'], field);
+  return includedFields[`${owner['object']}.${field}`]?.(store, owner['id'], field);
 }
 
 /** The collections of the fields that are references. */
@@ -108,38 +108,31 @@ function referenced(store: Store, field: string, id: string): unknown {
 /** A field that can be expanded, but that this object does not have. */
 const absent = Symbol('absent');
 
-/** Fields that a response contains only when they are expanded. */
-function included(store: Store, kind: string, id: string, field: string): unknown {
-  switch (`${kind}.${field}`) {
-    case 'invoice.confirmation_secret':
-      return confirmationSecret(store, id);
-    case 'invoice.payments':
-      return listed(store.invoicePayments.allWithin('invoice', id), `/v1/invoice_payments?invoice=${id}`);
-    case 'customer.subscriptions':
-      return listed(
-        store.subscriptions.allWithin('customer', id).filter(({ ended_at }) => ended_at === null),
-        `/v1/customers/${id}/subscriptions`,
-      );
-    case 'price.tiers':
-    case 'plan.tiers':
-      return store.prices.get(id)?.billing_scheme === 'tiered' ? store.priceTiers.get(id)?.tiers : absent;
-    case 'price.currency_options':
-      return currencyOptions(store, id);
-    case 'customer.tax':
-      return taxLocation(store, id);
-    case 'customer.tax_ids':
-      return listed(store.taxIds.allWithin('customer', id), `/v1/customers/${id}/tax_ids`);
-    case 'coupon.applies_to':
-      return couponTerms(store, id)?.applies_to ?? absent;
-    case 'checkout.session.line_items':
-    case 'checkout.session.total_details':
-    case 'item.discounts':
-      return includedInCheckout(store, id, field);
-    case 'charge.refunds':
-      return listed(store.refunds.allWithin('charge', id), `/v1/charges/${id}/refunds`);
-    default:
-      return undefined;
-  }
+/** Fields that a response contains only when they are expanded, by the kind of the object. */
+const includedFields: Readonly<Record<string, (store: Store, id: string, field: string) => unknown>> = {
+  'invoice.confirmation_secret': confirmationSecret,
+  'invoice.payments': ({ invoicePayments }, id) =>
+    listed(invoicePayments.allWithin('invoice', id), `/v1/invoice_payments?invoice=${id}`),
+  'customer.subscriptions': ({ subscriptions }, id) =>
+    listed(
+      subscriptions.allWithin('customer', id).filter(({ ended_at }) => ended_at === null),
+      `/v1/customers/${id}/subscriptions`,
+    ),
+  'price.tiers': tiers,
+  'plan.tiers': tiers,
+  'price.currency_options': currencyOptions,
+  'customer.tax': taxLocation,
+  'customer.tax_ids': ({ taxIds }, id) =>
+    listed(taxIds.allWithin('customer', id), `/v1/customers/${id}/tax_ids`),
+  'coupon.applies_to': (store, id) => couponTerms(store, id)?.applies_to ?? absent,
+  'checkout.session.line_items': includedInCheckout,
+  'checkout.session.total_details': includedInCheckout,
+  'item.discounts': includedInCheckout,
+  'charge.refunds': ({ refunds }, id) => listed(refunds.allWithin('charge', id), `/v1/charges/${id}/refunds`),
+};
+
+function tiers(store: Store, id: string): unknown {
+  return store.prices.get(id)?.billing_scheme === 'tiered' ? store.priceTiers.get(id)?.tiers : absent;
 }
 
 /** The price's own currency is one of its options. */

@@ -1,4 +1,5 @@
 import type Stripe from 'stripe';
+import type { Interval } from '../billing/calendar.ts';
 import type { Shipping } from '../payments/address.ts';
 
 /**
@@ -17,7 +18,13 @@ export type Customer = Stored<
 >;
 export type DeletedCustomer = Stripe.DeletedCustomer;
 export type Product = Stripe.Product;
-export type Price = Stored<Stripe.Price, 'product', { unit_amount_decimal: string | null }>;
+/** The sandbox creates prices only with these intervals. The package's type allows more. */
+type Recurring = Omit<Stripe.Price.Recurring, 'interval'> & { interval: Interval };
+export type Price = Stored<
+  Stripe.Price,
+  'product',
+  { recurring: Recurring | null; unit_amount_decimal: string | null }
+>;
 export type CurrencyOption = Omit<Stripe.Price.CurrencyOptions, 'tiers' | 'unit_amount_decimal'> &
   Pick<Price, 'unit_amount_decimal'>;
 /** The tiers and currencies of a price, which callers see only when they expand them. The id is that of the price. */
@@ -157,8 +164,10 @@ export type CheckoutSession = Omit<
     Stripe.Checkout.Session,
     'customer' | 'invoice' | 'payment_intent' | 'payment_link' | 'setup_intent' | 'subscription'
   >,
-  'discounts' | 'line_items'
+  'discounts' | 'line_items' | 'mode'
 > & {
+  /** The sandbox creates sessions only in these modes. The package's type allows more. */
+  mode: 'payment' | 'setup' | 'subscription';
   discounts: { coupon: string | null; promotion_code: string | null }[];
   /** Callers never see this part. */
   terms: CheckoutTerms;

@@ -34,7 +34,7 @@ const expansionsMax = 20;
 const expandParam = array(text(), expansionsMax);
 
 export function operation<F extends Fields>(
-  route: Pick<Operation, 'name' | 'method' | 'path'> & { readonly forBrowsers?: true },
+  route: Pick<Operation, 'name' | 'method' | 'path'> & Partial<Pick<Operation, 'forBrowsers'>>,
   fields: F,
   run: (call: Call, params: Parsed<F>) => object,
 ): Operation {

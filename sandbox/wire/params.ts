@@ -69,21 +69,12 @@ export function text(lengthMax = textLengthMax): Parser<string> {
 
 export function integer(min = 0, max = Number.MAX_SAFE_INTEGER): Parser<number> {
   return (node, path) => {
+    const refuse = (message: string) => badParam(message, path, 'parameter_invalid_integer');
     if (typeof node !== 'string' || !/^-?\d{1,15}$/.test(node))
-      throw badParam(
-        `Invalid integer: ${typeof node === 'string' ? shorten(node) : path}`,
-        path,
-        'parameter_invalid_integer',
-      );
+      throw refuse(`Invalid integer: ${typeof node === 'string' ? shorten(node) : path}`);
     const value = Number(node);
-    if (value < min)
-      throw badParam(
-        `This value must be greater than or equal to ${min}.`,
-        path,
-        'parameter_invalid_integer',
-      );
-    if (value > max)
-      throw badParam(`This value must be less than or equal to ${max}.`, path, 'parameter_invalid_integer');
+    if (value < min) throw refuse(`This value must be greater than or equal to ${min}.`);
+    if (value > max) throw refuse(`This value must be less than or equal to ${max}.`);
     return value;
   };
 }

@@ -5,6 +5,7 @@ import type { Retention } from '../state/retention.ts';
 import type { SandboxClock } from '../state/sandbox-clock.ts';
 import { Store } from '../state/store.ts';
 import { type BuiltInEndpoint, Deliverer } from '../webhooks/deliverer.ts';
+import type { Call } from '../wire/operation.ts';
 import { objectTime } from '../wire/request-clock.ts';
 
 export interface WorldOptions {
@@ -70,6 +71,11 @@ export class World {
     this.due.start(this.#doneUntil);
     await this.due.advanceTo(this.store.now());
     this.deliverer.start();
+  }
+
+  /** A request for the object with this id that does not come from a client. */
+  callOn(id: string): Call {
+    return { store: this.store, id, fromBrowser: false, accountId: this.accountId, version: null };
   }
 
   /** Does the work of a person, at the time of the object's customer. */
