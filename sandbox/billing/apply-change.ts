@@ -16,15 +16,7 @@ import { settlePaused } from './pause.ts';
 import { holdUpdate } from './pending-update.ts';
 import { type PlannedChange, restarted } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
-import {
-  cycleAt,
-  intervalOf,
-  invoiceLines,
-  newItem,
-  periodOf,
-  startItem,
-  withPrice,
-} from './subscription-items.ts';
+import * as subscriptionItems from './subscription-items.ts';
 
 interface ChangeOptions {
   readonly behavior: `${'allow' | 'error_if' | 'default' | 'pending_if'}_incomplete`;
@@ -55,7 +47,7 @@ export function applyChange(
     reason: 'subscription_update',
     lines: plan.bill.lines,
     items: plan.bill.includesPending ? undefined : items,
-    periodStart: periodOf(before).start,
+    periodStart: subscriptionItems.periodOf(before).start,
     periodEnd: store.now(),
     autoAdvance:
       !isHeld && pause === null && options.behavior !== 'default_incomplete' && before.status !== 'unpaid',
@@ -162,9 +154,9 @@ function addedItem(store: Store, subscription: Subscription, change: ItemChange)
   const { price, quantity, metadata, param, taxRates = [] } = change;
   if (price === undefined) throw missingParam(param('price'));
   const now = store.now();
-  const { end } = cycleAt(price, subscription.billing_cycle_anchor, now);
+  const { end } = subscriptionItems.cycleAt(price, subscription.billing_cycle_anchor, now);
   const fields = { quantity, metadata: applyMetadata({}, metadata), start: now, end, taxRates };
-  return newItem(store, subscription.id, price, fields);
+  return subscriptionItems.newItem(store, subscription.id, price, fields);
 }
 
 /** Another price resets the quantity. Another interval starts a period, except in a trial. */
@@ -175,12 +167,19 @@ function changedItem(
   { price = item.price, quantity, metadata, taxRates = item.tax_rates ?? [] }: ItemChange,
 ): SubscriptionItem {
   const changed = {
-    ...withPrice(item, price, price.id === item.price.id ? (quantity ?? item.quantity) : quantity),
+    ...subscriptionItems.withPrice(
+      item,
+      price,
+      price.id === item.price.id ? (quantity ?? item.quantity) : quantity,
+    ),
     metadata: applyMetadata(item.metadata, metadata),
     tax_rates: taxRates,
   };
-  const moves = intervalOf(price) !== intervalOf(item.price) && status !== 'trialing' && status !== 'paused';
-  return moves ? startItem(changed, anchor, store.now()) : changed;
+  const moves =
+    subscriptionItems.intervalOf(price) !== subscriptionItems.intervalOf(item.price) &&
+    status !== 'trialing' &&
+    status !== 'paused';
+  return moves ? subscriptionItems.startItem(changed, anchor, store.now()) : changed;
 }
 
 function checkPricesDiffer(items: readonly SubscriptionItem[]): void {
@@ -208,7 +207,7 @@ export function startPeriodNow(
     {
       subscription: moved,
       prorations: [],
-      bill: { lines: invoiceLines(store, moved), includesPending: true },
+      bill: { lines: subscriptionItems.invoiceLines(store, moved), includesPending: true },
     },
     { ...changes, items, billing_cycle_anchor, cancel_at },
     { behavior: 'allow_incomplete', offSession: true, isPlanned: true },

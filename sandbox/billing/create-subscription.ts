@@ -189,11 +189,9 @@ function startFree(store: Store, subscription: Wire.Subscription, invoice: Wire.
   }
   invoicePaid(store, invoice);
   const { trial_end: trialEnd } = subscription;
+  const started = store.subscriptions.get(subscription.id) ?? subscription;
   if (trialEnd !== null && trialEnd - store.now() <= trialNoticeSeconds)
-    store.emit(
-      'customer.subscription.trial_will_end',
-      store.subscriptions.get(subscription.id) ?? subscription,
-    );
+    store.emit('customer.subscription.trial_will_end', started);
 }
 
 function startPaid(store: Store, invoice: Wire.Invoice, input: NewSubscription): void {

@@ -5,15 +5,7 @@ import type * as Wire from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { currentTerms, type DiscountTerms, useUpDiscounts } from './discount.ts';
 import { accountParts, returnBalance, useBalance } from './invoice-balance.ts';
-import {
-  invoiceLinesMax,
-  lineOf,
-  notEditable,
-  pendingItems,
-  pendingOf,
-  releaseItems,
-  takeItems,
-} from './invoice-item.ts';
+import * as invoiceItems from './invoice-item.ts';
 import { automaticTax, invoiceObject, parentOf } from './invoice-object.ts';
 import { dropPayment, makePayment, newPayment, paymentOf } from './invoice-payment.ts';
 import { periodText, trialText } from './line-text.ts';
@@ -44,7 +36,7 @@ export function draftSubscriptionInvoice(
   input: NewSubscriptionInvoice,
 ): Wire.Invoice {
   const invoice = store.put(store.invoices, subscriptionInvoice(store, subscription, input));
-  takeItems(store, pendingFor(store, subscription, input), invoice.id);
+  invoiceItems.takeItems(store, pendingFor(store, subscription, input), invoice.id);
   store.emit('invoice.created', invoice);
   return invoice;
 }
@@ -60,7 +52,7 @@ export function subscriptionInvoice(
     ...input,
     id: input.id ?? store.invoices.newId(),
     lines: [
-      ...pendingFor(store, subscription, input).map((item) => lineOf(item)),
+      ...pendingFor(store, subscription, input).map((item) => invoiceItems.lineOf(item)),
       ...input.lines.map((line) => described(store, line)),
     ],
     discounts: currentTerms(store, subscription),
@@ -92,9 +84,9 @@ export function subscriptionInvoice(
 function pendingFor(
   store: Store,
   subscription: Wire.Subscription,
-  { lines, items = pendingOf(store, subscription) }: NewSubscriptionInvoice,
+  { lines, items = invoiceItems.pendingOf(store, subscription) }: NewSubscriptionInvoice,
 ): readonly Wire.InvoiceItem[] {
-  return items.slice(0, invoiceLinesMax - lines.length);
+  return items.slice(0, invoiceItems.invoiceLinesMax - lines.length);
 }
 
 /** The line with a description that names the product and its price, unless it already has one. */
@@ -228,12 +220,9 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Wire
   const now = store.now();
   const id = store.invoices.newId();
   const { customer, currency, subscription } = input;
-  const pending = pendingItems(store, {
-    customer: customer.id,
-    currency,
-    subscription: subscription?.id ?? null,
-  });
-  const items = input.includesPending ? pending.slice(0, invoiceLinesMax) : [];
+  const owner = { customer: customer.id, currency };
+  const pending = invoiceItems.pendingItems(store, { ...owner, subscription: subscription?.id ?? null });
+  const items = input.includesPending ? pending.slice(0, invoiceItems.invoiceLinesMax) : [];
   const finalizesAt = input.autoAdvance ? now + draftSeconds : null;
   const invoice = store.put(
     store.invoices,
@@ -242,18 +231,12 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Wire
       now,
       ...accountParts(store, customer.id),
       buyer: customer,
-      customer: customer.id,
-      currency,
+      ...owner,
       reason: 'manual',
       parent: subscription === null ? null : parentOf(subscription),
-      lines: items.map((item) => lineOf(item)),
+      lines: items.map((item) => invoiceItems.lineOf(item)),
       discounts:
-        input.discounts ??
-        currentTerms(store, {
-          customer: customer.id,
-          currency,
-          discounts: subscription?.discounts ?? [],
-        }),
+        input.discounts ?? currentTerms(store, { ...owner, discounts: subscription?.discounts ?? [] }),
       periodStart: now,
       periodEnd: now,
       autoAdvance: input.autoAdvance,
@@ -264,7 +247,7 @@ export function createOneOffInvoice(store: Store, input: NewOneOffInvoice): Wire
       },
     }),
   );
-  takeItems(store, items, id);
+  invoiceItems.takeItems(store, items, id);
   store.emit('invoice.created', invoice);
   return invoice;
 }
@@ -282,13 +265,13 @@ export function sendInvoice(store: Store, invoice: Wire.Invoice): Wire.Invoice {
 
 /** Deletes a draft. Its items wait for the customer's next invoice again. */
 export function deleteDraft(store: Store, invoice: Wire.Invoice): void {
-  if (invoice.status !== 'draft') throw notEditable(invoice);
+  if (invoice.status !== 'draft') throw invoiceItems.notEditable(invoice);
   if (invoice.parent !== null && invoice.billing_reason !== 'manual')
     throw wrongState(
       'This invoice belongs to a subscription, so it cannot be deleted. Finalize and void it instead.',
       'invoice_not_editable',
     );
-  releaseItems(store, invoice.id);
+  invoiceItems.releaseItems(store, invoice.id);
   store.remove(store.invoices, invoice.id);
   store.emit('invoice.deleted', invoice);
 }

@@ -5,7 +5,7 @@ import { changeDiscounts, type WantedDiscount } from './discount.ts';
 import { sharesInterval } from './planned-change.ts';
 import { updateSubscription } from './subscription-change.ts';
 import { cycleAt, newItem, periodOf, withPrice } from './subscription-items.ts';
-import { phaseAt, releaseSchedule, scheduleOf } from './subscription-schedule.ts';
+import { datesOf, phaseAt, releaseSchedule, scheduleOf } from './subscription-schedule.ts';
 
 /**
  * Starts the phase that is due at this time, if any, or releases the subscription after the last phase. A schedule that
@@ -20,7 +20,7 @@ export function enterPhase(store: Store, before: Subscription, at: number): Subs
     return store.subscriptions.get(before.id) ?? before;
   }
   const entered = store.update('subscription_schedule.updated', store.subscriptionSchedules, schedule, {
-    current_phase: { start_date: phase.start_date, end_date: phase.end_date },
+    current_phase: datesOf(phase),
   });
   return applyPhase(store, before, phase, entered);
 }

@@ -65,7 +65,7 @@ export function attachSchedule(
 ): SubscriptionSchedule {
   const [phase] = before.phases;
   const schedule = store.update(event, store.subscriptionSchedules, before, {
-    current_phase: phase === undefined ? null : { start_date: phase.start_date, end_date: phase.end_date },
+    current_phase: datesOf(phase),
     status: 'active',
     subscription: subscription.id,
   });
@@ -257,6 +257,11 @@ function checkRunning(dates: readonly PhaseDates[], started: number, now: number
     throw badParam('You can not modify the start date of the current phase.', 'phases[0][start_date]');
   if ((dates[running]?.end ?? 0) < now)
     throw badParam('The current phase must end in the future.', `phases[${running}][end_date]`);
+}
+
+/** How a schedule shows its running phase. */
+export function datesOf(phase: SchedulePhase | undefined): SubscriptionSchedule['current_phase'] {
+  return phase === undefined ? null : { start_date: phase.start_date, end_date: phase.end_date };
 }
 
 /** The phase that runs at a time: the last one that has started by then. */

@@ -23,6 +23,8 @@ export interface Buyer {
   /** Null if the page asks for no card. */
   readonly method: Wire.PaymentMethod | null;
   readonly details: Wire.PaymentMethod['billing_details'];
+  /** Where the order is sent. Null if the page does not ask. */
+  readonly shipping: Wire.CheckoutTerms['shipping'];
 }
 
 /** An attempt to complete a session. It stays open if the card is declined or must be authenticated. */
@@ -35,16 +37,16 @@ interface Completion {
 export function completeSession(
   store: Store,
   given: Wire.CheckoutSession,
-  { method, details: entered }: Buyer,
+  { method, details: entered, shipping }: Buyer,
 ): Completion {
   checkOpen(given, 'completed');
   redeemableDiscounts(store, given);
   if (method === null && needsCard(store, given)) throw missingParam('payment_method');
   const { address } = entered;
   const details = { ...entered, address: address?.country == null ? null : address };
-  const customer = customerFor(store, given, details);
+  const customer = customerFor(store, given, details, shipping);
   const before = store.change(store.checkoutSessions, given, {
-    terms: { ...given.terms, customer, buyer: details },
+    terms: { ...given.terms, customer, buyer: details, shipping },
   });
   if (method === null || (before.mode === 'payment' && amountDue(store, before) === 0)) {
     dropIntent(store, before);
@@ -85,8 +87,10 @@ function customerFor(
   store: Store,
   { customer, customer_email, customer_creation, invoice_creation, mode, terms }: Wire.CheckoutSession,
   { address, email, name, phone }: Buyer['details'],
+  sentTo: Buyer['shipping'],
 ): string | null {
   const id = customer ?? terms.customer;
+  const shipping = sentTo === null ? null : { ...sentTo, phone };
   if (id !== null) {
     const before = existingCustomer(store, id);
     const isNew = customer === null;
@@ -94,6 +98,7 @@ function customerFor(
       ...(isNew && { email: customer_email ?? email, phone }),
       ...((isNew || terms.updates.name) && name !== null ? { name } : {}),
       ...((isNew || terms.updates.address) && address !== null ? { address } : {}),
+      ...((isNew || terms.updates.shipping) && shipping !== null ? { shipping } : {}),
     });
     return id;
   }
@@ -103,7 +108,8 @@ function customerFor(
     invoice_creation?.enabled === true ||
     (mode === 'payment' && terms.payment.setup_future_usage != null);
   if (!isNeeded) return null;
-  const created = { ...newCustomer(store, null), address, email: customer_email ?? email, name, phone };
+  const fields = { address, email: customer_email ?? email, name, phone, shipping };
+  const created = { ...newCustomer(store, null), ...fields };
   store.emit('customer.created', store.put(store.customers, created));
   return created.id;
 }
@@ -114,7 +120,10 @@ function attempt(
   session: Wire.CheckoutSession,
   method: Wire.PaymentMethod,
 ): { readonly intent: Intent; readonly failure: ErrorBody | null } {
-  const { customer } = session.terms;
+  const {
+    mode,
+    terms: { customer, shipping },
+  } = session;
   const options = { offSession: false, returnUrl: pageUrl(session, store.baseUrl()) };
   const amount = amountDue(store, session);
   const current = sessionIntent(store, session);
@@ -122,7 +131,8 @@ function attempt(
   if (current !== undefined && current.object !== kind) dropIntent(store, session);
   if (amount > 0) {
     const intent = current?.object === 'payment_intent' ? current : newPayment(store, session, amount);
-    return attemptPayment(store, { ...intent, amount, customer }, method, options);
+    const sent = mode === 'payment' && shipping !== null ? { shipping } : {};
+    return attemptPayment(store, { ...intent, amount, customer, ...sent }, method, options);
   }
   const intent = current?.object === 'setup_intent' ? current : createSetupIntent(store, { customer });
   return attemptSetup(store, { ...intent, customer }, method, options);
@@ -154,7 +164,7 @@ function finish(store: Store, before: Wire.CheckoutSession, intent: Intent | nul
       : { invoice: mode === 'payment' ? sell(store, before, intent) : null };
   const session = store.change(store.checkoutSessions, before, {
     ...results,
-    collected_information: nulls('business_name individual_name shipping_details'),
+    collected_information: { ...nulls('business_name individual_name'), shipping_details: terms.shipping },
     customer: terms.customer,
     customer_details: {
       address: mode === 'setup' ? null : (terms.buyer?.address ?? customer?.address ?? null),
@@ -220,16 +230,14 @@ function sell(store: Store, session: Wire.CheckoutSession, intent: Intent | null
   const customer = livingCustomer(store, terms.customer);
   if (wanted?.enabled !== true || customer === null) return null;
   const { description, footer, metadata } = wanted.invoice_data;
+  const discountIds = terms.discounts.map((discount) => discount.id);
   const { id } = createOneOffInvoice(store, {
     customer,
     currency: currency ?? '',
     subscription: null,
     includesPending: false,
     autoAdvance: false,
-    discounts: termsOf(
-      store,
-      terms.discounts.map((discount) => discount.id),
-    ),
+    discounts: termsOf(store, discountIds),
     details: { description, footer, metadata: metadata ?? {} },
   });
   const draft = () => store.invoices.existing(id);

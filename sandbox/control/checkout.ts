@@ -66,6 +66,7 @@ export async function completeAsBuyer(
         phone,
         tax_id: null,
       },
+      shipping: jennysAddress(session),
     };
   };
   const { session, error } = await completeCheckout(world, id, enter, authenticate);
@@ -80,6 +81,18 @@ const jenny: Buyer['details'] = {
   phone: null,
   tax_id: null,
 };
+
+function jennysAddress({ shipping_address_collection: asked }: CheckoutSession): Buyer['shipping'] {
+  const [country = 'US'] = asked?.allowed_countries ?? [];
+  const address = {
+    ...noAddress,
+    city: 'San Francisco',
+    country,
+    line1: '27 Fredrick Ave',
+    postal_code: '94107',
+  };
+  return asked === null ? null : { address, name: 'Jenny Rosen' };
+}
 
 /** As at the processor. */
 const webhookWaitMsMax = 10_000;

@@ -1,3 +1,4 @@
+import { country } from '../payments/address.ts';
 import { currency } from '../payments/money.ts';
 import type { Settings } from '../state/settings.ts';
 import { checkVersion } from '../wire/api-version.ts';
@@ -51,11 +52,6 @@ export function parseDunning(body: string): Partial<Settings> {
   return given;
 }
 
-const country: p.Parser<string> = (node, path) => {
-  if (typeof node !== 'string' || !/^[A-Z]{2}$/.test(node))
-    throw badParam(`"${path}" must be two capital letters, such as "DE".`, path);
-  return node;
-};
 const apiVersion: p.Parser<string> = (node, path) => checkVersion(p.text()(node, path), path);
 
 /** Parses the settings of the account. Omitted settings do not change. */

@@ -4,11 +4,10 @@ import { hasTrial, pageUrl, sessionIntent } from '../checkout/session.ts';
 import { awaitWebhook, completeCheckout } from '../control/checkout.ts';
 import { authenticationUrl } from '../control/customer.ts';
 import type { Request } from '../control/handler.ts';
-import { noAddress } from '../payments/address.ts';
 import { livingCustomer } from '../payments/customer.ts';
 import { priceText } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
-import type { CheckoutSession, LineItem, PaymentMethod } from '../wire/objects.ts';
+import type { CheckoutSession, Customer, LineItem, PaymentMethod } from '../wire/objects.ts';
 import type { ControlResponse } from '../wire/server.ts';
 import { badParam, WireError } from '../wire/wire-error.ts';
 import type { World } from '../worlds/world.ts';
@@ -62,7 +61,7 @@ export async function useCheckout(world: World, { id, query, body }: Request): P
   } catch (error) {
     if (!(error instanceof WireError)) throw error;
     const current = world.store.checkoutSessions.get(id) ?? session;
-    return paymentPage(world, current, path, { message: error.message, entered: details });
+    return paymentPage(world, current, path, { message: error.message, entered: details, fields });
   }
 }
 
@@ -77,15 +76,25 @@ function openedSession({ store, basePath }: World, id: string, query: string) {
 
 function detailsIn({ customer_email: email }: CheckoutSession, fields: URLSearchParams): Buyer['details'] {
   const text = (name: string) => fields.get(name)?.trim() || null;
-  const address = addressIn(fields);
-  const parts = Object.entries(address ?? {}).filter(([, value]) => value !== '');
   return {
-    address: address === null ? null : { ...noAddress, ...Object.fromEntries(parts) },
+    address: addressIn(fields),
     email: email ?? text('email'),
     name: text('billingName'),
     phone: text('phone'),
     tax_id: text('taxId'),
   };
+}
+
+/** Where the order is sent. Throws if the buyer has to say it and did not. */
+function shippingIn({ shipping_address_collection: asked }: CheckoutSession, fields: URLSearchParams) {
+  if (asked === null) return null;
+  const address = addressIn(fields, 'shipping');
+  const name = fields.get('shippingName')?.trim() ?? '';
+  // The package's type has a list of countries. The address can have any text.
+  const allowed: readonly string[] = asked.allowed_countries;
+  if (address === null || address.line1 === null || name === '' || !allowed.includes(address.country ?? ''))
+    throw badParam('Your shipping address is incomplete.', 'shipping[address]');
+  return { address, name };
 }
 
 function entered(
@@ -99,8 +108,9 @@ function entered(
   const { country = null, line1 = null } = details.address ?? {};
   if (session.billing_address_collection === 'required' && (country === null || line1 === null))
     throw badParam('Your billing address is incomplete.', 'billing_details[address]');
+  const shipping = shippingIn(session, fields);
   const method = needsCard(store, session) ? chosenMethod(store, fields, session.customer) : null;
-  return { method, details };
+  return { method, details, shipping };
 }
 
 const unknownSession = page({
@@ -132,7 +142,7 @@ function paymentPage(
   world: World,
   session: CheckoutSession,
   path: string,
-  refusal: { readonly message: string; readonly entered: Details } | null = null,
+  refusal: { message: string; entered: Details; fields: URLSearchParams } | null = null,
 ): ControlResponse {
   const { store } = world;
   const intent = sessionIntent(store, session);
@@ -150,7 +160,7 @@ function paymentPage(
 ${failure === undefined ? null : html`<p class="failed" role="alert">${failure}</p>`}
 ${bank === null ? null : html`<p>The last payment waits for your bank. <a href="${bank}">Confirm it</a>, or pay with another card.</p>`}
 <form method="post" action="${path}">
-${buyerFields(store, session, refusal?.entered ?? session.terms.buyer)}
+${buyerFields(store, session, refusal?.entered ?? session.terms.buyer, refusal?.fields)}
 <button class="main" data-testid="hosted-payment-submit-button">${buttonText(session)}</button>
 </form>
 ${session.cancel_url === null ? null : html`<p><a href="${filled(session.cancel_url, session)}">Back to Sandbox</a></p>`}
@@ -236,7 +246,12 @@ function promotion(store: Store, { discounts }: CheckoutSession, path: string): 
 </form>`;
 }
 
-function buyerFields(store: Store, session: CheckoutSession, entered: Details | null): Html {
+function buyerFields(
+  store: Store,
+  session: CheckoutSession,
+  entered: Details | null,
+  fields?: URLSearchParams,
+): Html {
   const {
     customer: id,
     customer_email: email,
@@ -245,7 +260,7 @@ function buyerFields(store: Store, session: CheckoutSession, entered: Details | 
   } = session;
   const known = livingCustomer(store, id);
   const isWhole = session.billing_address_collection === 'required' || session.automatic_tax.enabled;
-  const address = addressFields(entered?.address ?? known?.address, isWhole);
+  const address = addressFields(entered?.address ?? known?.address, { isWhole });
   const saved =
     known === null || session.mode === 'setup' ? [] : store.paymentMethods.allWithin('customer', known.id);
   const shownEmail = known?.email ?? email;
@@ -257,8 +272,22 @@ function buyerFields(store: Store, session: CheckoutSession, entered: Details | 
       : html`<p>${shownEmail ?? known?.name ?? null}</p>`
   }
 ${session.phone_number_collection?.enabled === true ? html`<label>Phone number<input id="phoneNumber" type="tel" name="phone" autocomplete="tel" value="${entered?.phone ?? ''}" required></label>` : null}
+${shippingFields(session, known?.shipping ?? null, fields)}
 ${needsCard(store, session) ? cardChoice(saved, isWhole ? null : address) : null}
 ${isWhole ? html`<fieldset><legend>Billing address</legend>${address}</fieldset>` : null}
 ${tax?.enabled === true ? html`<label>Tax ID${tax.required === 'never' ? ' (optional)' : null}<input id="taxId" name="taxId" value="${entered?.tax_id ?? ''}"></label>` : null}
 ${consent?.terms_of_service === 'required' ? html`<label class="check"><input id="termsOfServiceConsentCheckbox" type="checkbox" name="terms" required> I agree to the terms of service.</label>` : null}`;
+}
+
+function shippingFields(
+  { shipping_address_collection: asked, terms: { shipping } }: CheckoutSession,
+  known: Customer['shipping'],
+  fields = new URLSearchParams(),
+): Html | null {
+  if (asked === null) return null;
+  const name = fields.get('shippingName') ?? (shipping ?? known)?.name ?? '';
+  const address = addressIn(fields, 'shipping') ?? (shipping ?? known)?.address;
+  return html`<fieldset><legend>Shipping address</legend>
+<label>Full name<input id="shippingName" name="shippingName" autocomplete="shipping name" value="${name}" required></label>
+${addressFields(address, { purpose: 'shipping', allowed: asked.allowed_countries })}</fieldset>`;
 }

@@ -1,5 +1,6 @@
 import { nulls } from '../wire/nulls.ts';
 import * as p from '../wire/params.ts';
+import { badParam } from '../wire/wire-error.ts';
 
 type Address = Readonly<
   Record<'city' | 'country' | 'line1' | 'line2' | 'postal_code' | 'state', string | null>
@@ -14,6 +15,13 @@ export const address: p.Parser<Address> = (node, path) => ({
 });
 
 export const noAddress: Address = nulls('city country line1 line2 postal_code state');
+
+/** The code of a country. */
+export const country: p.Parser<string> = (node, path) => {
+  if (typeof node !== 'string' || !/^[A-Z]{2}$/.test(node))
+    throw badParam(`"${path}" must be two capital letters, such as "DE".`, path);
+  return node;
+};
 
 export interface Shipping {
   readonly address: Address;

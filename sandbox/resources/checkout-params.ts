@@ -1,5 +1,5 @@
 import { newLine } from '../checkout/session.ts';
-import { shipping } from '../payments/address.ts';
+import { country, shipping } from '../payments/address.ts';
 import { currency } from '../payments/money.ts';
 import type { Store } from '../state/store.ts';
 import { olderUiModes } from '../versions/older-objects.ts';
@@ -19,6 +19,9 @@ import { billingMode, checkQuantity, itemsMax, trialDaysMax, trialSettings } fro
 /** The processor's own limits. */
 const linesMax = 100;
 const quantityMax = 999_999;
+
+/** More than the number of countries. */
+const countriesMax = 300;
 
 const enabled = { enabled: p.required(p.bool) };
 const { name, tax_code, unit_label } = productParams;
@@ -84,6 +87,7 @@ export const createParams = {
   phone_number_collection: p.object(enabled),
   redirect_on_completion: p.oneOf('always', 'if_required', 'never'),
   return_url: p.url,
+  shipping_address_collection: p.object({ allowed_countries: p.required(p.array(country, countriesMax)) }),
   ...p.each(
     p.ignored,
     'consent_collection custom_fields custom_text origin_context saved_payment_method_options',
@@ -138,6 +142,7 @@ const modesOf: Readonly<Partial<Record<keyof CreateParams, readonly string[]>>> 
   payment_intent_data: ['payment'],
   payment_method_collection: ['subscription'],
   setup_intent_data: ['setup'],
+  shipping_address_collection: ['payment', 'subscription'],
   submit_type: ['payment', 'subscription'],
   subscription_data: ['subscription'],
 };

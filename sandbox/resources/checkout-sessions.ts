@@ -69,7 +69,7 @@ export const checkoutSessionOperations = [
       if (params.expected_amount !== undefined && params.expected_amount !== (before.amount_total ?? 0))
         throw badParam('The amount of this Checkout Session has changed.', 'expected_amount');
       const method = usablePaymentMethod(store, params.payment_method, before.customer);
-      const buyer = { method, details: method.billing_details };
+      const buyer = { method, details: method.billing_details, shipping: null };
       const { session, failure } = completeSession(store, before, buyer);
       if (failure !== null) throw cardError(failure);
       return shownSession(session);
@@ -170,7 +170,7 @@ const noDetails = {
 
 /** What the session shows of its parameters. */
 function shownAsGiven(params: checkout.CreateParams) {
-  const { automatic_tax: tax, invoice_creation: invoice } = params;
+  const { automatic_tax: tax, invoice_creation: invoice, shipping_address_collection: sentTo } = params;
   return {
     allow_promotion_codes: params.allow_promotion_codes ?? null,
     allowed_payment_method_types: listOrNull(params.allowed_payment_method_types),
@@ -198,6 +198,8 @@ function shownAsGiven(params: checkout.CreateParams) {
           },
     locale: params.locale ?? null,
     phone_number_collection: { enabled: params.phone_number_collection?.enabled ?? false },
+    shipping_address_collection:
+      sentTo === undefined ? null : { allowed_countries: [...sentTo.allowed_countries] },
     submit_type: params.submit_type ?? null,
     success_url: params.success_url ?? null,
     tax_id_collection: { enabled: params.tax_id_collection?.enabled ?? false, required: 'never' },
@@ -213,6 +215,7 @@ function termsFrom(call: Call, params: checkout.CreateParams): CheckoutTerms {
     updates: {
       address: params.customer_update?.address === 'auto',
       name: params.customer_update?.name === 'auto',
+      shipping: params.customer_update?.shipping === 'auto',
     },
     payment: {
       ...intentFields(call, payment ?? {}),
@@ -231,6 +234,7 @@ function termsFrom(call: Call, params: checkout.CreateParams): CheckoutTerms {
     intent: null,
     customer: null,
     buyer: null,
+    shipping: null,
   };
 }
 
@@ -252,7 +256,7 @@ const unusedSessionParts = {
     'adaptive_pricing after_expiration amount_subtotal amount_total collected_information consent',
     'consent_collection currency_conversion customer_account integration_identifier invoice managed_payments',
     'origin_context payment_intent payment_link payment_method_configuration_details permissions',
-    'recovered_from saved_payment_method_options setup_intent shipping_address_collection shipping_cost',
+    'recovered_from saved_payment_method_options setup_intent shipping_cost',
     'subscription total_details wallet_options',
   ),
   custom_fields: [],

@@ -139,6 +139,12 @@ export const customerOperations = [
         !customer.deleted && (customer.test_clock === null || customer.test_clock === id),
     },
   ),
+  customerList(
+    'subscriptions',
+    (store) => store.subscriptions,
+    {},
+    ({ ended_at }) => ended_at === null,
+  ),
   customerList('payment_methods', (store) => store.paymentMethods, { type: p.oneOf('card') }),
   customers.operation('retrieve_payment_method', 'GET */payment_methods/*', {}, (call) =>
     ofCustomer(call, call.store.paymentMethods),

@@ -7,12 +7,7 @@ import { decidesStatus, dropPayment, subscriptionOf } from '../billing/invoice-p
 import { noUpcoming, previewChange, previewResumption, upcomingInvoice } from '../billing/invoice-preview.ts';
 import { dropUpdate, isPendingInvoice } from '../billing/pending-update.ts';
 import { asOfNextPeriod } from '../billing/phase-change.ts';
-import {
-  isResumption,
-  leavePaused,
-  resumeAfterFailure,
-  updateSubscription,
-} from '../billing/subscription-change.ts';
+import * as subscriptions from '../billing/subscription-change.ts';
 import { periodOf } from '../billing/subscription-items.ts';
 import { accountOf } from '../payments/account.ts';
 import { existingCustomer } from '../payments/customer.ts';
@@ -106,7 +101,10 @@ export const invoiceOperations = [
       dropUpdate(store, subscription, { expires: false });
     // A subscription cannot start once its first invoice is void.
     if (subscription?.status === 'incomplete' && subscription.latest_invoice === invoice.id)
-      updateSubscription(store, subscription, { status: 'incomplete_expired', ended_at: store.now() });
+      subscriptions.updateSubscription(store, subscription, {
+        status: 'incomplete_expired',
+        ended_at: store.now(),
+      });
     return invoice;
   }),
   invoices.action('mark_uncollectible', {}, ({ store }, before) => {
@@ -114,9 +112,11 @@ export const invoiceOperations = [
     const subscription = subscriptionOf(store, invoice);
     if (subscription === undefined || !decidesStatus(store, subscription, invoice)) return invoice;
     // Writing off the latest invoice resolves what the subscription waits for.
-    if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active' });
-    else resumeAfterFailure(store, subscription, invoice);
-    if (subscription.status === 'past_due') updateSubscription(store, subscription, { status: 'active' });
+    if (subscriptions.isResumption(subscription, invoice))
+      subscriptions.leavePaused(store, subscription, { status: 'active' });
+    else subscriptions.resumeAfterFailure(store, subscription, invoice);
+    if (subscription.status === 'past_due')
+      subscriptions.updateSubscription(store, subscription, { status: 'active' });
     return invoice;
   }),
   invoices.operation('list_lines', 'GET */lines', pageParams, (call, params) => {

@@ -44,13 +44,14 @@ export function customerList<T extends WireObject>(
   name: string,
   collectionOf: (store: Store) => Collection<T>,
   filters: p.Fields = {},
+  where: (value: T) => boolean = () => true,
 ): Operation {
   const route = { name: `customers.list_${name}`, method: 'GET', path: `customers/*/${name}` } as const;
   return operation(route, { ...pageParams, ...filters }, ({ store, id: customer }, params) => {
     existingCustomer(store, customer, 'id');
     const url = `/v1/customers/${customer}/${name}`;
     // The fields contain the page parameters.
-    return listPage(url, collectionOf(store), params as PageParams, { within: { customer } });
+    return listPage(url, collectionOf(store), params as PageParams, { within: { customer }, where });
   });
 }
 

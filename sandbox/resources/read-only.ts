@@ -1,4 +1,5 @@
 import { planOf } from '../billing/price.ts';
+import { shipping } from '../payments/address.ts';
 import * as p from '../wire/params.ts';
 import { missing } from '../wire/wire-error.ts';
 import { Resource } from './resource.ts';
@@ -9,11 +10,19 @@ const invoicePayments = new Resource('invoice_payments', (store) => store.invoic
 /** The older name of recurring prices. */
 const plans = new Resource('plans', (store) => store.prices, { show: (_store, price) => planOf(price) });
 
-/** Resources that callers only read: other requests create their objects. */
+/** Resources whose objects other requests create. */
 export const readOnlyOperations = [
   balanceTransactions.retrieve(),
   balanceTransactions.list(p.each(p.text(), 'currency source type')),
   charges.retrieve(),
+  charges.update(
+    { ...p.each(p.text(), 'description receipt_email'), metadata: p.metadata, shipping },
+    ({ store }, before, { metadata, ...changes }) =>
+      store.update('charge.updated', store.charges, before, {
+        ...p.present(changes),
+        metadata: p.applyMetadata(before.metadata, metadata),
+      }),
+  ),
   charges.list(p.each(p.text(), 'payment_intent customer')),
   charges.search(),
   invoicePayments.retrieve(),

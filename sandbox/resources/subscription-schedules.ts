@@ -174,13 +174,9 @@ function update(
     params.phases === undefined
       ? before.phases
       : phasesFrom(store, params.phases, { phases: before.phases, startDate }, scheduled);
-  const current = scheduling.phaseAt(phases, store.now());
   const after = store.update('subscription_schedule.updated', store.subscriptionSchedules, before, {
     phases,
-    current_phase:
-      current === undefined
-        ? before.current_phase
-        : { start_date: current.start_date, end_date: current.end_date },
+    current_phase: scheduling.datesOf(scheduling.phaseAt(phases, store.now())) ?? before.current_phase,
     end_behavior: params.end_behavior ?? before.end_behavior,
     metadata: p.applyMetadata(before.metadata ?? {}, params.metadata),
     default_settings: {

@@ -92,6 +92,11 @@ export async function payCheckout(page, buyer = {}) {
   await ifAsked('#billingName', (field) => field.fill(name));
   if (country !== undefined) await ifAsked('#billingCountry', (field) => field.selectOption(country));
   await ifAsked('#billingPostalCode', (field) => field.fill(postalCode));
+  await ifAsked('#shippingName', (field) => field.fill(name));
+  await ifAsked('#shippingCountry', (field) => field.selectOption(country ?? { index: 1 }));
+  await ifAsked('#shippingAddressLine1', (field) => field.fill('27 Fredrick Ave'));
+  await ifAsked('#shippingLocality', (field) => field.fill('San Francisco'));
+  await ifAsked('#shippingPostalCode', (field) => field.fill(postalCode));
   await form.locator(submitButton).click();
 }
 

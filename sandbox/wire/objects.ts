@@ -178,8 +178,8 @@ export interface CheckoutTerms {
   /** What the discounts take off each line. */
   readonly taken: readonly (readonly { readonly amount: number; readonly discount: string }[])[];
   readonly discounts: readonly Discount[];
-  /** Whether the buyer's name and address replace those of an existing customer. */
-  readonly updates: { readonly address: boolean; readonly name: boolean };
+  /** Whether what the buyer enters replaces that of an existing customer. */
+  readonly updates: Readonly<Record<'address' | 'name' | 'shipping', boolean>>;
   readonly payment: Partial<PaymentIntent>;
   readonly subscription: {
     readonly details: Pick<Subscription, 'billing_mode'> & Partial<Subscription>;
@@ -192,6 +192,7 @@ export interface CheckoutTerms {
   readonly customer: string | null;
   /** What the buyer entered at the last attempt. */
   readonly buyer: Stripe.PaymentMethod.BillingDetails | null;
+  readonly shipping: Pick<Shipping, 'address' | 'name'> | null;
 }
 export type Meter = Stripe.Billing.Meter;
 export type TestClock = Stripe.TestHelpers.TestClock;

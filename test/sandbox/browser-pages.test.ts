@@ -150,6 +150,24 @@ for (const viewport of [desk, phone])
     viewport,
   );
 
+pageTest('a purchase asks where to send it, and the helper for tests says so', async (page) => {
+  const session = await stripe.checkout.sessions.create({
+    mode: 'payment',
+    line_items: [
+      { price_data: { currency: 'usd', unit_amount: 700, product_data: { name: 'Mug' } }, quantity: 1 },
+    ],
+    shipping_address_collection: { allowed_countries: ['DE', 'FR'] },
+    success_url: `${sandbox.url}/sandbox`,
+  });
+  await page.goto(String(session.url));
+  await page.getByRole('group', { name: 'Shipping address' }).waitFor();
+  await expectGood(page);
+  await payCheckout(page, { country: 'FR' });
+  await page.waitForURL(`${sandbox.url}/sandbox`);
+  const { collected_information: collected } = await stripe.checkout.sessions.retrieve(session.id);
+  assert.equal(collected?.shipping_details?.address.country, 'FR');
+});
+
 pageTest('a purchase needs no pointer', async (page) => {
   const session = await stripe.checkout.sessions.create({
     mode: 'payment',

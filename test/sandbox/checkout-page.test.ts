@@ -109,6 +109,45 @@ test('a declined card and a mistake leave the page open, with what the buyer ent
   assert.deepEqual([details?.address?.line1, details?.address?.country], ['Weg 1', 'DE']);
 });
 
+test('an order is sent to an address in an allowed country, which stays on the page after a mistake', async () => {
+  const session = await sell({
+    shipping_address_collection: { allowed_countries: ['DE', 'US'] },
+    customer_creation: 'always',
+  });
+  const page = await open(session);
+  contains(page, ['Shipping address', 'Germany', 'United States']);
+  const [, options = ''] = /<select id="shippingCountry"[^>]*>(.*?)<\/select>/.exec(page.markup) ?? [];
+  assert.deepEqual(
+    [...options.matchAll(/value="([^"]*)"/g)].map(([, code]) => code),
+    ['', 'DE', 'US'],
+  );
+  const sentTo = { shippingName: 'Tom', shippingCountry: 'DE', shippingAddressLine1: 'Main Street 1' };
+  const wrong = [{ shippingCountry: 'FR' }, { shippingName: ' ' }, { shippingAddressLine1: '' }];
+  for (const mistake of wrong)
+    contains(await page.sendRefused({ email, ...card(), ...sentTo, ...mistake }), [
+      'Your shipping address is incomplete.',
+    ]);
+  const refused = await page.sendRefused({ email, ...card(), ...sentTo, cardNumber: '4242' });
+  assert.match(refused.markup, /id="shippingName"[^>]*value="Tom"/);
+  assert.match(refused.markup, /value="DE" selected/);
+  await page.send({ email, ...card(), ...sentTo });
+  const { collected_information, payment_intent, customer } = await stripe.checkout.sessions.retrieve(
+    session.id,
+    {
+      expand: ['payment_intent', 'customer'],
+    },
+  );
+  const { shipping_details: shown } = collected_information ?? {};
+  assert.deepEqual(
+    [shown?.name, shown?.address.country, shown?.address.line1],
+    ['Tom', 'DE', 'Main Street 1'],
+  );
+  assert.ok(payment_intent !== null && typeof payment_intent === 'object');
+  assert.deepEqual(payment_intent.shipping?.address, shown?.address);
+  assert.ok(customer !== null && typeof customer === 'object' && customer.deleted !== true);
+  assert.deepEqual([customer.shipping?.name, customer.shipping?.address?.country], ['Tom', 'DE']);
+});
+
 test('a card that requires authentication leads to the bank and back, and completes only then', async () => {
   const { session } = await subscribe();
   const page = await open(session);

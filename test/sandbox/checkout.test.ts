@@ -377,6 +377,24 @@ test('a payment can create a customer, save the card and create an invoice', asy
   assert.equal(cards.data.length, 1);
 });
 
+test('the shipping address of an order changes an existing customer only on request', async (t) => {
+  const { stripe, open, complete } = await useShop(t);
+  const { id: customer } = await stripe.customers.create({ email: 'tom@example.com' });
+  const asked = { shipping_address_collection: { allowed_countries: ['CA' as const] }, customer };
+  const first = await open({ mode: 'payment', ...asked });
+  assert.deepEqual(first.shipping_address_collection, { allowed_countries: ['CA'] });
+  const { collected_information: collected } = await complete(first.id);
+  assert.equal(collected?.shipping_details?.address.country, 'CA');
+  const shipping = async () => {
+    const found = await stripe.customers.retrieve(customer);
+    return found.deleted ? undefined : found.shipping;
+  };
+  assert.equal(await shipping(), null);
+  await complete((await open({ mode: 'subscription', ...asked, customer_update: { shipping: 'auto' } })).id);
+  assert.deepEqual((await shipping())?.address, collected?.shipping_details?.address);
+  await assert.rejects(open({ mode: 'setup', ...asked }), { param: 'shipping_address_collection' });
+});
+
 test('a session keeps its customer, and changes only what it may', async (t) => {
   const { stripe, open, complete } = await useShop(t);
   const customer = await stripe.customers.create({ email: 'kim@example.com', name: 'Kim' });

@@ -436,6 +436,24 @@ test("a customer's card changes its billing details and its expiry date", async 
   await assert.rejects(stripe.customers.retrievePaymentMethod(other.id, id), { statusCode: 404 });
 });
 
+test('the address of the list of subscriptions that a customer includes works', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { customer, price } = await customerAndPrice(stripe);
+  const items = [{ price: price.id }];
+  const subscribe = () =>
+    stripe.subscriptions.create({ customer: customer.id, items, payment_behavior: 'default_incomplete' });
+  const [kept, canceled] = [await subscribe(), await subscribe()];
+  await stripe.subscriptions.cancel(canceled.id);
+  const { subscriptions } = await stripe.customers
+    .retrieve(customer.id, { expand: ['subscriptions'] })
+    .then((found) => (found.deleted ? assert.fail('deleted') : found));
+  const listed = await stripe.rawRequest('GET', String(subscriptions?.url));
+  assert.deepEqual(
+    [subscriptions?.data.map(({ id }) => id), Reflect.get(listed, 'data')],
+    [[kept.id], JSON.parse(JSON.stringify(subscriptions?.data))],
+  );
+});
+
 test('an item may name its price a plan, and older versions show that of a single item', async (t) => {
   const { stripe } = await useSandbox(t);
   const { customer, price } = await payerAndPrice(stripe);

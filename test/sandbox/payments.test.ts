@@ -32,6 +32,18 @@ const declines = [
   ['pm_card_chargeDeclinedProcessingError', '4000000000000119', 'processing_error', 'processing_error'],
 ] as const;
 
+test('the description, the metadata and the shipping details of a charge can be changed', async (t) => {
+  const { stripe } = await useSandbox(t);
+  const { latest_charge: id } = await paid(stripe, 'pm_card_visa');
+  const charge = await stripe.charges.update(String(id), {
+    description: 'Order 7',
+    metadata: { order: '7' },
+  });
+  assert.deepEqual([charge.description, charge.metadata], ['Order 7', { order: '7' }]);
+  assert.deepEqual(await stripe.charges.retrieve(charge.id), charge);
+  assert.equal((await eventTypes(stripe)).filter((type) => type === 'charge.updated').length, 2);
+});
+
 for (const [token, number, code, declineCode] of declines) {
   test(`the card ${number} declines with ${declineCode}, by number and by name, and leaves a failed charge`, async (t) => {
     const { stripe } = await useSandbox(t);

@@ -22,6 +22,7 @@ export async function checkout(stripe: Stripe, { control, advance }: TestSandbox
     customer_creation: 'always',
     invoice_creation: { enabled: true },
     automatic_tax: { enabled: true },
+    shipping_address_collection: { allowed_countries: ['US'] },
   });
   await sessions.update(payment.id, { metadata: { order: '2' } });
   const complete = (id: string, payment_method: string, authenticate = true) =>
