@@ -7,14 +7,7 @@ import { type ErrorBody, WireError } from '../wire/wire-error.ts';
 import { markInvoicePaid } from './invoice.ts';
 import { decidesStatus, intentOf, subscriptionOf } from './invoice-payment.ts';
 import { applyUpdate, isPendingInvoice } from './pending-update.ts';
-import {
-  cancelSubscription,
-  isResumption,
-  leavePaused,
-  pauseAfterFailure,
-  resumeAfterFailure,
-  updateSubscription,
-} from './subscription-change.ts';
+import * as subscriptions from './subscription-change.ts';
 
 /** Three retries over two weeks with growing delays: the processor's classic schedule. */
 const dunningDelaysSeconds: readonly number[] = [3, 5, 7].map((days) => days * 86_400);
@@ -97,13 +90,14 @@ export function invoicePaid(
     intent.payment_method !== null &&
     subscription.ended_at === null;
   const saved = saves ? { default_payment_method: intent.payment_method } : {};
-  if (isResumption(subscription, invoice)) leavePaused(store, subscription, { status: 'active', ...saved });
+  if (subscriptions.isResumption(subscription, invoice))
+    subscriptions.leavePaused(store, subscription, { status: 'active', ...saved });
   else {
-    const settled = updateSubscription(store, subscription, {
+    const settled = subscriptions.updateSubscription(store, subscription, {
       ...(revives && { status: 'active' }),
       ...saved,
     });
-    resumeAfterFailure(store, settled, invoice);
+    subscriptions.resumeAfterFailure(store, settled, invoice);
   }
   return invoice;
 }
@@ -121,7 +115,8 @@ export function awaitAction(store: Store, before: Invoice): void {
     });
   }
   const subscription = subscriptionOf(store, before);
-  if (subscription?.status === 'active') updateSubscription(store, subscription, { status: 'past_due' });
+  if (subscription?.status === 'active')
+    subscriptions.updateSubscription(store, subscription, { status: 'past_due' });
 }
 
 /** Records a failed attempt. A first invoice waits for another card. A renewal follows the dunning schedule. */
@@ -144,15 +139,16 @@ function paymentFailed(store: Store, before: Invoice, intent: PaymentIntent | nu
   if (subscription === undefined || subscription.ended_at !== null) return;
   if (subscription.status === 'paused') {
     // A resumption that is retried waits for its payment. Otherwise, an attempt resumes the subscription.
-    if (isResumption(subscription, invoice) && !before.auto_advance)
-      leavePaused(store, subscription, { status: 'past_due' });
+    if (subscriptions.isResumption(subscription, invoice) && !before.auto_advance)
+      subscriptions.leavePaused(store, subscription, { status: 'past_due' });
     return;
   }
   if (delaySeconds !== undefined) {
     const pauses = attempts === 1 && store.settings.firstFailure === 'pause';
-    if (pauses && pauseAfterFailure(store, subscription, invoice, 'first_payment_failure')) return;
+    if (pauses && subscriptions.pauseAfterFailure(store, subscription, invoice, 'first_payment_failure'))
+      return;
     if (subscription.status === 'active' || subscription.status === 'trialing')
-      updateSubscription(store, subscription, { status: 'past_due' });
+      subscriptions.updateSubscription(store, subscription, { status: 'past_due' });
     return;
   }
   if (before.auto_advance) endDunning(store, subscription, invoice);
@@ -163,9 +159,9 @@ function endDunning(store: Store, subscription: Subscription, invoice: Invoice):
   if (afterDunning === 'unpaid') becomeUnpaid(store, subscription);
   else if (
     afterDunning === 'cancel' ||
-    !pauseAfterFailure(store, subscription, invoice, 'final_payment_failure')
+    !subscriptions.pauseAfterFailure(store, subscription, invoice, 'final_payment_failure')
   )
-    cancelSubscription(store, subscription, 'payment_failed');
+    subscriptions.cancelSubscription(store, subscription, 'payment_failed');
 }
 
 /** Stops all automatic charges, including those of later invoices that are being retried or are still drafts. */
@@ -178,7 +174,7 @@ function becomeUnpaid(store: Store, subscription: Subscription): void {
       next_payment_attempt: null,
     });
   }
-  updateSubscription(store, subscription, { status: 'unpaid' });
+  subscriptions.updateSubscription(store, subscription, { status: 'unpaid' });
 }
 
 /** The payment method to charge: the default of the invoice, of the subscription, or of the customer, in this order. */
@@ -213,7 +209,7 @@ export function followPaymentIntent(store: Store, intent: PaymentIntent): void {
 export function followSetupIntent(store: Store, intent: SetupIntent): void {
   if (intent.status !== 'succeeded' || intent.payment_method === null) return;
   for (const subscription of store.subscriptions.allWithin('pending_setup_intent', intent.id))
-    updateSubscription(store, subscription, {
+    subscriptions.updateSubscription(store, subscription, {
       default_payment_method: intent.payment_method,
       pending_setup_intent: null,
     });

@@ -2,12 +2,7 @@ import type { Store } from '../state/store.ts';
 import type { Invoice, Subscription } from '../wire/objects.ts';
 import { wrongState } from '../wire/wire-error.ts';
 import { collectInvoice, invoicePaid } from './collect.ts';
-import {
-  draftSubscriptionInvoice,
-  finalizeInvoice,
-  markInvoiceUncollectible,
-  voidInvoice,
-} from './invoice.ts';
+import * as invoicing from './invoice.ts';
 import { subscriptionOf } from './invoice-payment.ts';
 import { isResumption, leavePaused, updateSubscription } from './subscription-change.ts';
 import { invoiceLines, periodOf, startedAt } from './subscription-items.ts';
@@ -22,9 +17,9 @@ export function settlePaused(
   behavior: NonNullable<Subscription['pause_collection']>['behavior'],
 ): void {
   if (behavior === 'keep_as_draft') return;
-  const open = finalizeInvoice(store, draft, { isCollected: false });
-  if (behavior === 'void') voidInvoice(store, open);
-  else markInvoiceUncollectible(store, open);
+  const open = invoicing.finalizeInvoice(store, draft, { isCollected: false });
+  if (behavior === 'void') invoicing.voidInvoice(store, open);
+  else invoicing.markInvoiceUncollectible(store, open);
 }
 
 interface Resumption {
@@ -49,13 +44,13 @@ export function resumeSubscription(
   const { billing_cycle_anchor, items } = moved;
   if (anchor === 'unchanged')
     return leavePaused(store, before, { billing_cycle_anchor, items, status: 'active' });
-  const draft = draftSubscriptionInvoice(store, moved, {
+  const draft = invoicing.draftSubscriptionInvoice(store, moved, {
     reason: 'subscription_update',
     ...billOf(store, before, moved),
     autoAdvance: onSuccess,
   });
   updateSubscription(store, before, { billing_cycle_anchor, items, latest_invoice: draft.id });
-  const invoice = finalizeInvoice(store, draft);
+  const invoice = invoicing.finalizeInvoice(store, draft);
   if (invoice.amount_due === 0) invoicePaid(store, invoice);
   else if (onSuccess) collectInvoice(store, invoice, { offSession: true });
   return store.subscriptions.get(before.id) ?? moved;

@@ -14,7 +14,7 @@ import { newCustomer } from '../resources/customers.ts';
 import type { Store } from '../state/store.ts';
 import { nulls } from '../wire/nulls.ts';
 import type * as Wire from '../wire/objects.ts';
-import { type ErrorBody, missingParam } from '../wire/wire-error.ts';
+import { type ErrorBody, missingParam, WireError } from '../wire/wire-error.ts';
 import { paidDiscounts, redeemableDiscounts } from './change.ts';
 import { checkOpen, dropIntent, pageUrl, sessionIntent, shownSession } from './session.ts';
 
@@ -59,6 +59,22 @@ export function completeSession(
   });
   const isDone = failure === null && intent.status !== 'requires_action';
   return { session: isDone ? finish(store, session, intent) : session, failure };
+}
+
+/**
+ * Whether the session of the intent, if it has one, can still complete. While the buyer is at the bank, the customer may
+ * be deleted, and others may use up the same promotion code.
+ */
+export function canStillComplete(store: Store, { id, customer }: Intent): boolean {
+  const [session] = store.checkoutSessions.allWithin('intent', id);
+  if (session?.status !== 'open') return true;
+  try {
+    redeemableDiscounts(store, session);
+  } catch (error) {
+    if (error instanceof WireError) return false;
+    throw error;
+  }
+  return customer === null || livingCustomer(store, customer) !== null;
 }
 
 /** Completes the open session whose intent the cardholder has authenticated. */

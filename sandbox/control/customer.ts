@@ -1,5 +1,5 @@
 import { followPaymentIntent, followSetupIntent } from '../billing/collect.ts';
-import { followCheckout } from '../checkout/complete.ts';
+import { canStillComplete, followCheckout } from '../checkout/complete.ts';
 import type { Intent } from '../payments/intent.ts';
 import { completeAuthentication } from '../payments/payment-intent.ts';
 import { completeSetupAuthentication } from '../payments/setup-intent.ts';
@@ -84,17 +84,13 @@ export async function authenticate(world: World, id: string, succeeded: boolean)
 
 /** Completes the authentication that an intent requires. */
 export function completeIntent(store: Store, id: string, succeeded: boolean): Intent {
-  const payment = store.paymentIntents.get(id);
-  if (payment !== undefined) {
-    const { intent } = completeAuthentication(store, payment, succeeded);
-    followPaymentIntent(store, intent);
-    followCheckout(store, intent);
-    return intent;
-  }
-  const setup = store.setupIntents.get(id);
-  if (setup === undefined) throw missing('intent', id);
-  const { intent } = completeSetupAuthentication(store, setup, succeeded);
-  followSetupIntent(store, intent);
+  const before = store.paymentIntents.get(id) ?? store.setupIntents.get(id);
+  if (before === undefined) throw missing('intent', id);
+  const isApproved = succeeded && canStillComplete(store, before);
+  if (before.object === 'payment_intent')
+    followPaymentIntent(store, completeAuthentication(store, before, isApproved).intent);
+  else followSetupIntent(store, completeSetupAuthentication(store, before, isApproved).intent);
+  const intent = store.paymentIntents.get(id) ?? store.setupIntents.existing(id);
   followCheckout(store, intent);
   return intent;
 }

@@ -6,13 +6,7 @@ import * as p from '../wire/params.ts';
 import { badParam, missing, missingParam, WireError } from '../wire/wire-error.ts';
 import { address, noAddress } from './address.ts';
 import { existingCustomer } from './customer.ts';
-import {
-  declineError,
-  type TestCard,
-  testCardByLast4,
-  testCardByNumber,
-  testCardByToken,
-} from './test-cards.ts';
+import * as cards from './test-cards.ts';
 
 /** A card by its number, or the token of one. */
 const cardParam: p.Parser<GivenCard | { readonly token: string; readonly param: string }> = (node, path) => {
@@ -105,7 +99,7 @@ export function usablePaymentMethod(
   customer: string | null,
   param = 'payment_method',
 ): PaymentMethod {
-  const testCard = testCardByToken(id);
+  const testCard = cards.testCardByToken(id);
   if (testCard !== undefined)
     return newPaymentMethod(store, { testCard, ...namedExpiry }, { metadata: {}, billing: noBilling });
   const method = store.paymentMethods.existing(id, param);
@@ -143,12 +137,12 @@ export function attachChecked(
     throw badParam('The PaymentMethod is already attached to another customer.', 'payment_method');
   const card = behaviourOf(method);
   if (card?.declinesSetup && card.decline)
-    throw new WireError(402, declineError(card.decline), { remembered: true });
+    throw new WireError(402, cards.declineError(card.decline), { remembered: true });
   return attach(store, method, customer.id);
 }
 
-export function behaviourOf(method: PaymentMethod): TestCard | undefined {
-  return testCardByLast4(method.card?.last4);
+export function behaviourOf(method: PaymentMethod): cards.TestCard | undefined {
+  return cards.testCardByLast4(method.card?.last4);
 }
 
 /** The card as a charge shows it, with the time until which an authorization can be captured. */
@@ -231,9 +225,9 @@ function newPaymentMethod(
 }
 
 /** Accepts only the processor's test card numbers, so that a real card number is never stored. */
-export function testCardOf(number: string): TestCard {
+export function testCardOf(number: string): cards.TestCard {
   const digits = number.replaceAll(/[\s-]/g, '');
-  const testCard = testCardByNumber(digits);
+  const testCard = cards.testCardByNumber(digits);
   if (testCard !== undefined) return testCard;
   if (/^\d{12,19}$/.test(digits) && passesLuhn(digits))
     throw cardError('card_declined', 'The card was declined. Use a test card in test mode.', 'number', {
@@ -265,7 +259,7 @@ export function checkExpiry(month: number, year: number, nowSeconds: number): vo
 }
 
 /** Rejects a security code of the wrong form. The cards of one brand have four digits. */
-export function checkCvc(cvc: string, brand: TestCard['brand']): void {
+export function checkCvc(cvc: string, brand: cards.TestCard['brand']): void {
   if (!(brand === 'amex' ? /^\d{3,4}$/ : /^\d{3}$/).test(cvc))
     throw cardError('invalid_cvc', "Your card's security code is invalid.", 'cvc');
 }
@@ -281,7 +275,7 @@ function cardError(
 
 /** A card as a payment method needs it. */
 export interface GivenCard {
-  readonly testCard: TestCard;
+  readonly testCard: cards.TestCard;
   readonly expMonth: number;
   readonly expYear: number;
 }
@@ -294,10 +288,10 @@ const namedExpiry = { expMonth: 12, expYear: 2_034 };
  * used again.
  */
 function spendToken(store: Store, id: string, param: string): GivenCard {
-  const named = id.startsWith('tok_') ? testCardByToken(id.replace('tok_', 'pm_card_')) : undefined;
+  const named = id.startsWith('tok_') ? cards.testCardByToken(id.replace('tok_', 'pm_card_')) : undefined;
   if (named !== undefined) return { testCard: named, ...namedExpiry };
   const token = store.tokens.get(id);
-  const testCard = testCardByLast4(token?.card?.last4);
+  const testCard = cards.testCardByLast4(token?.card?.last4);
   if (token?.card === undefined || testCard === undefined) throw missing('token', id, param);
   if (token.used)
     throw badParam(

@@ -198,6 +198,43 @@ test('a promotion code reduces the price, and a wrong one says so', async () => 
   assert.equal((await retrieve(session)).amount_total, 450);
 });
 
+test('a promotion code at its limit is not redeemed by a buyer who was at the bank meanwhile', async () => {
+  const coupon = await stripe.coupons.create({ percent_off: 20, duration: 'once' });
+  for (const begin of [sell, async (more: object) => (await subscribe(more)).session]) {
+    const promotion = { type: 'coupon' as const, coupon: coupon.id };
+    const { id, code } = await stripe.promotionCodes.create({ promotion, max_redemptions: 1 });
+    const slow = await begin({ allow_promotion_codes: true });
+    const page = await open(slow);
+    await page.send({ promotion_code: code });
+    const { page: bank } = await page.send({ email, ...card('4000 0000 0000 3220') });
+
+    const fast = await open(await sell({ allow_promotion_codes: true }));
+    await fast.send({ promotion_code: code });
+    await fast.send({ email, ...card() });
+
+    const { page: back } = await bank.send({ result: 'succeeded' });
+    contains(await openPage(String(back.continuesAt)), ['The authentication failed.']);
+    assert.equal((await retrieve(slow)).status, 'open');
+    contains(await page.sendRefused({ email, ...card() }), ['This promotion code cannot be redeemed']);
+    assert.equal((await stripe.promotionCodes.retrieve(id)).times_redeemed, 1);
+    await page.send({ promotion_code: '' });
+    await page.send({ email, ...card() });
+    const { status, total_details: totals } = await retrieve(slow);
+    assert.deepEqual([status, totals?.amount_discount], ['complete', 0]);
+  }
+});
+
+test('a customer who is deleted while the buyer is at the bank gets no subscription', async () => {
+  const { session, customer } = await subscribe();
+  const { page: bank } = await (await open(session)).send(card('4000 0000 0000 3220'));
+  await stripe.customers.del(customer.id);
+  await bank.send({ result: 'succeeded' });
+  assert.deepEqual(
+    [(await retrieve(session)).status, (await stripe.subscriptions.list({ customer: customer.id })).data],
+    ['open', []],
+  );
+});
+
 test('a saved card pays, and a card is saved without a payment', async () => {
   const { session, customer } = await subscribe();
   const saved = await stripe.paymentMethods.attach('pm_card_mastercard', { customer: customer.id });
