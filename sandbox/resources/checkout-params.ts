@@ -90,7 +90,8 @@ export const createParams = {
   shipping_address_collection: p.object({ allowed_countries: p.required(p.array(country, countriesMax)) }),
   ...p.each(
     p.ignored,
-    'consent_collection custom_fields custom_text origin_context saved_payment_method_options',
+    'adaptive_pricing branding_settings consent_collection custom_fields custom_text origin_context',
+    'saved_payment_method_options wallet_options',
   ),
   setup_intent_data: p.object({ description: p.text(1_000), metadata: p.metadata }),
   subscription_data: p.object({

@@ -16,10 +16,18 @@ const command = resolve(
 );
 const skip = existsSync(command) ? false : 'needs the Stripe CLI: npm ci --prefix test/stripe-cli';
 
-/** It needs a bank debit: see sandbox/README.md. */
-const isUnsupported = (type: string) => type === 'payment_intent.processing';
+/** They need a bank debit: see sandbox/README.md. */
+const isUnsupported = (type: string) =>
+  type === 'payment_intent.processing' || type === 'checkout.session.async_payment_succeeded';
 /** Most of a trigger's time is the start of the command, so a few at a time keep the cores busy. */
 const triggersAtOnce = 3;
+/** These succeed without their event: two cancel and release a schedule, and one ignores that its debit is refused. */
+const isOtherEvent = (type: string) =>
+  [
+    'subscription_schedule.aborted',
+    'subscription_schedule.completed',
+    'checkout.session.async_payment_failed',
+  ].includes(type);
 /** A trigger takes less than a second. */
 const triggerTimeoutMs = 30_000;
 
@@ -52,7 +60,7 @@ test("the Stripe CLI's triggers succeed and their events reach Till", { skip }, 
   // Till takes in the invoices, and ignores other objects that it did not create.
   assert.deepEqual(
     types.filter((type) => states.has(type)),
-    types.filter((type) => !isUnsupported(type)),
+    types.filter((type) => !isUnsupported(type) && !isOtherEvent(type)),
   );
   for (const [type, found] of states) {
     assert.equal(found.has('failed') || found.has('pending'), false, `${type} was not applied`);

@@ -39,6 +39,7 @@ export async function checkout(stripe: Stripe, { control, advance }: TestSandbox
     line_items: [line, { ...line, price_data: { ...line.price_data, recurring: { interval: 'month' } } }],
     customer_email: 'jenny@example.com',
     allow_promotion_codes: true,
+    adaptive_pricing: { enabled: false },
   });
   await complete(subscription.id, 'pm_card_visa');
   await sessions.retrieve(subscription.id, { expand: ['subscription', 'discounts.coupon'] });
