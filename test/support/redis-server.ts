@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { Certificates } from './certificates.ts';
 import { findProgram, skipWithout } from './require-program.ts';
@@ -74,11 +74,26 @@ export function skipWithoutRedis(): string | false {
   return skipWithout(process.env[redisVariable] !== undefined, { what: 'Redis', install });
 }
 
+/** Below those that systems give to connections and to servers that name no port, so that none of these takes it. */
+const ports = { first: 20_000, count: 10_000 };
+/** Test processes with neighbouring ids begin so far apart. */
+const portsPerProcess = 37;
+let nextPort = (process.pid * portsPerProcess) % ports.count;
+
+/** A port for a server that starts later. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (let attempt = 0; attempt < ports.count; attempt += 1) {
+    const port = ports.first + nextPort;
+    nextPort = (nextPort + 1) % ports.count;
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening').then(
+      () => true,
+      () => false,
+    );
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
+  throw new Error('no port is free');
 }
