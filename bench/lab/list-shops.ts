@@ -6,7 +6,7 @@ import { seedLists } from './seed-lists.ts';
 
 const rowsFew = 10_000;
 const rowsFull = 5_000_000;
-const rowsQuick = 500_000;
+const rowsQuick = 250_000;
 const pollDelayMs = 200;
 /** Five minutes: the first count of twenty million rows takes about one. */
 const pollsMax = 1_500;

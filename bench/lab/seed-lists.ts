@@ -6,7 +6,6 @@ export const paymentsPerCustomer = 50;
 const invoicesPerSubscription = 20;
 /** A statement keeps every row in memory for its triggers. The rows of three statements fit easily. */
 const rowsPerStatement = 500_000;
-const owner = `(select id from till.customers where processor_customer_id = 'cus_bench')`;
 
 /** The id of the customer with this number. */
 export function customerOf(number: number): string {
@@ -77,7 +76,7 @@ async function seedPayments(session: BenchSession, count: number): Promise<void>
 }
 
 /**
- * Nine in ten have the current plan. The first tenth has an older plan. Subscriptions of all ages have an add-on, as many
+ * One of each customer. Nine in ten have the current plan. The first tenth has an older plan. Subscriptions of all ages have an add-on, as many
  * as a total counts, however many there are.
  */
 async function seedSubscriptions(session: BenchSession, count: number): Promise<void> {
@@ -85,7 +84,7 @@ async function seedSubscriptions(session: BenchSession, count: number): Promise<
     into: `till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status, current_period_end,
       add_ons, processor_as_of, processor_as_of_latest, created_at, updated_at)`,
     values: `case when n = ${middleSubscription(count)} then '${billedSubscription}' else uuidv7() end,
-      'sub_' || n, ${owner}, case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
+      'sub_' || n, ${customerId('n')}, case when n < ${count} / 10 then '${planOf(0)}' else '${planOf(1)}' end::uuid,
       case n % 20 when 0 then 'canceled' else 'active' end, now() + interval '60 days',
       case n % ${Math.ceil(count / subscriptionsWithAddOn)} when 0 then '[{"planId": "${planOf(2)}", "quantity": 1}]' else '[]' end::jsonb,
       created, created, created, created`,
@@ -94,12 +93,13 @@ async function seedSubscriptions(session: BenchSession, count: number): Promise<
 
 /** Every subscription that is billed has the same number of invoices. */
 async function seedInvoices(session: BenchSession, count: number): Promise<void> {
+  const billed = count / invoicesPerSubscription;
   await seedRows(session, count, {
     into: `till.invoices (id, processor_invoice_id, customer_id, processor_customer_id, processor_subscription_id,
       amount_due, amount_paid, amount_remaining, currency, status, attempt_count, processor_as_of,
       processor_as_of_latest, created_at, updated_at)`,
-    values: `uuidv7(), 'in_' || n, ${owner}, 'cus_bench', 'sub_' || n % ${count / invoicesPerSubscription}, 800, 800,
-      0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, created, created, created, created`,
+    values: `uuidv7(), 'in_' || n, ${customerId(`n % ${billed}`)}, 'cus_' || n % ${billed}, 'sub_' || n % ${billed}, 800,
+      800, 0, 'eur', case n % 20 when 0 then 'open' else 'paid' end, 1, created, created, created, created`,
   });
 }
 

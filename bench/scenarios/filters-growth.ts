@@ -11,8 +11,9 @@ import type { ServerProcess } from '../lab/server-process.ts';
 import { apiKey } from '../load/requests.ts';
 
 const lists = ['/customers', '/payments', '/refunds', '/subscriptions', '/invoices', '/checkouts'];
-/** There are hundreds of requests, and each is compared with itself. */
-const requestsPerRound = 3;
+/** How often each of hundreds of requests is sent. */
+const timesFull = 9;
+const timesQuick = 3;
 const growthMax = 2;
 /** Selects nearly all payments, so that its total is counted up to the cap. */
 const cappedList = '/payments?status=succeeded';
@@ -84,7 +85,7 @@ export const filtersGrowth: Scenario = {
 /** The median of a few requests, one at a time. The first one only warms up. */
 async function timeOf(lab: Lab, { url }: ServerProcess, path: string): Promise<number> {
   const times: number[] = [];
-  for (let count = 0; count <= requestsPerRound * lab.scale.rounds; count += 1) {
+  for (let count = 0; count <= lab.amount(timesFull, timesQuick); count += 1) {
     const startMs = performance.now();
     const response = await fetch(`${url}/api/v1${path}`, { headers: { 'x-api-key': apiKey } });
     await response.text();

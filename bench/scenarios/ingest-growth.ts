@@ -5,7 +5,7 @@ import { seedObjects } from '../lab/seed.ts';
 import { drain, WebhookLane } from './webhook-lane.ts';
 
 const rowsFull = 5_000_000;
-const rowsQuick = 500_000;
+const rowsQuick = 250_000;
 const rowsPerStatement = 500_000;
 const eventsFull = 30_000;
 const eventsQuick = 4_000;

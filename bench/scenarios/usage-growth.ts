@@ -4,7 +4,7 @@ import type { Scenario } from '../lab/scenario.ts';
 import { batchSize, cpuOf, createMeter, seedSubscribers, UsageWork } from './usage-work.ts';
 
 const rowsFull = 20_000_000;
-const rowsQuick = 500_000;
+const rowsQuick = 250_000;
 const rowsPerStatement = 500_000;
 const customersFull = 100_000;
 const customersQuick = 20_000;
