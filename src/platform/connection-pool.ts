@@ -24,8 +24,11 @@ const limits = {
   idle_in_transaction_session_timeout: statementTimeoutMs,
 };
 
+/** Compiling a statement takes longer than it runs. An address can have its own `options`, which replace this. */
+const jit = 'off';
+
 function settingLimits(command: 'set' | 'set local'): string {
-  return Object.entries(limits)
+  return Object.entries({ ...limits, jit })
     .map(([name, value]) => `${command} ${name} = ${value}`)
     .join('; ');
 }
@@ -49,7 +52,7 @@ export function openPool({ url, poolSize, logger, poolMode = 'none', kind }: Poo
     max: poolSize,
     application_name: 'till',
     connectionTimeoutMillis: connectTimeoutMs,
-    ...(poolMode === 'none' ? limits : {}),
+    ...(poolMode === 'none' ? { ...limits, options: `-c jit=${jit}` } : {}),
     // PostgreSQL accepts the limits as connection options. A pooler refuses or ignores them.
     ...(poolMode === 'session' ? { onConnect: setLimits } : {}),
     keepAlive: true,

@@ -50,14 +50,14 @@ describe('through PgBouncer', { skip: skipWithoutPgBouncer() }, () => {
 
       test('every statement is under the limits, and named ones work on whatever session they meet', async () => {
         const text = `select current_setting('statement_timeout') as statement,
-          current_setting('idle_in_transaction_session_timeout') as idle, $1::int as n`;
+          current_setting('idle_in_transaction_session_timeout') as idle, current_setting('jit') as jit, $1::int as n`;
         const read = (n: number) => [
           database.query(text, [n], 'read_limits'),
           database.transaction((tx) => tx.query(text, [n], 'read_limits')),
         ];
         const results = await Promise.all(Array.from({ length: 20 }, (_, n) => read(n)).flat());
         const expected = Array.from({ length: 40 }, (_, n) => [
-          { statement: '10s', idle: '10s', n: Math.floor(n / 2) },
+          { statement: '10s', idle: '10s', jit: 'off', n: Math.floor(n / 2) },
         ]);
         assert.deepEqual(results, expected);
       });

@@ -25,6 +25,12 @@ after(async () => {
   await server.drop();
 });
 
+test('every statement is under the limits, and is not compiled', async () => {
+  const settings = ['statement_timeout', 'idle_in_transaction_session_timeout', 'jit'];
+  const text = `select ${settings.map((name) => `current_setting('${name}')`).join(` || ' ' || `)} as all`;
+  assert.deepEqual(await database.query(text), [{ all: '10s 10s off' }]);
+});
+
 test('a transaction that fails leaves nothing behind and gives its connection back', async () => {
   for (let i = 0; i < 5; i += 1) {
     const failed = database.transaction(async (tx) => {
