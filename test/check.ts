@@ -37,12 +37,15 @@ const folders = { faults: 'faults', load: 'load' };
 /** They measure how long Till takes to notice a fault and to recover, so they don't share the machine with the others. */
 const timedFaults =
   'disk-full|failover|poolers|postgres|processor-faults|redis|rig|rolling-restart|till-faults';
-/** Only in `npm run test:faults`: beside other tests, a cluster of servers changes its primary by itself. */
-const clusterTest = 'cluster';
+/**
+ * Only in `npm run test:faults`: beside other tests, a cluster of servers changes its primary by itself. Both need Debian's
+ * servers of PostgreSQL.
+ */
+const debianTests = 'cluster|older-postgres';
 const faultTests = [`test/${folders.faults}/@(${timedFaults}).test.ts`];
 const serverTests = [
   `test/!(${Object.values(folders).join('|')})/**/*.test.ts`,
-  `test/${folders.faults}/!(${timedFaults}|${clusterTest}).test.ts`,
+  `test/${folders.faults}/!(${timedFaults}|${debianTests}).test.ts`,
 ];
 /** It measures latencies under load, so it has the machine to itself. */
 const loadTests = [`test/${folders.load}/**/*.test.ts`];

@@ -160,17 +160,21 @@ function inOrder(
 const namesInFacet = ({ columns }: Facets) => columns.map((_, index) => `f${index + 1}`).join(', ');
 const namesInRow = ({ columns }: Facets) => columns.join(', ');
 
-/** All facets. */
-export function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string = () => ''): string {
+/**
+ * All facets. Each step reads one entry of the index, from which it begins. Where the scan ends is asked of that entry:
+ * before PostgreSQL 18, a row comparison ends a scan only where its first column differs.
+ */
+export function looseScan(facets: Facets, lead: (operator: '>=' | '<=') => string = () => 'true'): string {
   const { from, where = 'true' } = facets;
   const [inRow, inFacet] = [namesInRow(facets), namesInFacet(facets)];
+  const nextFrom = (start: string) =>
+    `(select ${inRow} from ${from} where ${where} and ${start} order by ${inRow} limit 1) as following`;
   return `
     facets (${inFacet}) as (
-      (select ${inRow} from ${from} where ${where}${lead('>=')}${lead('<=')} order by ${inRow} limit 1)
+      select * from ${nextFrom(lead('>='))} where ${lead('<=')}
       union all
-      select following.* from facets cross join lateral (
-        select ${inRow} from ${from} where ${where} and (${inRow}) > (${inFacet})${lead('<=')}
-        order by ${inRow} limit 1) as following
+      select following.* from facets cross join lateral ${nextFrom(`(${inRow}) > (${inFacet})`)}
+      where ${lead('<=')}
     )`;
 }
 
@@ -189,10 +193,10 @@ function leadOf(
     if (one === undefined || !('isFacet' in one.filter) || one.filter.equality === undefined) break;
     known.push({ column, value: one.filter.equality.toSql(add(one.value)) });
   }
-  if (known.length === 0) return () => '';
+  if (known.length === 0) return () => 'true';
   const names = known.map(({ column }) => column).join(', ');
   const values = known.map(({ value }) => value).join(', ');
-  return (operator) => ` and (${names}) ${operator} (${values})`;
+  return (operator) => `(${names}) ${operator} (${values})`;
 }
 
 function selectedFacets(facets: Facets, conditions: string): string {
@@ -204,8 +208,10 @@ function selectedFacets(facets: Facets, conditions: string): string {
 }
 
 /**
- * The first rows of each facet. The index is forced as in `listStatement`. There is one bound of its first columns in each
- * direction, because of several PostgreSQL would begin at any.
+ * The first rows of each facet, from the index of the order. PostgreSQL may believe that a facet has most rows, and that
+ * an index of all rows by time finds the first ones sooner. So nulls, of which there are none, have an unusual place in
+ * the index of the facets: it is the only one in the order of this statement. There is one bound in each direction,
+ * because PostgreSQL may begin at either of two, and none that another index could serve.
  */
 export function walk({
   facets,
@@ -227,21 +233,20 @@ export function walk({
   readonly limit: string;
   readonly from?: string;
 }): string {
-  const [inRow, inFacet] = [namesInRow(facets), namesInFacet(facets)];
   // The last edge is the narrowest.
-  const bound = (operators: readonly string[]) => {
-    const edge = edges.findLast(({ operator }) => operators.includes(operator));
-    return edge === undefined
-      ? `(${inRow}) ${operators[1]} (${inFacet})`
-      : `(${inRow}, ${edge.columns}) ${edge.operator} (${inFacet}, ${edge.values})`;
-  };
+  const boundBy = (operators: readonly string[]) =>
+    edges.findLast(({ operator }) => operators.includes(operator));
+  const bounds = [boundBy(['>', '>=']), boundBy(['<', '<='])];
   const conditions = [
     facets.where ?? 'true',
-    bound(['>', '>=']),
-    bound(['<', '<=']),
-    ...[...edges, ...others].map(plainEdge),
+    ...facets.columns.map((column, index) => `${column} = f${index + 1}`),
+    ...edges.map((edge) => (bounds.includes(edge) ? plainEdge(edge) : comparedEdge(edge))),
+    ...others.map(comparedEdge),
   ];
-  const sorted = [...facets.columns, ...order.columns].map((column) => `${column} ${direction}`);
+  const nulls = direction === 'desc' ? 'nulls last' : 'nulls first';
+  const sorted = order.columns.map((column, index) =>
+    index === 0 && !facets.isOnlyOrder ? `${column} ${direction} ${nulls}` : `${column} ${direction}`,
+  );
   const amount = facets.amount === undefined ? '' : `${facets.amount}, `;
   return `(select ${what} from ${from} cross join lateral (
     select ${amount}created_at, id from ${facets.from} where ${conditions.join(' and ')}
@@ -249,6 +254,8 @@ export function walk({
 }
 
 const plainEdge = ({ operator, columns, values }: Edge) => `(${columns}) ${operator} (${values})`;
+/** PostgreSQL finds no index for this form. */
+const comparedEdge = (edge: Edge) => `(${plainEdge(edge)}) is true`;
 
 function conditionsOf(used: readonly UsedFilter[], add: Add): readonly string[] {
   return used.flatMap(({ filter, value }) =>

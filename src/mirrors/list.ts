@@ -26,7 +26,7 @@ export interface List<Row extends object> extends CountedList<Row> {
 
 /**
  * An index whose first columns have few different values together, such as a currency and a status. Each of these values is
- * a facet. The index ends in `created_at` and `id`.
+ * a facet. The index ends in `created_at nulls first` and `id`; see `walk`.
  */
 export interface Facets {
   /** The table, or a subquery of a table of links, with the columns, `created_at` and `id`. */
@@ -38,8 +38,10 @@ export interface Facets {
   readonly only?: string;
   /** The column of an amount that the index includes. */
   readonly amount?: string;
-  /** Whether a second index has the amount between the facets and `created_at`. */
+  /** Whether a second index has the amount between the facets and `created_at`, with `nulls first` at the amount. */
   readonly isByAmount?: true;
+  /** Whether the table has no other index by time. Then no column of the index has `nulls first`. */
+  readonly isOnlyOrder?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */
   readonly for?: readonly string[];
 }

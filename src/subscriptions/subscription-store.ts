@@ -94,6 +94,7 @@ export const subscriptionList: List<Subscription> = {
       from: `(select plan_id as add_on_plan_id, main_plan_id as plan_id, status, created_at, subscription_id as id
         from till.subscription_add_ons) as links`,
       columns: ['add_on_plan_id', 'plan_id', 'status'],
+      isOnlyOrder: true,
     },
     { from: 'till.subscriptions', columns: ['plan_id', 'status'] },
   ],

@@ -1,17 +1,21 @@
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { globSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import type { ChildProcess } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { freePort } from '../../support/redis-server.ts';
-import { findProgram, skipWithout, skipWithoutProgram } from '../../support/require-program.ts';
+import { findProgram, skipWithoutProgram } from '../../support/require-program.ts';
 import { TcpLine } from '../../support/tcp-line.ts';
+import {
+  command,
+  debianServers,
+  end,
+  run,
+  serverUser,
+  skipWithoutDebianPostgres,
+} from './debian-postgres.ts';
 
-/** Where Debian has the servers of PostgreSQL; the newest version. */
-const binFolder = globSync('/usr/lib/postgresql/*/bin').sort().at(-1);
 const nodesCount = 3;
 /** Between two looks at the state of the cluster; two minutes of them. */
 const lookDelayMs = 100;
@@ -26,7 +30,7 @@ export function skipWithoutPatroni(): string | false {
     skipWithoutProgram('patroni') ||
     skipWithoutProgram('etcd', 'etcd-server') ||
     skipWithoutProgram('haproxy') ||
-    skipWithout(binFolder !== undefined, { what: 'PostgreSQL', install: 'apt-get install postgresql' })
+    skipWithoutDebianPostgres()
   );
 }
 
@@ -252,7 +256,7 @@ export class PatroniCluster {
         listen: address,
         connect_address: line === undefined ? address : `127.0.0.1:${line.port}`,
         data_dir: join(folder, 'data'),
-        bin_dir: binFolder,
+        bin_dir: debianServers.at(-1),
         pgpass: join(folder, 'pgpass'),
         parameters: { unix_socket_directories: folder },
         pg_hba: [
@@ -312,34 +316,4 @@ async function processesOf({ folder }: Node): Promise<readonly number[]> {
   const pid = Number.parseInt(text, 10);
   const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => undefined);
   return children === undefined ? [] : [pid, ...children.trim().split(' ').map(Number)];
-}
-
-/** PostgreSQL refuses to run as root. Debian's package has a user for it. */
-function serverUser(): readonly [prefix: readonly string[], owner: string | undefined] {
-  if (process.getuid?.() !== 0) return [[], undefined];
-  const user = 'postgres';
-  return [['setpriv', `--reuid=${user}`, `--regid=${user}`, '--init-groups'], `${user}:${user}`];
-}
-
-/** Starts a server whose output goes to a file. */
-async function run(words: readonly string[], logPath: string): Promise<ChildProcess> {
-  const [program = '', ...args] = words;
-  const log = await open(logPath, 'a');
-  const child = spawn(program, args, { stdio: ['ignore', log.fd, log.fd] });
-  await once(child, 'spawn');
-  await log.close();
-  return child;
-}
-
-async function command(words: readonly string[]): Promise<void> {
-  const [program = '', ...args] = words;
-  const [code] = await once(spawn(program, args, { stdio: 'inherit' }), 'exit');
-  assert.equal(code, 0, words.join(' '));
-}
-
-async function end(child: ChildProcess | undefined): Promise<void> {
-  if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
 }
