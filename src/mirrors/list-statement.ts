@@ -12,10 +12,12 @@ interface Equality {
   readonly value: string;
 }
 
+type Direction = 'desc' | 'asc';
+
 /** The SQL of a selection. */
 interface Selected {
   /** What is walked: the table of the list, or a table of links to it. It has the columns `created_at` and `id`. */
-  readonly from: string;
+  readonly from: (direction: Direction) => string;
   readonly where: string;
   /** The same, for rows after a position, at which the walk begins. */
   readonly whereAfter: string;
@@ -91,7 +93,6 @@ function select<Row extends object>(
   sort: Sort,
 ): Selected {
   const { used, createdAfter, createdBefore } = selection;
-  const table = `till.${list.table.name}`;
   const walked = sort.column === undefined ? used.slice(0, 1) : [];
   const lead = walked.flatMap(({ filter, value }) => {
     const column = columnOf(filter);
@@ -108,7 +109,26 @@ function select<Row extends object>(
   const [first, last] = sort.direction === 'desc' ? [upper, lower] : [lower, upper];
   const isWithin = (start: string) => [start, last, ...rows].join(' and ');
   // Of two bounds in the same direction, PostgreSQL may begin at the wider one, and read all rows between them.
-  return { from: table, where: isWithin(first), whereAfter: isWithin(`(${first}) is true`), lead, sort };
+  const whereAfter = isWithin(`(${first}) is true`);
+  return { from: sourceOf(list, used.length > 0), where: isWithin(first), whereAfter, lead, sort };
+}
+
+/**
+ * The table, or all its parts. Each part is in the order of its own index, because PostgreSQL merges only what is in order.
+ * It would sort all rows otherwise.
+ */
+function sourceOf<Row extends object>(
+  { table, parts }: List<Row>,
+  isFiltered: boolean,
+): (direction: Direction) => string {
+  if (parts === undefined || isFiltered) return () => `till.${table.name}`;
+  return (direction) => {
+    const rows = parts.map(
+      (part) => `(select created_at, id from till.${table.name} where ${part}
+        order by created_at ${direction}, id ${direction})`,
+    );
+    return `(${rows.join(' union all ')}) as ${table.name}`;
+  };
 }
 
 /** The column that leads the index of a filter. A condition has none. */
@@ -132,7 +152,7 @@ function compare(operator: '>=' | '<=' | '<' | '>', terms: readonly Equality[]):
   return `${row(terms.map(({ column }) => column))} ${operator} ${row(terms.map(({ value }) => value))}`;
 }
 
-function orderBy({ lead, sort }: Selected, direction: 'desc' | 'asc'): string {
+function orderBy({ lead, sort }: Selected, direction: Direction): string {
   const amount = sort.column === undefined ? [] : [sort.column];
   const columns = [...lead.map(({ column }) => column), ...amount, 'created_at', 'id'];
   return `order by ${columns.map((column) => `${column} ${direction}`).join(', ')}`;
@@ -144,11 +164,12 @@ function counterOf<Row extends object>({ table }: List<Row>): string {
 }
 
 function countRows<Row extends object>(list: List<Row>, selection: Selection, selected: Selected): string {
-  const { from, where } = selected;
+  const { where, sort } = selected;
+  const from = selected.from(sort.direction);
   if (selection.used.length === 0 && !isCapped(list, selection)) return counterOf(list);
   if (!isCapped(list, selection)) return `select count(*) as total from ${from} where ${where}`;
   return `select count(*) as total from (
-    select from ${from} where ${where} ${orderBy(selected, selected.sort.direction)} limit ${totalMax + 1}) as matches`;
+    select from ${from} where ${where} ${orderBy(selected, sort.direction)} limit ${totalMax + 1}) as matches`;
 }
 
 function pageAfter(
@@ -160,8 +181,9 @@ function pageAfter(
     position === undefined
       ? selected.where
       : `${selected.whereAfter} and ${isAfter(selected, position, add)}`;
-  return `page as (select created_at as place, id from ${selected.from} where ${where}
-    ${orderBy(selected, selected.sort.direction)} limit $1::bigint offset ${add(skip)}::bigint)`;
+  const { from, sort } = selected;
+  return `page as (select created_at as place, id from ${from(sort.direction)} where ${where}
+    ${orderBy(selected, sort.direction)} limit $1::bigint offset ${add(skip)}::bigint)`;
 }
 
 function isAfter(
@@ -197,10 +219,10 @@ function numberedPage(selected: Selected, offset: string, mayBeCapped: boolean):
     ),
     -- The outer limit tells the planner the number of rows, which it cannot derive from computed limits.
     page as (select place, id from (
-      (select created_at as place, id from ${from} where ${where}
+      (select created_at as place, id from ${from(sort.direction)} where ${where}
         ${orderBy(selected, sort.direction)} limit (select near_limit from bounds) offset ${offset})
       union all
-      (select created_at as place, id from ${from} where ${where}
+      (select created_at as place, id from ${from(backwards)} where ${where}
         ${orderBy(selected, backwards)} limit (select far_limit from bounds) offset (select far_offset from bounds))
     ) either limit $1::bigint)`;
 }

@@ -16,6 +16,11 @@ export interface List<Row extends object> extends CountedList<Row> {
   readonly filters: Filters;
   /** Names a list that shows other rows of the table than the one whose total the counter keeps. */
   readonly variant?: string;
+  /**
+   * Conditions of which each row meets one. Without filters, the list merges the rows of each, because only these have an
+   * index by time.
+   */
+  readonly parts?: readonly string[];
   /** The filter that names the owner of the rows. An owner has few rows, so they are all counted. */
   readonly owner?: string;
   /** The indexes that serve the filters on facets. The first one that is for a filter of the request is walked. */

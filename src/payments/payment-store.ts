@@ -62,6 +62,9 @@ const paymentTable = defineTable<Payment>('payments', {
 
 const { columns, ownColumns } = paymentTable;
 
+/** Each has an index by time. */
+const ofApi = 'processor_invoice_id is null';
+const ofSubscriptions = 'processor_invoice_id is not null';
 /** The values of the column `marks`. */
 const isCharged = 'marks & 1 = 1';
 const hasFailed = 'marks & 2 = 2';
@@ -118,7 +121,7 @@ function facetsOf(only: string): readonly Facets[] {
 /** The payments that were created through the API. */
 export const paymentList: List<Payment> = {
   table: paymentTable,
-  only: 'processor_invoice_id is null',
+  only: ofApi,
   owner: 'customerId',
   amounts: ['amount'],
   filters: { ...ownerFilters, ...otherFilters },
@@ -148,7 +151,7 @@ const subscriptionFilters = {
 export const subscriptionPaymentList: List<Payment> = {
   ...paymentList,
   variant: 'subscription',
-  only: 'processor_invoice_id is not null',
+  only: ofSubscriptions,
   filters: subscriptionFilters,
   facets: facetsOf(isCharged),
 };
@@ -156,6 +159,7 @@ export const subscriptionPaymentList: List<Payment> = {
 export const allPaymentList: List<Payment> = {
   table: paymentTable,
   variant: 'all',
+  parts: [ofApi, ofSubscriptions],
   owner: 'customerId',
   amounts: ['amount'],
   filters: subscriptionFilters,

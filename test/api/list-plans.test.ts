@@ -119,6 +119,15 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
+/** Runs the statement. */
+async function explain({ text, values }: ReturnType<typeof listStatement>): Promise<PlanNode | undefined> {
+  const { rows: explained } = await pool.query<{ 'QUERY PLAN': readonly [{ Plan: PlanNode }] }>(
+    `explain (analyze, format json) ${text}`,
+    [...values],
+  );
+  return explained[0]?.['QUERY PLAN'][0].Plan;
+}
+
 /** The scans of the list's table that ran. */
 function scansOf(node: PlanNode | undefined, table: string): readonly PlanNode[] {
   if (node === undefined || node['Actual Loops'] === 0) return [];
@@ -152,12 +161,7 @@ for (const { name, list, selections } of cases) {
       const isFaceted = selection.used.every(({ filter }) => 'isFacet' in filter || 'bound' in filter);
       const sorts = [newestFirst, ...(isFaceted ? byAmount : [])];
       for (const [place, sort] of places.flatMap((one) => sorts.map((order) => [one, order] as const))) {
-        const statement = listStatement(list, selection, place, sort);
-        const { rows: explained } = await pool.query<{ 'QUERY PLAN': readonly [{ Plan: PlanNode }] }>(
-          `explain (analyze, format json) ${statement.text}`,
-          [...statement.values],
-        );
-        const plan = explained[0]?.['QUERY PLAN'][0].Plan;
+        const plan = await explain(listStatement(list, selection, place, sort));
         const scans = tables.flatMap((table) => scansOf(plan, table));
         const what = `${name} ${JSON.stringify({ values, at: Object.keys(place), sort: sort.name })}: ${JSON.stringify(scans, null, 1)}`;
         const read = scans.map(
@@ -187,4 +191,20 @@ test('a customer with another filter reads only the rows of the customer', async
   const plan = explained.rows.map((line) => line['QUERY PLAN']).join('\n');
   assert.match(plan, /payments_customer_id_created_at_id_idx/);
   assert.doesNotMatch(plan, /Seq Scan on payments|payments_created_at_id_idx/);
+});
+
+test('the list of all payments merges those of the API and those of subscriptions', async () => {
+  const selection = selectionOf(allPaymentList.filters, {});
+  assert.ok(selection !== undefined);
+  for (const offset of [0, rowCount - limit]) {
+    const plan = await explain(listStatement(allPaymentList, selection, { limit, offset }));
+    const scans = scansOf(plan, 'payments').filter((node) => node['Node Type'] === 'Index Only Scan');
+    assert.deepEqual(
+      new Set(scans.map((node) => node['Index Name'])),
+      new Set(['payments_made_idx', 'payments_charged_idx']),
+    );
+    const read = scans.reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
+    // All rows for the total, and those of the page. A merge reads the next row of each index, in both halves of the page.
+    assert.ok(read <= rowCount + limit + 4, `${read} rows, page at ${offset}`);
+  }
 });
