@@ -28,7 +28,7 @@ import { createRefundCalls } from './objects/refunds.ts';
 import { createSubscriptionCalls } from './objects/subscriptions.ts';
 import { createWebhookEndpointCalls } from './objects/webhook-endpoints.ts';
 import type { AdapterContext } from './wire/adapter-context.ts';
-import { type CallLimits, callLimits, createCaller } from './wire/calls.ts';
+import { type CallLimits, callLimits, createCaller, gateCalls } from './wire/calls.ts';
 import { createHttpClient } from './wire/http-client.ts';
 import { SentWrites } from './wire/sent-writes.ts';
 
@@ -72,11 +72,10 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   };
   const context: AdapterContext = {
     ...ungated,
-    call: async (operation, call) => {
+    call: gateCalls(ungated.call, async () => {
       await beforeCall?.();
       await currentTurn()?.require(limits.deadlineMs);
-      return ungated.call(operation, call);
-    },
+    }),
   };
   return {
     livemode: isLiveKey(secretKey),

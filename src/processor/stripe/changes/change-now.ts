@@ -95,8 +95,8 @@ function change(
   { stripe, call }: AdapterContext,
   { processorSubscriptionId, changeMarks, idempotencyKey, ...order }: Order,
 ): Promise<Attempt<ChangeableSubscription>> {
-  return call('subscriptions.update', {
-    kind: 'write',
+  return call.write('subscriptions.update', {
+    idempotencyKey,
     send: (options) =>
       stripe.subscriptions.update(
         processorSubscriptionId,
@@ -110,7 +110,7 @@ function change(
           },
           expand: [...termExpansions],
         },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => done(mapChangeable(response, asOf), response),
     refused: missing,

@@ -73,13 +73,10 @@ function createSchedule(
   processorSubscriptionId: string,
   idempotencyKey: string,
 ): Promise<Attempt<null>> {
-  return call('subscription_schedules.create', {
-    kind: 'write',
+  return call.write('subscription_schedules.create', {
+    idempotencyKey,
     send: (options) =>
-      stripe.subscriptionSchedules.create(
-        { from_subscription: processorSubscriptionId },
-        { ...options, idempotencyKey },
-      ),
+      stripe.subscriptionSchedules.create({ from_subscription: processorSubscriptionId }, options),
     take: (response) => {
       scheduleOf(response);
       return done(null, response);
@@ -116,14 +113,10 @@ export function clearScheduledEnd(
   processorScheduleId: string,
   idempotencyKey: string,
 ): Promise<Attempt<null>> {
-  return call('subscription_schedules.update', {
-    kind: 'write',
+  return call.write('subscription_schedules.update', {
+    idempotencyKey,
     send: (options) =>
-      stripe.subscriptionSchedules.update(
-        processorScheduleId,
-        { end_behavior: 'release' },
-        { ...options, idempotencyKey },
-      ),
+      stripe.subscriptionSchedules.update(processorScheduleId, { end_behavior: 'release' }, options),
     take: (response) => {
       if (scheduleOf(response).text('end_behavior') !== 'release')
         throw new UnmappableError('the schedule still ends its subscription');
@@ -141,14 +134,14 @@ export async function releaseSchedule(
 ): Promise<void> {
   if (processorPlanningId === null) return;
   const { stripe, call } = context;
-  const attempt = await call('subscription_schedules.release', {
-    kind: 'write',
+  const attempt = await call.write('subscription_schedules.release', {
+    idempotencyKey: `${idempotencyKey}-release`,
     send: (options) =>
       stripe.subscriptionSchedules.release(
         processorPlanningId,
         // The end of a subscription is not part of a change of its plan.
         { preserve_cancel_date: true },
-        { ...options, idempotencyKey: `${idempotencyKey}-release` },
+        options,
       ),
     take: (response) => {
       if (scheduleOf(response).text('status') !== 'released')
@@ -194,8 +187,8 @@ async function setPhases(
   if (planned === null) return done(null);
   if ('outcome' in planned) return planned;
   const { id, hasEnd, phases, paymentMethodId } = planned;
-  return call('subscription_schedules.update', {
-    kind: 'write',
+  return call.write('subscription_schedules.update', {
+    idempotencyKey,
     send: (options) =>
       stripe.subscriptionSchedules.update(
         id,
@@ -208,7 +201,7 @@ async function setPhases(
             ? {}
             : { default_settings: { default_payment_method: paymentMethodId } }),
         },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response) => {
       if (!showsPhase(scheduleOf(response), phases.at(-1)))

@@ -19,8 +19,7 @@ export async function previewChange(
   change: Parameters<Preview>[0],
 ): ReturnType<Preview> {
   const { stripe, call } = context;
-  const attempt = await call('invoices.preview', {
-    kind: 'read',
+  const attempt = await call.read('invoices.preview', {
     send: (options) =>
       stripe.invoices.createPreview(
         {

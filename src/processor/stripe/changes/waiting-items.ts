@@ -3,7 +3,7 @@ import { type Attempt, notReached } from '../../port/attempt.ts';
 import type { ChangeableSubscription } from '../../port/subscription-changes.ts';
 import { readCharge } from '../objects/invoice-charge.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, refused } from '../wire/attempt.ts';
+import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
 import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
@@ -68,8 +68,7 @@ export async function restoreWaitingItems(context: AdapterContext, invoiceId: st
 /** Restores the items of all recently voided changes of a subscription. The process that voided them may have died. */
 export async function restoreOfVoidedChanges(context: AdapterContext, subscription: string): Promise<void> {
   const { stripe, call } = context;
-  const voided = await call('invoices.list', {
-    kind: 'read',
+  const voided = await call.read('invoices.list', {
     send: (options) =>
       stripe.invoices.list({ subscription, status: 'void', limit: voidedInvoicesMax }, options),
     take: (response) =>
@@ -101,21 +100,19 @@ function markWaiting(
   itemId: string,
   idempotencyKey: string,
 ): Promise<Attempt<null>> {
-  return call('invoice_items.update', {
-    kind: 'write',
-    send: (options) =>
-      stripe.invoiceItems.update(itemId, { metadata: waitedMark }, { ...options, idempotencyKey }),
+  return call.write('invoice_items.update', {
+    idempotencyKey,
+    send: (options) => stripe.invoiceItems.update(itemId, { metadata: waitedMark }, options),
     take: () => done(null),
-    // The call carries none of the caller's values, so any other refusal is about the item's state.
-    refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+    refused: missingOrWrongState,
   });
 }
 
 async function restore({ stripe, call }: AdapterContext, item: InvoiceItem): Promise<void> {
   const idempotencyKey = `till-restore-${item.processorInvoiceItemId}`;
-  const attempt = await call<Attempt<null>>('invoice_items.create', {
-    kind: 'write',
-    send: (options) => stripe.invoiceItems.create(restoredItemParams(item), { ...options, idempotencyKey }),
+  const attempt = await call.write<Attempt<null>>('invoice_items.create', {
+    idempotencyKey,
+    send: (options) => stripe.invoiceItems.create(restoredItemParams(item), options),
     take: () => done(null),
     refused: (refusal) => refused('wrong_state', refusal),
   });

@@ -15,8 +15,7 @@ export function createEventCalls(context: AdapterContext): EventCalls {
     findDeletedCustomer: (wanted) => findDeletedCustomer(context, wanted),
 
     countUndelivered: ({ since, until }) =>
-      context.call('events.list', {
-        kind: 'read',
+      context.call.read('events.list', {
         send: (options) =>
           stripe.events.list(
             { created: { gte: toSeconds(since), lt: toSeconds(until) }, delivery_success: false, limit: 100 },

@@ -14,8 +14,7 @@ export function createAccountRead(
 ): Processor['readAccount'] {
   return async () => {
     try {
-      return await call('account.read', {
-        kind: 'read',
+      return await call.read('account.read', {
         send: (options) =>
           stripe.accounts.retrieveCurrent({}, options).catch((error: unknown) => {
             if (error instanceof Stripe.errors.StripeError && error.statusCode === 404) return unsupported;
@@ -35,8 +34,7 @@ export function createAccountRead(
 /** Every response has the time, even the response to a secret key that may not read its account. */
 export function createTimeRead({ stripe, call }: AdapterContext): Processor['readTime'] {
   return () =>
-    call('account.read', {
-      kind: 'read',
+    call.read('account.read', {
       send: (options) =>
         stripe.accounts.retrieveCurrent({}, options).catch((error: unknown) => {
           if (error instanceof Stripe.errors.StripeError && error.headers !== undefined)

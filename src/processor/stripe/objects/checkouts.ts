@@ -9,7 +9,7 @@ import type {
   SoldSubscription,
 } from '../../port/checkout-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
@@ -29,18 +29,16 @@ export function createCheckoutCalls(context: AdapterContext): CheckoutCalls {
     (page, options) =>
       stripe.checkout.sessions.list({ ...filter, ...page }, options);
   const read = (id: string, known: KnownLinks) =>
-    call('checkouts.read', {
-      kind: 'read',
+    call.read('checkouts.read', {
       send: (options) => stripe.checkout.sessions.retrieve(id, { expand }, options),
       take: (response, asOf) => withUrl(response, known, asOf),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      refused: nullIfMissing,
     });
   return {
     create: ({ idempotencyKey, ...checkout }) =>
-      call('checkouts.create', {
-        kind: 'write',
-        send: (options) =>
-          stripe.checkout.sessions.create(creationParams(checkout), { ...options, idempotencyKey }),
+      call.write('checkouts.create', {
+        idempotencyKey,
+        send: (options) => stripe.checkout.sessions.create(creationParams(checkout), options),
         take: (response, asOf) => {
           const known = { localId: checkout.id, customer: checkout.processorCustomerId };
           return withUrl(response, known, sinceCreation(response, asOf));
@@ -50,13 +48,11 @@ export function createCheckoutCalls(context: AdapterContext): CheckoutCalls {
     read: (processorCheckoutSessionId) => read(processorCheckoutSessionId, noLinks),
 
     expire: ({ processorCheckoutSessionId, idempotencyKey }) =>
-      call('checkouts.expire', {
-        kind: 'write',
-        send: (options) =>
-          stripe.checkout.sessions.expire(processorCheckoutSessionId, {}, { ...options, idempotencyKey }),
+      call.write('checkouts.expire', {
+        idempotencyKey,
+        send: (options) => stripe.checkout.sessions.expire(processorCheckoutSessionId, {}, options),
         take: () => done(null),
-        // The call carries none of the caller's values, so any other refusal is about the state of the session.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+        refused: missingOrWrongState,
       }),
 
     find: async ({ mark, since, processorCustomerId: customer }) => {

@@ -4,7 +4,7 @@ import type { Metadata } from '../../../model/metadata.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, CustomerCalls, CustomerValues } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing } from '../wire/attempt.ts';
+import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { markMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
@@ -15,17 +15,16 @@ import { mapCustomer } from './map-customer.ts';
 export function createCustomerCalls(context: AdapterContext): CustomerCalls {
   const { stripe, call } = context;
   const read: CustomerCalls['read'] = (processorCustomerId) =>
-    call('customers.read', {
-      kind: 'read',
+    call.read('customers.read', {
       send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
       take: takeCustomer,
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      refused: nullIfMissing,
     });
 
   return {
     create: ({ id, mark, email, name, phone, externalId, metadata, idempotencyKey }) =>
-      call('customers.create', {
-        kind: 'write',
+      call.write('customers.create', {
+        idempotencyKey,
         send: (options) =>
           stripe.customers.create(
             {
@@ -34,7 +33,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
               ...(phone === null ? {} : { phone }),
               metadata: { ...fullMetadata(id, externalId, metadata), ...markMetadata(mark) },
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response, asOf) =>
           mapCreated(response, sinceCreation(response, asOf), id, {
@@ -50,8 +49,7 @@ export function createCustomerCalls(context: AdapterContext): CustomerCalls {
     update: (change) => updateCustomer(context, change),
 
     delete: (processorCustomerId) =>
-      call('customers.delete', {
-        kind: 'write',
+      call.write('customers.delete', {
         send: (options) => stripe.customers.del(processorCustomerId, {}, options),
         take: takeDeleted,
         refused: missing,
@@ -89,8 +87,8 @@ function updateCustomer(
     idempotencyKey,
   }: Parameters<CustomerCalls['update']>[0],
 ): ReturnType<CustomerCalls['update']> {
-  return call('customers.update', {
-    kind: 'write',
+  return call.write('customers.update', {
+    idempotencyKey,
     send: (options) =>
       stripe.customers.update(
         processorCustomerId,
@@ -103,7 +101,7 @@ function updateCustomer(
             ...(externalId === undefined ? {} : { [externalIdKey]: externalId }),
           }),
         },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => done(mapUpdated(response, { email, name, phone }, asOf), response),
     refused: missing,

@@ -3,7 +3,7 @@ import type { DisputeFacts } from '../../../model/dispute.ts';
 import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { isLinked, mapDispute } from './map-dispute.ts';
@@ -12,14 +12,13 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
   const { stripe, call } = context;
   return {
     read: (processorDisputeId) =>
-      call('disputes.read', {
-        kind: 'read',
+      call.read('disputes.read', {
         send: (options) => stripe.disputes.retrieve(processorDisputeId, {}, options),
         take: (response, asOf) => {
           const facts = mapDispute(response, asOf);
           return isLinked(facts) ? facts : null;
         },
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       }),
 
     listOfPayment: async (processorPaymentIntentId) => {

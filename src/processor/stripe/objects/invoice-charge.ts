@@ -1,6 +1,6 @@
 import type { Declined } from '../../port/invoice-payment.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { failureOf } from './map-payment.ts';
@@ -22,8 +22,7 @@ export function readCharge(
   { stripe, call }: AdapterContext,
   processorInvoiceId: string,
 ): Promise<InvoiceCharge | null> {
-  return call('invoices.read', {
-    kind: 'read',
+  return call.read('invoices.read', {
     send: (options) =>
       stripe.invoices.retrieve(
         processorInvoiceId,
@@ -31,7 +30,7 @@ export function readCharge(
         options,
       ),
     take: mapCharge,
-    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    refused: nullIfMissing,
   });
 }
 

@@ -1,7 +1,7 @@
 import type { InvoiceLine } from '../../port/invoice-line.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { fetchPages, takePage } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
@@ -18,8 +18,7 @@ export function listLines(
   { stripe, call }: AdapterContext,
   { processorInvoiceId, limit, after = null }: Parameters<InvoiceCalls['listLines']>[0],
 ): ReturnType<InvoiceCalls['listLines']> {
-  return call('invoices.list_lines', {
-    kind: 'read',
+  return call.read('invoices.list_lines', {
     send: (options) =>
       stripe.invoices.listLineItems(
         processorInvoiceId,
@@ -30,7 +29,7 @@ export function listLines(
       const { items, next } = takePage(response, (line) => mapLine(WireObject.parse(line, 'line')));
       return { lines: items, next };
     },
-    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    refused: nullIfMissing,
   });
 }
 

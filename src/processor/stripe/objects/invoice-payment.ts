@@ -5,7 +5,7 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Declined, InvoicePaymentCalls, NewInvoicePayment } from '../../port/invoice-payment.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { declined, declineOf, done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { declined, declineOf, done, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { isReplayed } from '../wire/response-as-of.ts';
 import { ifReadable, WireObject } from '../wire/wire-object.ts';
 import { readCharge } from './invoice-charge.ts';
@@ -81,18 +81,17 @@ function keyOf({ idempotencyKey, processorInvoiceId }: NewInvoicePayment): strin
 }
 
 function sendFinalize({ stripe, call }: AdapterContext, processorInvoiceId: string, idempotencyKey: string) {
-  return call('invoices.finalize', {
-    kind: 'write',
+  return call.write('invoices.finalize', {
+    idempotencyKey,
     send: (options) =>
       stripe.invoices.finalizeInvoice(
         processorInvoiceId,
         // Otherwise the processor would charge the invoice by itself later, even after the customer has paid another way.
         { auto_advance: false },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: () => done(null),
-    // The call carries none of the caller's values, so any other refusal is about the invoice's state.
-    refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+    refused: missingOrWrongState,
   });
 }
 
@@ -109,13 +108,13 @@ function sendPayment(
   order: NewInvoicePayment,
 ): Promise<AttemptedPayment | Declined> {
   const { processorInvoiceId, paymentMethodId } = order;
-  return call<AttemptedPayment | Declined>('invoices.pay', {
-    kind: 'write',
+  return call.write<AttemptedPayment | Declined>('invoices.pay', {
+    idempotencyKey: keyOf(order),
     send: (options) =>
       stripe.invoices.pay(
         processorInvoiceId,
         paymentMethodId === undefined ? {} : { payment_method: paymentMethodId },
-        { ...options, idempotencyKey: keyOf(order) },
+        options,
       ),
     take: (response, asOf) => {
       const invoice = WireObject.parse(response, 'invoice').expectKind('invoice');
@@ -135,8 +134,7 @@ function sendPayment(
 }
 
 function readLastAttempt({ stripe, call }: AdapterContext, processorInvoiceId: string) {
-  return call('invoice_payments.list', {
-    kind: 'read',
+  return call.read('invoice_payments.list', {
     send: (options) =>
       stripe.invoicePayments.list(
         { invoice: processorInvoiceId, limit: paymentsMax, expand: ['data.payment.payment_intent'] },
@@ -146,7 +144,7 @@ function readLastAttempt({ stripe, call }: AdapterContext, processorInvoiceId: s
       const payments = WireObject.parse(response, 'list').objects('data');
       return payments.map(lastAttemptOf).find((lastAttempt) => lastAttempt !== null) ?? null;
     },
-    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    refused: nullIfMissing,
   });
 }
 

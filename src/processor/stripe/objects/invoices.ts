@@ -2,7 +2,7 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { ListingStart, Pages } from '../../port/pages.ts';
 import type { InvoiceCalls, PaymentOfInvoice } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { mapPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { listLines, readLines } from './invoice-lines.ts';
@@ -13,14 +13,13 @@ import { mapPaymentResponse } from './map-payment.ts';
 export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
   const { stripe, call } = context;
   const read: InvoiceCalls['read'] = async (processorInvoiceId) => {
-    const found = await call('invoices.read', {
-      kind: 'read',
+    const found = await call.read('invoices.read', {
       send: (options) => stripe.invoices.retrieve(processorInvoiceId, {}, options),
       take: (response, asOf) => ({
         invoice: mapInvoice(response, asOf),
         isFirst: isFirstInvoice(response),
       }),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      refused: nullIfMissing,
     });
     if (found === null) return null;
     const { invoice, isFirst } = found;
@@ -36,8 +35,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
 
     // A payment intent pays one invoice at most.
     findOfPayment: (processorPaymentIntentId) =>
-      call('invoice_payments.list', {
-        kind: 'read',
+      call.read('invoice_payments.list', {
         send: (options) =>
           stripe.invoicePayments.list(
             { payment: { type: 'payment_intent', payment_intent: processorPaymentIntentId }, limit: 1 },
@@ -47,7 +45,7 @@ export function createInvoiceCalls(context: AdapterContext): InvoiceCalls {
           const [first] = WireObject.parse(response, 'list').array('data');
           return first === undefined ? null : mapInvoicePayment(first).processorInvoiceId;
         },
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       }),
 
     list: ({ processorCustomerId, processorSubscriptionId, ...place }) => {

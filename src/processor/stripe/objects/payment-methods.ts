@@ -2,10 +2,9 @@ import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PaymentMethodCalls } from '../../port/processor.ts';
 import { setScheduledMethod } from '../changes/planned-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { done, isMissing, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
-import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
@@ -18,8 +17,8 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
   const { stripe, call, logger } = context;
   return {
     setUp: ({ id, mark, processorCustomerId, idempotencyKey }) =>
-      call('setup_intents.create', {
-        kind: 'write',
+      call.write('setup_intents.create', {
+        idempotencyKey,
         send: (options) =>
           stripe.setupIntents.create(
             {
@@ -29,7 +28,7 @@ function createSetups(context: AdapterContext): Pick<PaymentMethodCalls, 'setUp'
               automatic_payment_methods: { enabled: true },
               metadata: creationMetadata({ id, mark }),
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response) => {
           const setup = mapSetup(response);
@@ -70,16 +69,14 @@ function createReads(context: AdapterContext): Reads {
     },
 
     read: (paymentMethodId) =>
-      call('payment_methods.read', {
-        kind: 'read',
+      call.read('payment_methods.read', {
         send: (options) => stripe.paymentMethods.retrieve(paymentMethodId, {}, options),
         take: mapPaymentMethod,
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       }),
 
     readDefault: (processorCustomerId) =>
-      call('customers.read', {
-        kind: 'read',
+      call.read('customers.read', {
         send: (options) => stripe.customers.retrieve(processorCustomerId, {}, options),
         take: (response) => {
           const customer = WireObject.parse(response, 'customer').expectKind('customer');
@@ -103,38 +100,39 @@ function createReads(context: AdapterContext): Reads {
 
 type Writes = Pick<PaymentMethodCalls, 'setDefault' | 'setDefaultOfSubscription' | 'detach'>;
 
+/** Till has read both objects of each call just before, so any refusal is about the state of one of them. */
 function createWrites(context: AdapterContext): Writes {
   const { stripe, call } = context;
   return {
     setDefault: ({ processorCustomerId, paymentMethodId, idempotencyKey }) =>
-      call('customers.update', {
-        kind: 'write',
+      call.write('customers.update', {
+        idempotencyKey,
         send: (options) =>
           stripe.customers.update(
             processorCustomerId,
             { invoice_settings: { default_payment_method: paymentMethodId } },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response) => {
           const customer = WireObject.parse(response, 'customer').expectKind('customer');
           return requireChange(!customer.isDeleted() && defaultOf(customer) === paymentMethodId, 'customer');
         },
-        refused: refusedChange,
+        refused: missingOrWrongState,
       }),
 
     setDefaultOfSubscription: async (order) => {
       const { processorSubscriptionId, paymentMethodId, isPlanned, idempotencyKey } = order;
-      const attempt = await call('subscriptions.update', {
-        kind: 'write',
+      const attempt = await call.write('subscriptions.update', {
+        idempotencyKey,
         send: (options) =>
           stripe.subscriptions.update(
             processorSubscriptionId,
             { default_payment_method: paymentMethodId },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response) =>
           requireChange(mapUse(response).paymentMethodId === paymentMethodId, 'subscription'),
-        refused: refusedChange,
+        refused: missingOrWrongState,
       });
       // Without this, a schedule would set the old payment method again when its next phase begins.
       return attempt.outcome === 'done' && isPlanned === true
@@ -143,21 +141,16 @@ function createWrites(context: AdapterContext): Writes {
     },
 
     detach: ({ paymentMethodId, idempotencyKey }) =>
-      call('payment_methods.detach', {
-        kind: 'write',
-        send: (options) => stripe.paymentMethods.detach(paymentMethodId, {}, { ...options, idempotencyKey }),
+      call.write('payment_methods.detach', {
+        idempotencyKey,
+        send: (options) => stripe.paymentMethods.detach(paymentMethodId, {}, options),
         take: (response) => {
           const method = WireObject.parse(response, 'payment_method').expectKind('payment_method');
           return requireChange(method.referenceOrNull('customer') === null, 'payment method');
         },
-        refused: refusedChange,
+        refused: missingOrWrongState,
       }),
   };
-}
-
-/** Till has read both objects of the call just before, so any refusal is about the state of one of them. */
-function refusedChange(refusal: Refusal): Attempt<null> {
-  return missing(refusal) ?? refused('wrong_state', refusal);
 }
 
 /** A response that does not show the change does not prove it. */

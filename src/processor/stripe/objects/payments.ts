@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import type { NewPayment, PaymentCalls, PaymentWithSecret } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing, refused } from '../wire/attempt.ts';
+import { done, missing, missingOrWrongState, nullIfMissing, refused } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import type { Refusal } from '../wire/refusal.ts';
@@ -41,8 +41,8 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
     ...createChanges(context),
 
     capture: ({ processorPaymentIntentId, mark, amount, idempotencyKey }) =>
-      call('payments.capture', {
-        kind: 'write',
+      call.write('payments.capture', {
+        idempotencyKey,
         send: (options) =>
           stripe.paymentIntents.capture(
             processorPaymentIntentId,
@@ -51,7 +51,7 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
               metadata: markMetadata(mark, captureKeys),
               ...withCharge,
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
         refused: (refusal) =>
@@ -59,14 +59,13 @@ export function createPaymentCalls(context: AdapterContext): PaymentCalls {
       }),
 
     findCapture: ({ processorPaymentIntentId, mark }) =>
-      call('payments.read', {
-        kind: 'read',
+      call.read('payments.read', {
         send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withCharge, options),
         take: (response, asOf) => {
           const found = readMark(response, mark, captureKeys);
           return found && withRequest(found, mapPaymentResponse(withKnownLinks(response, noLinks), asOf));
         },
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       }),
 
     find: async ({ mark, since, processorCustomerId: customer }) => {
@@ -94,26 +93,24 @@ type Marking = Parameters<typeof creationMetadata>[0];
 function createChanges({ stripe, call }: AdapterContext): Pick<PaymentCalls, 'update' | 'cancel'> {
   return {
     update: ({ processorPaymentIntentId, metadata, idempotencyKey }) =>
-      call('payments.update', {
-        kind: 'write',
+      call.write('payments.update', {
+        idempotencyKey,
         send: (options) =>
           stripe.paymentIntents.update(
             processorPaymentIntentId,
             { ...changedMetadata(metadata), ...withCharge },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf), response),
         refused: missing,
       }),
 
     cancel: ({ processorPaymentIntentId, idempotencyKey }) =>
-      call('payments.cancel', {
-        kind: 'write',
-        send: (options) =>
-          stripe.paymentIntents.cancel(processorPaymentIntentId, {}, { ...options, idempotencyKey }),
+      call.write('payments.cancel', {
+        idempotencyKey,
+        send: (options) => stripe.paymentIntents.cancel(processorPaymentIntentId, {}, options),
         take: (response, asOf) => done(mapPaymentResponse(withKnownLinks(response, noLinks), asOf)),
-        // The call carries none of the caller's values, so any other refusal is about the payment's state.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+        refused: missingOrWrongState,
       }),
   };
 }
@@ -122,11 +119,10 @@ type Read = (processorPaymentIntentId: string, known: KnownLinks) => Promise<Pay
 
 function createRead({ stripe, call }: AdapterContext): Read {
   return (processorPaymentIntentId, known) =>
-    call('payments.read', {
-      kind: 'read',
+    call.read('payments.read', {
       send: (options) => stripe.paymentIntents.retrieve(processorPaymentIntentId, withRefunds, options),
       take: (response, asOf) => withSecret(response, known, asOf),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      refused: nullIfMissing,
     });
 }
 
@@ -138,10 +134,9 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
   return async ({ idempotencyKey, ...payment }) => {
     const { id, processorCustomerId, paymentMethodId, offSession, metadata } = payment;
     const known = { localId: id, customer: processorCustomerId };
-    const created = await call<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
-      kind: 'write',
-      send: (options) =>
-        stripe.paymentIntents.create(creationParams(payment), { ...options, idempotencyKey }),
+    const created = await call.write<PaymentWithSecret | { readonly declinedId: string }>('payments.create', {
+      idempotencyKey,
+      send: (options) => stripe.paymentIntents.create(creationParams(payment), options),
       take: (response, asOf) => {
         const created = withSecret(
           withSentMetadata(response, metadata),
@@ -163,8 +158,8 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
     };
     const declined = await readDeclined();
     if (declined.payment.failure?.code !== 'authentication_required') return declined;
-    const waiting = await call('payments.confirm', {
-      kind: 'write',
+    const waiting = await call.write('payments.confirm', {
+      idempotencyKey: `${idempotencyKey}-authenticate`,
       send: (options) =>
         stripe.paymentIntents.confirm(
           created.declinedId,
@@ -173,7 +168,7 @@ function createCreate({ stripe, call, logger }: AdapterContext, read: Read): Pay
             use_stripe_sdk: true,
             ...withCharge,
           },
-          { ...options, idempotencyKey: `${idempotencyKey}-authenticate` },
+          options,
         ),
       take: (response, asOf) =>
         withSecret(withSentMetadata(response, metadata), known, sinceCreation(response, asOf)),

@@ -4,7 +4,7 @@ import { noFeatures } from '../../../model/plan-features.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
 import type { Attempt, PlanCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, missing } from '../wire/attempt.ts';
+import { done, missing, nullIfMissing } from '../wire/attempt.ts';
 import { type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, searchMarked, withRequest } from '../wire/request-marks.ts';
 import { sinceCreation } from '../wire/response-as-of.ts';
@@ -29,11 +29,10 @@ export function createPlanCalls(context: AdapterContext): PlanCalls {
       stripe.prices.list({ ...filter, ...page }, options);
 
   const read: PlanCalls['read'] = (processorPriceId) =>
-    call('plans.read', {
-      kind: 'read',
+    call.read('plans.read', {
       send: (options) => stripe.prices.retrieve(processorPriceId, { expand }, options),
       take: (response, asOf) => mapPlan(withKnownLinks(response, { localId: null }), asOf),
-      refused: (refusal) => (isMissing(refusal) ? null : undefined),
+      refused: nullIfMissing,
     });
 
   return {
@@ -98,8 +97,8 @@ function createPlan(
   const { name, amount, currency, interval, intervalCount = 1, metadata = {} } = plan;
   const { features = noFeatures, group: groupName = null, addOn = false } = plan;
   const addOnMetadata = newAddOnMetadata(addOn);
-  return call('plans.create', {
-    kind: 'write',
+  return call.write('plans.create', {
+    idempotencyKey,
     send: (options) =>
       stripe.prices.create(
         {
@@ -113,7 +112,7 @@ function createPlan(
           metadata: { ...creationMetadata({ id, mark }), ...addOnMetadata },
           expand,
         },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => {
       const known = withKnownLinks(withSentMetadata(response, addOnMetadata), { localId: id });
@@ -144,8 +143,8 @@ function updateProduct(
     idempotencyKey,
   }: Omit<Parameters<PlanCalls['update']>[0], 'addOn' | 'processorPriceId'>,
 ): Promise<Attempt<ProductFacts>> {
-  return call('plans.update', {
-    kind: 'write',
+  return call.write('plans.update', {
+    idempotencyKey,
     send: (options) =>
       stripe.products.update(
         processorProductId,
@@ -153,7 +152,7 @@ function updateProduct(
           ...(name === undefined ? {} : { name }),
           ...changedMetadata({ ...metadata, ...changedPlanMetadata(features, group) }),
         },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => {
       const facts = mapProduct(withKnownLinks(response, { localId: null }), asOf);
@@ -169,13 +168,13 @@ function updatePrice(
   { processorPriceId, addOn }: { readonly processorPriceId: string; readonly addOn: boolean },
   idempotencyKey: string,
 ): Promise<Attempt<ChangedPlanFacts>> {
-  return context.call('plans.update_price', {
-    kind: 'write',
+  return context.call.write('plans.update_price', {
+    idempotencyKey,
     send: (options) =>
       context.stripe.prices.update(
         processorPriceId,
         { ...changedMetadata(changedAddOnMetadata(addOn)), expand },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => {
       const { price, product } = mapPlan(withKnownLinks(response, { localId: null }), asOf);
@@ -190,10 +189,9 @@ function archivePrice(
   { processorPriceId, processorProductId }: Pick<PriceFacts, 'processorPriceId' | 'processorProductId'>,
   idempotencyKey: string,
 ): Promise<Attempt<PriceFacts>> {
-  return context.call('plans.archive_price', {
-    kind: 'write',
-    send: (options) =>
-      context.stripe.prices.update(processorPriceId, { active: false }, { ...options, idempotencyKey }),
+  return context.call.write('plans.archive_price', {
+    idempotencyKey,
+    send: (options) => context.stripe.prices.update(processorPriceId, { active: false }, options),
     take: (response, asOf) =>
       done(mapPrice(withKnownLinks(response, { localId: null, product: processorProductId }), asOf)),
     refused: missing,
@@ -205,9 +203,9 @@ function archiveProduct(
   id: string,
   idempotencyKey: string,
 ): Promise<Attempt<ProductFacts>> {
-  return context.call('plans.archive_product', {
-    kind: 'write',
-    send: (options) => context.stripe.products.update(id, { active: false }, { ...options, idempotencyKey }),
+  return context.call.write('plans.archive_product', {
+    idempotencyKey,
+    send: (options) => context.stripe.products.update(id, { active: false }, options),
     take: (response, asOf) => done(mapProduct(withKnownLinks(response, { localId: null }), asOf)),
     refused: missing,
   });

@@ -29,10 +29,9 @@ export function createPortalCalls(context: AdapterContext): PortalCalls {
   const { stripe, call } = context;
   return {
     createSession: ({ idempotencyKey, ...session }) =>
-      call('portal_sessions.create', {
-        kind: 'write',
-        send: (options) =>
-          stripe.billingPortal.sessions.create(sessionParams(session), { ...options, idempotencyKey }),
+      call.write('portal_sessions.create', {
+        idempotencyKey,
+        send: (options) => stripe.billingPortal.sessions.create(sessionParams(session), options),
         take: (response) =>
           WireObject.parse(response, 'session').expectKind('billing_portal.session').text('url'),
       }),
@@ -50,12 +49,12 @@ export function createPortalCalls(context: AdapterContext): PortalCalls {
     },
 
     createConfiguration: ({ idempotencyKey }) =>
-      call('portal_configurations.create', {
-        kind: 'write',
+      call.write('portal_configurations.create', {
+        idempotencyKey,
         send: (options) =>
           stripe.billingPortal.configurations.create(
             { name: 'Till', features, metadata: { [markName]: markValue } },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: mapConfiguration,
       }),

@@ -1,6 +1,6 @@
 import type { AsOf } from '../../../model/facts.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { hasMoreItems } from './map-subscription.ts';
 
@@ -13,17 +13,15 @@ export async function readSubscription<T>(
   id: string,
   { expand, map }: { readonly expand: readonly string[]; readonly map: (value: unknown, asOf: AsOf) => T },
 ): Promise<T | null> {
-  const read = await call('subscriptions.read', {
-    kind: 'read',
+  const read = await call.read('subscriptions.read', {
     send: (options) => stripe.subscriptions.retrieve(id, { expand: [...expand] }, options),
     take: (response, asOf) => ({ response, asOf, mapped: map(response, asOf) }),
-    refused: (refusal) => (isMissing(refusal) ? null : undefined),
+    refused: nullIfMissing,
   });
   if (read === null) return null;
   const { response, asOf, mapped } = read;
   if (!hasMoreItems(WireObject.parse(response, 'subscription'))) return mapped;
-  return call('subscriptions.list_items', {
-    kind: 'read',
+  return call.read('subscriptions.list_items', {
     send: (options) => stripe.subscriptionItems.list({ subscription: id, limit: pageMax }, options),
     take: (items) => map(Object.assign({}, response, { items }), asOf),
   });

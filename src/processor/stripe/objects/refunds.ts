@@ -2,7 +2,7 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { RefundFacts } from '../../../model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, isMissing, refused } from '../wire/attempt.ts';
+import { done, nullIfMissing, refused } from '../wire/attempt.ts';
 import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
@@ -16,8 +16,8 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
   const map = createMapping(context);
   return {
     create: ({ id, mark, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
-      call('refunds.create', {
-        kind: 'write',
+      call.write('refunds.create', {
+        idempotencyKey,
         send: (options) =>
           stripe.refunds.create(
             {
@@ -26,7 +26,7 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
               ...(reason === null ? {} : { reason }),
               metadata: creationMetadata({ id, mark }),
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response, asOf) => {
           const known = { localId: id, payment_intent: processorPaymentIntentId };
@@ -39,11 +39,10 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
       }),
 
     read: (processorRefundId) =>
-      call('refunds.read', {
-        kind: 'read',
+      call.read('refunds.read', {
         send: (options) => stripe.refunds.retrieve(processorRefundId, {}, options),
         take: (response, asOf) => map('refunds.read', withKnownLinks(response, { localId: null }), asOf),
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       }),
 
     ...createListings(context),

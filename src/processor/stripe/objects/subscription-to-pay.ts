@@ -2,7 +2,7 @@ import type { AsOf } from '../../../model/facts.ts';
 import type { SubscriptionInvoice, SubscriptionToPay } from '../../port/invoice-payment.ts';
 import type { SubscriptionCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { isMissing } from '../wire/attempt.ts';
+import { nullIfMissing } from '../wire/attempt.ts';
 import { clientSecretOf } from '../wire/client-secret.ts';
 import { ifReadable, WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { mapInvoice } from './map-invoice.ts';
@@ -23,15 +23,14 @@ export function createSubscriptionToPayRead(context: AdapterContext): Pick<Subsc
   const { stripe, call } = context;
   return {
     readToPay: async (processorSubscriptionId) => {
-      const invoices = await call('invoices.list', {
-        kind: 'read',
+      const invoices = await call.read('invoices.list', {
         send: (options) =>
           stripe.invoices.list({ subscription: processorSubscriptionId, limit: invoicesMax }, options),
         take: (response, asOf) =>
           WireObject.parse(response, 'list')
             .array('data')
             .map((value) => mapSubscriptionInvoice(value, asOf)),
-        refused: (refusal) => (isMissing(refusal) ? null : undefined),
+        refused: nullIfMissing,
       });
       if (invoices === null) return null;
       return readSubscription(context, processorSubscriptionId, {

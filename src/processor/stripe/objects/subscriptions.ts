@@ -9,7 +9,7 @@ import type {
   SubscriptionWithSecrets,
 } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { done, missing, refused } from '../wire/attempt.ts';
+import { done, missing, missingOrWrongState } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
 import { createdSince, type Fetch, mapPages } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
@@ -39,10 +39,9 @@ export function createSubscriptionCalls(context: AdapterContext): SubscriptionCa
 
   return {
     create: ({ idempotencyKey, ...subscription }) =>
-      call('subscriptions.create', {
-        kind: 'write',
-        send: (options) =>
-          stripe.subscriptions.create(creationParams(subscription), { ...options, idempotencyKey }),
+      call.write('subscriptions.create', {
+        idempotencyKey,
+        send: (options) => stripe.subscriptions.create(creationParams(subscription), options),
         take: (response, asOf) => {
           const { id, processorCustomerId, metadata } = subscription;
           const known = { localId: id, customer: processorCustomerId };
@@ -130,13 +129,13 @@ export function updateSubscription(
     readonly idempotencyKey: string;
   },
 ): Promise<Attempt<SubscriptionFacts>> {
-  return call('subscriptions.update', {
-    kind: 'write',
+  return call.write('subscriptions.update', {
+    idempotencyKey,
     send: (options) =>
       stripe.subscriptions.update(
         processorSubscriptionId,
         { ...changedMetadata(metadata), ...settingParams(values), expand: [...termExpansions] },
-        { ...options, idempotencyKey },
+        options,
       ),
     take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf), response),
     refused: missing,
@@ -149,8 +148,7 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
     update: (change) => updateSubscription(context, change),
 
     cancel: (processorSubscriptionId, reason) =>
-      call('subscriptions.cancel', {
-        kind: 'write',
+      call.write('subscriptions.cancel', {
         send: (options) =>
           stripe.subscriptions.cancel(
             processorSubscriptionId,
@@ -162,12 +160,12 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
           ),
         take: (response, asOf) => done(mapSubscription(withKnownLinks(response, noLinks), asOf)),
         // Of the caller's values, the call carries only a comment, so any other refusal is about the subscription's state.
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+        refused: missingOrWrongState,
       }),
 
     resume: ({ processorSubscriptionId, period, idempotencyKey }) =>
-      call('subscriptions.resume', {
-        kind: 'write',
+      call.write('subscriptions.resume', {
+        idempotencyKey,
         send: (options) =>
           stripe.subscriptions.resume(
             processorSubscriptionId,
@@ -176,10 +174,10 @@ function createChanges(context: AdapterContext): Pick<SubscriptionCalls, 'update
               // The current period is already paid.
               ...(period === 'unchanged' ? { proration_behavior: 'none' } : {}),
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: () => done(null),
-        refused: (refusal) => missing(refusal) ?? refused('wrong_state', refusal),
+        refused: missingOrWrongState,
       }),
   };
 }

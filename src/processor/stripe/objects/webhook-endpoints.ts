@@ -34,8 +34,8 @@ export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndp
     },
 
     create: ({ idempotencyKey, url, events, replaces }) =>
-      call('webhook_endpoints.create', {
-        kind: 'write',
+      call.write('webhook_endpoints.create', {
+        idempotencyKey,
         send: (options) =>
           stripe.webhookEndpoints.create(
             {
@@ -48,7 +48,7 @@ export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndp
                 ...(replaces === null ? {} : { [replacesName]: replaces }),
               },
             },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response) => ({
           endpoint: mapEndpoint(response),
@@ -57,13 +57,13 @@ export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndp
       }),
 
     correct: ({ idempotencyKey, id, events }) =>
-      call('webhook_endpoints.update', {
-        kind: 'write',
+      call.write('webhook_endpoints.update', {
+        idempotencyKey,
         send: (options) =>
           stripe.webhookEndpoints.update(
             id,
             { enabled_events: [...events] as EnabledEvents, disabled: false },
-            { ...options, idempotencyKey },
+            options,
           ),
         take: (response) => done(mapEndpoint(response)),
         refused: missing,
@@ -82,14 +82,10 @@ function createSecretAndDelete({
     // refuses the others.
     takeSecret: async ({ id, takerId }) => {
       try {
-        return await call('webhook_endpoints.update', {
-          kind: 'write',
+        return await call.write('webhook_endpoints.update', {
+          idempotencyKey: `till-secret-${id}`,
           send: (options) =>
-            stripe.webhookEndpoints.update(
-              id,
-              { metadata: { [secretTakenName]: takerId } },
-              { ...options, idempotencyKey: `till-secret-${id}` },
-            ),
+            stripe.webhookEndpoints.update(id, { metadata: { [secretTakenName]: takerId } }, options),
           take: () => true,
         });
       } catch (error) {
@@ -100,8 +96,7 @@ function createSecretAndDelete({
     },
 
     delete: (id) =>
-      call('webhook_endpoints.delete', {
-        kind: 'write',
+      call.write('webhook_endpoints.delete', {
         send: (options) => stripe.webhookEndpoints.del(id, {}, options),
         take: () => done('deleted' as const),
         refused: missing,

@@ -1,10 +1,10 @@
 import type { Stripe } from 'stripe';
 import type { Logger } from '../../../platform/logger.ts';
-import type { CallProcessor } from './calls.ts';
+import type { ProcessorCaller } from './calls.ts';
 
 /** Shared by the calls of every resource. */
 export interface AdapterContext {
   readonly stripe: Stripe;
-  readonly call: CallProcessor;
+  readonly call: ProcessorCaller;
   readonly logger: Logger;
 }

@@ -13,8 +13,18 @@ export function isMissing(refusal: Refusal): boolean {
   return refusal.status === 404 && refusal.code === 'resource_missing';
 }
 
+/** For reads of objects that need not exist. */
+export function nullIfMissing(refusal: Refusal): null | undefined {
+  return isMissing(refusal) ? null : undefined;
+}
+
 export function missing(refusal: Refusal): Refused | undefined {
   return isMissing(refusal) ? refused('missing', refusal) : undefined;
+}
+
+/** For calls that carry none of the caller's values, so that every other refusal is about the state of the object. */
+export function missingOrWrongState(refusal: Refusal): Refused {
+  return missing(refusal) ?? refused('wrong_state', refusal);
 }
 
 export function refused(outcome: Refused['outcome'], { code, message }: Refusal): Refused {

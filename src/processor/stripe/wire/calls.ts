@@ -39,8 +39,8 @@ const attemptTimeoutMsMin = 20;
 const overloadedRetryAfterSeconds = 1;
 
 interface ProcessorCall<T> {
-  /** A read has no effect, so its failure never leaves one unknown. */
-  readonly kind: 'read' | 'write';
+  /** The processor key of a write that must not happen twice. */
+  readonly idempotencyKey?: string;
   readonly send: (options: Stripe.RequestOptions) => Promise<unknown>;
   /**
    * Maps the response, and the time span in which it was true, to the result. Throws `UnmappableError` if the response
@@ -51,57 +51,81 @@ interface ProcessorCall<T> {
   readonly refused?: (refusal: Refusal) => T | undefined;
 }
 
-export type CallProcessor = <T>(operation: ProcessorOperation, call: ProcessorCall<T>) => Promise<T>;
+type Call = <T>(operation: ProcessorOperation, call: ProcessorCall<T>) => Promise<T>;
+
+/** A read has no effect, so its failure never leaves one unknown. */
+export interface ProcessorCaller {
+  readonly read: Call;
+  readonly write: Call;
+}
 
 /**
- * Every call to the processor goes through this function, which limits calls in number and time, retries where it is
- * safe, and measures.
+ * Every call to the processor goes through these functions, which limit calls in number and time, retry where it is
+ * safe, and measure.
  */
 export function createCaller(
   metrics: Pick<Metrics, 'processorRequestDuration'>,
   maxInFlight: number,
   limits: CallLimits,
-): CallProcessor {
+): ProcessorCaller {
   let inFlight = 0;
-  return async (operation, call) => {
-    const startedMs = performance.now();
-    const observe = (outcome: ProcessorOutcome) => {
-      currentSpan()?.set({ 'till.processor.outcome': outcome });
-      metrics.processorRequestDuration.observe(
-        { operation, outcome },
-        (performance.now() - startedMs) / 1000,
-      );
+  const callAs =
+    (kind: 'read' | 'write'): Call =>
+    async (operation, call) => {
+      const startedMs = performance.now();
+      const observe = (outcome: ProcessorOutcome) => {
+        currentSpan()?.set({ 'till.processor.outcome': outcome });
+        metrics.processorRequestDuration.observe(
+          { operation, outcome },
+          (performance.now() - startedMs) / 1000,
+        );
+      };
+      if (inFlight >= maxInFlight) {
+        observe('overloaded');
+        throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
+          retryAfterSeconds: overloadedRetryAfterSeconds,
+          effect: 'none',
+        });
+      }
+      inFlight += 1;
+      try {
+        const attempt = () => tryUntilDeadline({ kind, ...call }, limits, startedMs, observe);
+        return await inSpan(`processor ${operation}`, attempt, { kind: 'client' });
+      } finally {
+        inFlight -= 1;
+      }
     };
-    if (inFlight >= maxInFlight) {
-      observe('overloaded');
-      throw new Failure('overloaded', 'Too many calls to the processor are in progress. Retry later.', {
-        retryAfterSeconds: overloadedRetryAfterSeconds,
-        effect: 'none',
-      });
-    }
-    inFlight += 1;
-    try {
-      const attempt = () => tryUntilDeadline(call, limits, startedMs, observe);
-      return await inSpan(`processor ${operation}`, attempt, { kind: 'client' });
-    } finally {
-      inFlight -= 1;
-    }
-  };
+  return { read: callAs('read'), write: callAs('write') };
 }
 
+/** The same calls, each after `before`. */
+export function gateCalls({ read, write }: ProcessorCaller, before: () => Promise<void>): ProcessorCaller {
+  const gated =
+    (call: Call): Call =>
+    async (operation, values) => {
+      await before();
+      return call(operation, values);
+    };
+  return { read: gated(read), write: gated(write) };
+}
+
+type CallOfKind<T> = ProcessorCall<T> & { readonly kind: 'read' | 'write' };
+
 async function tryUntilDeadline<T>(
-  call: ProcessorCall<T>,
+  call: CallOfKind<T>,
   limits: CallLimits,
   startedMs: number,
   observe: (outcome: ProcessorOutcome) => void,
 ): Promise<T> {
   const deadlineMs = startedMs + limits.deadlineMs;
+  const { idempotencyKey } = call;
+  const keyOptions = idempotencyKey === undefined ? {} : { idempotencyKey };
   let maybeDone = false;
   for (let retries = 0; ; retries += 1) {
     const leftMs = deadlineMs - performance.now();
     try {
       const timeout = Math.ceil(Math.max(attemptTimeoutMsMin, Math.min(limits.attemptTimeoutMs, leftMs)));
-      const response = await withShortStack(() => call.send({ timeout }));
+      const response = await withShortStack(() => call.send({ timeout, ...keyOptions }));
       // Measured from the first attempt, because the processor may respond to a later attempt with its stored response
       // to the first.
       const result = call.take(response, responseAsOf(response, performance.now() - startedMs, Date.now()));
@@ -136,7 +160,7 @@ function withShortStack<T>(send: () => T): T {
 }
 
 function toResultOrThrow<T>(
-  call: ProcessorCall<T>,
+  call: CallOfKind<T>,
   failed: FailedCall,
   maybeDone: boolean,
   error: unknown,

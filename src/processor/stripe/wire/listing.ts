@@ -50,8 +50,7 @@ export async function* walkPages<T>(
   let { after } = walk;
   for (let pages = 0; pages < walk.pagesMax; pages += 1) {
     const request = { limit: pageSize, ...(after === null ? {} : { starting_after: after }) };
-    const page = await call(operation, {
-      kind: 'read',
+    const page = await call.read(operation, {
       send: (options) => fetch(request, options),
       take: (response, asOf) => takePage(response, (value) => walk.map(value, asOf)),
     });

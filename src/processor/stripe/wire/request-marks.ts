@@ -96,8 +96,7 @@ export async function searchMarked(
   { mark, since }: LookUp,
 ): Promise<MarkedObject | null> {
   const query = `metadata['${creationKeys.key}']:'${mark.key}'`;
-  const indexed = await context.call(searching, {
-    kind: 'read',
+  const indexed = await context.call.read(searching, {
     send: (options) => search({ query, limit: searchedMax }, options),
     take: (response) =>
       WireObject.parse(response, 'search_result')
