@@ -1,14 +1,12 @@
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import type { AuditEntry, NewAuditEntry } from '../model/audit-entry.ts';
-import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { AuditFilter, AuditStore } from './audit-store.ts';
 
-interface AuditParts {
-  readonly database: Database;
+interface AuditParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: AuditStore;
-  readonly clock: Clock;
 }
 
 /** Who did what, and from where. Entries are only inserted. */

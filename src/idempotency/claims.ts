@@ -1,8 +1,8 @@
 import { confirmCaller } from '../platform/cause.ts';
-import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
-import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import { isGone } from '../platform/owner-lock.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import {
   type Claim,
@@ -60,11 +60,8 @@ type HolderState<Prepared> =
 
 type ClaimState<Prepared> = OwnClaim<Prepared> | CompletedClaim | { readonly state: 'running' };
 
-export interface ClaimParts {
-  readonly database: Database;
+export interface ClaimParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock'> {
   readonly claims: ClaimStore;
-  readonly ownerLock: OwnerLock;
-  readonly clock: Clock;
   readonly crashPoints: CrashPoints;
   /** Tests set a shorter wait. */
   readonly waitMs?: number;

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from '../platform/logger.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { Claim } from './claim.ts';
 import type { ClaimStore } from './claim-store.ts';
@@ -12,11 +11,9 @@ const gatherMs = 20;
 const attemptsMax = 60;
 const retryDelayMs = 1_000;
 
-interface LateCompletionParts {
-  readonly database: Database;
+interface LateCompletionParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;
   readonly crashPoints: CrashPoints;
-  readonly logger: Logger;
   /** Called when the work on a claim has ended. */
   readonly onEnd: (claim: Claim) => void;
 }

@@ -1,15 +1,13 @@
-import type { Logger } from '../platform/logger.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import { callEndedMs } from './claim.ts';
 import { isKeyReused } from './claim-failures.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import { type Operation, type Recorded, refreshed } from './operation.ts';
 import { recordEffect } from './record-effect.ts';
 
-interface SettleParts {
-  readonly database: Database;
+interface SettleParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;
-  readonly logger: Logger;
 }
 
 export type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';

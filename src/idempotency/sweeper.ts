@@ -1,6 +1,5 @@
 import { runAs } from '../platform/cause.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { ClaimOperation } from './claim.ts';
 import type { ClaimStore, StoredClaim } from './claim-store.ts';
 import type { Operation } from './operation.ts';
@@ -21,11 +20,9 @@ const pruneBatchesMax = 50;
 /** A failed write leaves at most one claim, so only a long outage leaves more. The sweeper settles the rest. */
 const claimsPerObject = 20;
 
-interface SweeperParts {
-  readonly database: Database;
+interface SweeperParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;
   readonly operations: Readonly<Record<ClaimOperation, Operation<unknown, unknown, unknown, unknown>>>;
-  readonly logger: Logger;
 }
 
 /** Resolves abandoned claims by looking up what they created. */

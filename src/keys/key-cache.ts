@@ -3,8 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
 import { type Caller, idInKey } from '../model/api-key.ts';
 import type { KeyUse } from '../model/audit-entry.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { KeyStore, ValidKey } from './key-store.ts';
 
 /**
@@ -25,15 +24,13 @@ export interface FirstUse {
   readonly use: KeyUse;
 }
 
-interface CacheParts {
-  readonly database: Database;
+interface CacheParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: Pick<KeyStore, 'listValid'>;
   /** Writes when API keys were used, and who used those first that were not used before. */
   readonly recordUses: (
     uses: ReadonlyMap<string, Date>,
     firstUses: ReadonlyMap<string, FirstUse>,
   ) => Promise<void>;
-  readonly clock: Clock;
   /** A clock that is never set back. Tests set their own. */
   readonly elapsedMs?: () => number;
 }

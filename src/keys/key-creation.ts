@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { Failure, invalidRequest } from '../errors.ts';
 import type { CheckedOperation, OperationWrite, Recorded } from '../idempotency/operation.ts';
 import { type KeyValues, type StoredKey, secretBytes, writeKey } from '../model/api-key.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { KeyStore, NewKey } from './key-store.ts';
 
 /**
@@ -12,10 +12,8 @@ import type { KeyStore, NewKey } from './key-store.ts';
  */
 const validKeysMax = 1_000;
 
-export interface KeyParts {
-  readonly database: Database;
+export interface KeyParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: KeyStore;
-  readonly clock: Clock;
 }
 
 export interface CreatedKey {

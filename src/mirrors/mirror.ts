@@ -1,7 +1,7 @@
 import type { Resource } from '../model/facts.ts';
 import type { Applied, Source } from '../model/fold.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Database, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Transaction } from '../platform/postgres.ts';
 import type { Processor } from '../processor/port/processor.ts';
 
 /**
@@ -18,8 +18,6 @@ export interface Mirror<Facts> {
 }
 
 /** What every mirror needs, and the operations on its objects. */
-export interface MirrorParts {
-  readonly database: Database;
+export interface MirrorParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly processor: Processor;
-  readonly clock: Clock;
 }

@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Failure } from '../errors.ts';
-import type { Logger } from '../platform/logger.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import {
-  type Database,
   isLockTimeout,
   isSerializationFailure,
   type Queryable,
@@ -71,8 +70,7 @@ interface EventReader {
   ): Promise<readonly CountedEvent[]>;
 }
 
-interface FollowerParts {
-  readonly database: Database;
+interface FollowerParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly store: OverviewStore;
   readonly moves: Pick<MoveStore, 'add' | 'moveBackToToday'>;
   readonly events: EventReader;
@@ -86,7 +84,6 @@ interface FollowerParts {
     range: { readonly afterId: string | undefined; readonly limit: number; readonly isFirst: boolean },
   ) => Promise<readonly CountedSubscriber[]>;
   readonly timeZone: TimeZone;
-  readonly logger: Logger;
 }
 
 /** The result of counting a batch of events. */

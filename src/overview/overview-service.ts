@@ -3,9 +3,9 @@ import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { encodeCursor } from '../mirrors/list-cursor.ts';
 import { readCursor } from '../mirrors/list-page.ts';
 import type { WebhookBacklog } from '../model/webhook-event.ts';
-import type { Clock } from '../platform/clock.ts';
 import { dayOf } from '../platform/day.ts';
-import type { Database, Queryable } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Queryable } from '../platform/postgres.ts';
 import type { TimeZone } from '../platform/time-zone.ts';
 import { type CurrentSubscriber, type MoveName, metricsOfMoves, type StoredMove } from './move.ts';
 import type { MoveStore } from './move-store.ts';
@@ -18,13 +18,11 @@ import type { CellRange, OverviewProgress, OverviewStore } from './overview-stor
 /** Cursors have microseconds. */
 const microsPerMs = 1_000n;
 
-interface OverviewParts {
-  readonly database: Database;
+interface OverviewParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: OverviewStore;
   readonly moves: MoveStore;
   readonly follower: OverviewFollower;
   readonly webhookEvents: { backlog(): Promise<WebhookBacklog> };
-  readonly clock: Clock;
   readonly timeZone: TimeZone;
 }
 

@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { runAs } from '../platform/cause.ts';
-import type { Logger } from '../platform/logger.ts';
 import type { Metrics } from '../platform/metrics.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { isLostPlace, type ProcessorPage } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Backfill, BackfillProgress, BackfillStore } from './backfill-store.ts';
@@ -16,14 +15,12 @@ const callDelayMs = 100;
 /** A line about every minute. */
 const pagesPerLogLine = 500;
 
-interface BackfillParts {
-  readonly database: Database;
+interface BackfillParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly job: Job;
   readonly store: BackfillStore;
   readonly metrics: Pick<Metrics, 'backfilledObjects'>;
-  readonly logger: Logger;
 }
 
 export interface BackfillState {

@@ -9,9 +9,8 @@ import {
 } from '../model/webhook-event.ts';
 import { runWithCause } from '../platform/cause.ts';
 import { inLanes } from '../platform/lanes.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import { type Database, isOutage, type Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import { isOutage, type Transaction } from '../platform/postgres.ts';
 import { endAfter, type Tracer } from '../platform/tracing.ts';
 import { UnmappableError } from '../processor/port/event-facts.ts';
 import type { Processor } from '../processor/port/processor.ts';
@@ -42,13 +41,10 @@ const concurrentRefreshesMax = 8;
 /** Enough for an operator. Longer messages come from the database, which quotes the statement. */
 const errorLengthMax = 500;
 
-interface ApplierParts {
-  readonly database: Database;
+interface ApplierParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly inbox: Pick<Inbox, 'claim' | 'claimAgain' | 'settle' | 'hasDue' | 'findStored' | 'insert'>;
   readonly processor: Processor;
   readonly mirrors: Mirrors;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
   readonly tracer?: Tracer | undefined;
 }
 

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { Logger } from '../platform/logger.ts';
 import { isGone, type OwnerLock } from '../platform/owner-lock.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import { type JobName, JobStore } from './job-store.ts';
 
 /** How long a run that does not renew its lease blocks other runs, unless they detect that its process is gone. */
@@ -9,10 +9,8 @@ const leaseMs = 60_000;
 /** The interval between renewals of the lease. Several renewals can fail before the lease expires. */
 const heartbeatMs = 5_000;
 
-interface JobParts {
-  readonly database: Database;
+interface JobParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly ownerLock: Pick<OwnerLock, 'owner'>;
-  readonly logger: Logger;
 }
 
 type Work = (tx: Transaction) => Promise<void>;

@@ -3,9 +3,7 @@ import { Failure, isOutageOfAll } from '../errors.ts';
 import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import { runAs } from '../platform/cause.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { Inbox } from '../webhooks/inbox.ts';
 import type { Job, JobRun } from './job.ts';
@@ -26,7 +24,7 @@ interface StaleMirror extends Mirror<never> {
   markChecked(key: string): Promise<void>;
 }
 
-interface RecoveryParts {
+interface RecoveryParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'> {
   readonly job: Job;
   readonly store: RecoveryStore;
   readonly processor: Processor;
@@ -35,9 +33,6 @@ interface RecoveryParts {
   readonly staleMirrors: readonly StaleMirror[];
   /** Compares everything with the processor. */
   readonly resync: (afterEachPage: () => Promise<void>) => Promise<unknown>;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Recovers what webhooks missed: reads the processor's list of events, and refreshes stale rows. */

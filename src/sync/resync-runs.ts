@@ -1,22 +1,17 @@
 import { Failure } from '../errors.ts';
 import { auditOperation } from '../platform/cause.ts';
-import type { Clock } from '../platform/clock.ts';
 import { newId } from '../platform/id.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { Job, JobRun } from './job.ts';
 import type { Resync } from './resync.ts';
 import { type ResyncRun, withProgress } from './resync-run.ts';
 import type { ResyncRunStore } from './resync-run-store.ts';
 
-interface RunParts {
-  readonly database: Database;
+interface RunParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
   readonly job: Job;
   readonly store: ResyncRunStore;
   readonly resync: Pick<Resync, 'all' | 'ofCustomer'>;
   readonly customers: { read(id: string): Promise<unknown> };
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /**

@@ -13,9 +13,7 @@ import type { RefundService } from '../payments/refund-service.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { runAs } from '../platform/cause.ts';
 import { isUuid } from '../platform/id.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { Pages } from '../processor/port/pages.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SubscriptionService } from '../subscriptions/subscription-service.ts';
@@ -23,8 +21,7 @@ import { type MirroredList, mirroredLists } from './mirrored-lists.ts';
 import type { Mirrors } from './mirrors.ts';
 import { refreshObject } from './refresh-object.ts';
 
-interface ResyncParts {
-  readonly database: Database;
+interface ResyncParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly lostCustomers: LostCustomers;
@@ -36,8 +33,6 @@ interface ResyncParts {
   readonly invoices: InvoiceService;
   readonly checkouts: CheckoutService;
   readonly countedLists: readonly CountedRows[];
-  readonly metrics: Metrics;
-  readonly logger: Logger;
 }
 
 export interface ResyncProgress {

@@ -11,19 +11,14 @@ import { callbackPath, registerSignInRoutes } from '../console/sign-in/sign-in-r
 import type { ApiGuard } from '../http/access/api-guard.ts';
 import type { ApiKeyRing } from '../http/access/api-key.ts';
 import type { KeyService } from '../keys/key-service.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { ConsoleConfig } from './config.ts';
 
-interface ConsoleParts {
+interface ConsoleParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger'> {
   readonly config: ConsoleConfig;
-  readonly database: Database;
   readonly ring: ApiKeyRing;
   readonly keys: KeyService;
   readonly audit: AuditLog;
-  readonly clock: Clock;
-  readonly logger: Logger;
   /** The port on which Till listens. Known once it does. */
   readonly port: () => number;
 }

@@ -17,18 +17,12 @@ import { OutboxStore } from '../events/outbox/outbox-store.ts';
 import { SubscriptionLinks } from '../events/outbox/subscription-links.ts';
 import { EventUpkeep } from '../events/outbox/upkeep.ts';
 import type { IdempotencyService } from '../idempotency/idempotency-service.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { OwnerLock } from '../platform/owner-lock.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import type { Stores } from './compose-mirrors.ts';
 
-interface EventParts {
-  readonly database: Database;
-  readonly clock: Clock;
+interface EventParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly stores: Stores;
   readonly entitlements: EntitlementService;
 }
@@ -63,12 +57,8 @@ export interface EventSettings {
   readonly attemptTimeoutMs?: number | undefined;
 }
 
-interface EndpointParts {
-  readonly database: Database;
-  readonly ownerLock: OwnerLock;
+interface EndpointParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
   readonly idempotency: IdempotencyService;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
   readonly tracer?: Tracer | undefined;
   readonly events: EventSettings;
 }

@@ -18,9 +18,8 @@ import { SubscriptionCharges } from '../payments/subscription-charges.ts';
 import { PlanMirror } from '../plans/plan-mirror.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import { PlanStore } from '../plans/plan-store.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
 import type { OwnerLock } from '../platform/owner-lock.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { EntitlementService } from '../subscriptions/entitlements/entitlement-service.ts';
 import { GroupReservationStore } from '../subscriptions/group-reservation-store.ts';
 import { SubscriptionMirror } from '../subscriptions/subscription-mirror.ts';
@@ -47,10 +46,7 @@ export function composeStores() {
   };
 }
 
-interface ComposedParts extends MirrorParts {
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-}
+type ComposedParts = MirrorParts & Pick<PlatformParts, 'logger' | 'metrics'>;
 
 /** The mirrors of one processor. Several sets of mirrors can work on the same rows. */
 export function composeMirrors(parts: ComposedParts, stores: Stores) {

@@ -17,9 +17,7 @@ import { registerPaymentRoutes } from '../payments/payment-routes.ts';
 import { registerPaymentUpdateRoutes } from '../payments/payment-update-routes.ts';
 import { registerRefundRoutes } from '../payments/refund-routes.ts';
 import { registerPlanRoutes } from '../plans/plan-routes.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { registerPortalRoutes } from '../portal/portal-routes.ts';
 import type { Processor } from '../processor/port/processor.ts';
 import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
@@ -37,13 +35,10 @@ import { registerWebhookEventRoutes } from '../webhooks/webhook-event-routes.ts'
 import { registerWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Services } from './compose-services.ts';
 
-interface RouteParts {
+interface RouteParts extends Pick<PlatformParts, 'clock' | 'logger' | 'metrics'> {
   readonly processor: Processor;
   /** Undefined if the processor is not the sandbox. */
   readonly sandbox: SandboxControl | undefined;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
   readonly streamLimits?: Partial<StreamLimits> | undefined;
 }
 

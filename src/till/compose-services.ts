@@ -32,10 +32,7 @@ import { paymentList } from '../payments/payment-store.ts';
 import { RefundService } from '../payments/refund-service.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { type Clock, type ProcessorClock, systemClock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import type { OwnerLock } from '../platform/owner-lock.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { TimeZone } from '../platform/time-zone.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { WeeksStore } from '../platform/weeks-store.ts';
@@ -79,14 +76,10 @@ import type { Config } from './config.ts';
  */
 const leaseMs = 10_000;
 
-interface ServiceParts {
-  readonly database: Database;
+interface ServiceParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics' | 'ownerLock'> {
   readonly installationId: string;
-  readonly ownerLock: OwnerLock;
   readonly backfillStore: BackfillStore;
   readonly processor: Processor;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
   /** Undefined if nothing is traced. */
   readonly tracer?: Tracer | undefined;
   readonly config: Pick<

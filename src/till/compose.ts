@@ -13,8 +13,8 @@ import type { Cache } from '../platform/cache.ts';
 import { type ProcessorClock, systemClock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
-import { createMetrics, type Metrics } from '../platform/metrics.ts';
-import type { Database } from '../platform/postgres.ts';
+import { createMetrics } from '../platform/metrics.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import { Repeater } from '../platform/repeater.ts';
 import type { Replica } from '../platform/replica.ts';
 import { Shutdown } from '../platform/shutdown.ts';
@@ -154,11 +154,9 @@ function composeProcessorClock(
   return new SandboxTime({ control, clock: systemClock, maxAgeMs });
 }
 
-interface AppInput {
-  readonly database: Database;
+interface AppInput extends Pick<PlatformParts, 'database' | 'metrics'> {
   readonly replica: Replica | undefined;
   readonly cache: Cache;
-  readonly metrics: Metrics;
   readonly tracer: Tracer | undefined;
   readonly keys: LoadedApiKeys;
   readonly services: Services;

@@ -6,19 +6,17 @@ import type { OperationResult } from '../idempotency/operation.ts';
 import { type IdCursorPage, pageById } from '../mirrors/id-cursor.ts';
 import { foundMeter, type Meter } from '../model/meter.ts';
 import { auditOperation } from '../platform/cause.ts';
-import type { Clock } from '../platform/clock.ts';
 import { isUuid } from '../platform/id.ts';
-import type { Database, Queryable, Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import type { Queryable, Transaction } from '../platform/postgres.ts';
 import type { MeterStore, NewMeter } from './meter-store.ts';
 
 /** Entitlements show every active meter, and every batch of usage reads all of them. */
 const metersMax = 100;
 
-interface MeterParts {
-  readonly database: Database;
+interface MeterParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: MeterStore;
   readonly idempotency: IdempotencyService;
-  readonly clock: Clock;
 }
 
 interface RenameRequest {

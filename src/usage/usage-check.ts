@@ -1,15 +1,12 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Database } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
 import type { UsageCheckStore, WrongCounter } from './usage-check-store.ts';
 
 /** Few enough that a statement holds its locks for milliseconds, unless a customer has very many events. */
 const customersPerBatch = 100;
 const dayMs = 86_400_000;
 
-interface CheckParts {
-  readonly database: Database;
+interface CheckParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: UsageCheckStore;
-  readonly clock: Clock;
   readonly usageRetentionDays: number;
 }
 

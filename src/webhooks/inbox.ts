@@ -1,8 +1,6 @@
 import type { Settlement, StoredStates, WebhookEvent } from '../model/webhook-event.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
-import type { Metrics } from '../platform/metrics.ts';
-import { type Database, isOutage, type Queryable, type Transaction } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import { isOutage, type Queryable, type Transaction } from '../platform/postgres.ts';
 import { SharedStatement } from '../platform/shared-statement.ts';
 import type { LateRow } from '../platform/written-rows.ts';
 import type { ProcessorEvent } from '../processor/port/event-calls.ts';
@@ -27,13 +25,9 @@ export interface OnReceipt {
   apply(events: readonly ReceivedEvent[]): Promise<StoredStates>;
 }
 
-interface InboxParts {
-  readonly database: Database;
+interface InboxParts extends Pick<PlatformParts, 'database' | 'clock' | 'logger' | 'metrics'> {
   readonly store: WebhookEventStore;
   readonly processor: Processor;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
-  readonly clock: Clock;
   readonly onReceipt: OnReceipt;
   /** Called when there are new events for a worker. */
   readonly onStored: () => void;

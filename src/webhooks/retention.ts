@@ -1,5 +1,5 @@
-import type { Logger } from '../platform/logger.ts';
-import { type Database, isLockTimeout } from '../platform/postgres.ts';
+import type { PlatformParts } from '../platform/parts.ts';
+import { isLockTimeout } from '../platform/postgres.ts';
 import type { WeeksStore } from '../platform/weeks-store.ts';
 import type { InboxWeeksStore } from './inbox-weeks-store.ts';
 
@@ -8,13 +8,11 @@ const eventsPerBatch = 1_000;
 /** A hundred thousand events per run. The next run continues. */
 const batchesMax = 100;
 
-interface RetentionParts {
-  readonly database: Database;
+interface RetentionParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly inboxWeeks: InboxWeeksStore;
   readonly retentionDays: number;
   /** Of other tables: events, deliveries and the audit log. */
   readonly weeks: readonly { readonly store: WeeksStore; readonly days: number }[];
-  readonly logger: Logger;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { type Caller, consoleKeyName, type Person, type Scope } from '../../model/api-key.ts';
 import type { NewAuditEntry, Sender } from '../../model/audit-entry.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
+import type { Transaction } from '../../platform/postgres.ts';
 import type { Session, SessionOwner, SessionStore } from './session-store.ts';
 
 /** 256 bits: a token cannot be guessed, so one fast hash of it is as good as a slow one. */
@@ -16,10 +16,8 @@ const useMsMax = 60_000;
 const trustMs = 2_000;
 const [hourMs, minuteMs] = [3_600_000, 60_000];
 
-interface SessionParts {
-  readonly database: Database;
+interface SessionParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: SessionStore;
-  readonly clock: Clock;
   readonly audit: { write(tx: Transaction, entry: NewAuditEntry): void };
   /** The API keys from the environment. */
   readonly ring: { ofSession(token: string, proof: Buffer): Caller | undefined };

@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '../../errors.ts';
 import type { ApiGuard } from '../../http/access/api-guard.ts';
 import type { NewAuditEntry } from '../../model/audit-entry.ts';
-import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import type { ConsoleAccess } from '../sessions/console-access.ts';
 import { refusedSignIn, senderOf } from '../sessions/session-routes.ts';
 import type { SessionService } from '../sessions/session-service.ts';
@@ -15,15 +15,13 @@ import { type SignInProblem, sendSignInProblem, statusOf } from './sign-in-page.
 export const callbackPath = '/console/sign-in/callback';
 const cookieName = 'till-sign-in';
 
-export interface SignInRouteParts {
+export interface SignInRouteParts extends Pick<PlatformParts, 'clock' | 'logger'> {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
   readonly provider: IdentityProvider;
   readonly cookie: SignInCookie;
   readonly guard: Pick<ApiGuard, 'countRefusal' | 'refuseGuesses'>;
   readonly audit: { writeAlone(entry: NewAuditEntry): Promise<void> };
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 /** Single sign-on: sends people to the identity provider, and opens a session when they return. */

@@ -1,7 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from '../../platform/logger.ts';
 import { isGone, type OwnerLock } from '../../platform/owner-lock.ts';
-import type { Database } from '../../platform/postgres.ts';
 import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
 import type { SecretBox } from '../endpoints/endpoint-secret.ts';
@@ -32,11 +30,9 @@ const leaseMarginMs = 5_000;
 const takeMsMax = 2_000;
 
 interface DispatcherParts extends LaneParts {
-  readonly database: Database;
   readonly ownerLock: Pick<OwnerLock, 'owner'>;
   readonly events: EventStore;
   readonly secrets: SecretBox;
-  readonly logger: Logger;
 }
 
 /**

@@ -1,7 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { Logger } from '../../platform/logger.ts';
-import type { Metrics } from '../../platform/metrics.ts';
-import type { Database } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import type { Tracer } from '../../platform/tracing.ts';
 import { WakeableSleep } from '../../platform/wakeable-sleep.ts';
 import type { EventEndpoint } from '../endpoints/endpoint.ts';
@@ -39,14 +37,11 @@ const positionDelayMs = 5_000;
 const stopGraceMs = 1_000;
 const failureDelayMs = 1_000;
 
-export interface LaneParts {
-  readonly database: Database;
+export interface LaneParts extends Pick<PlatformParts, 'database' | 'logger' | 'metrics'> {
   readonly endpoints: EndpointStore;
   readonly deliveries: DeliveryStore;
   readonly resends: ResendStore;
   readonly sender: EventSender;
-  readonly metrics: Metrics;
-  readonly logger: Logger;
   /** Between 0 and 1, for jitter. */
   readonly random: () => number;
   readonly tracer?: Tracer | undefined;

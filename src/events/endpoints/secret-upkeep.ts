@@ -1,14 +1,11 @@
-import type { Logger } from '../../platform/logger.ts';
-import type { Database } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import { type EventEndpoint, endpointsMax } from './endpoint.ts';
 import type { SecretBox } from './endpoint-secret.ts';
 import type { EndpointStore } from './endpoint-store.ts';
 
-interface UpkeepParts {
-  readonly database: Database;
+interface UpkeepParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly store: EndpointStore;
   readonly secrets: SecretBox;
-  readonly logger: Logger;
 }
 
 /** The valid secrets of all endpoints. */

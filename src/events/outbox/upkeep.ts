@@ -1,6 +1,6 @@
 import { runAs } from '../../platform/cause.ts';
-import type { Clock } from '../../platform/clock.ts';
-import type { Database, Transaction } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
+import type { Transaction } from '../../platform/postgres.ts';
 import type { OutboxStore } from './outbox-store.ts';
 
 /** Few enough that a transaction takes milliseconds and holds few locks. */
@@ -12,10 +12,8 @@ interface SubscriptionRow {
   readonly id: string;
 }
 
-interface UpkeepParts {
-  readonly database: Database;
+interface UpkeepParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: OutboxStore;
-  readonly clock: Clock;
   readonly subscriptions: {
     find(tx: Transaction, ids: readonly string[]): Promise<readonly SubscriptionRow[]>;
     listPastDueAfter(tx: Transaction, id: string | null, limit: number): Promise<readonly SubscriptionRow[]>;

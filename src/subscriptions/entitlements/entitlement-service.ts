@@ -15,9 +15,9 @@ import {
   type UsageWindow,
   type WindowTerms,
 } from '../../model/usage-window.ts';
-import type { Clock, ProcessorClock } from '../../platform/clock.ts';
+import type { ProcessorClock } from '../../platform/clock.ts';
 import { isUuid } from '../../platform/id.ts';
-import type { Database } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import { SharedReads } from '../../platform/shared-statement.ts';
 import type { CustomerSubscription, EntitledCustomer, EntitlementStore } from './entitlement-store.ts';
 
@@ -77,10 +77,8 @@ interface SubscriptionEntitlement
   readonly addOnPlanIds: readonly string[];
 }
 
-interface EntitlementParts {
-  readonly database: Database;
+interface EntitlementParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly store: EntitlementStore;
-  readonly clock: Clock;
   readonly processorClock: ProcessorClock;
   readonly entitlementGraceDays: number;
 }

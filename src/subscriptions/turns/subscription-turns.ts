@@ -1,9 +1,8 @@
 import { Failure, mayBeInProgress } from '../../errors.ts';
 import { type FoundClaim, parentOf, type WriteTurn } from '../../idempotency/operation.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
-import { isGone, type OwnerLock } from '../../platform/owner-lock.ts';
-import type { Database } from '../../platform/postgres.ts';
+import { isGone } from '../../platform/owner-lock.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import { RepeatedCheck } from '../../platform/repeated-check.ts';
 import { runInTurn } from '../../platform/turn.ts';
 import type { TakenTurn, TurnStore, Writer } from './turn-store.ts';
@@ -24,11 +23,8 @@ const checkDelayMs = 20;
 /** The longest time until a writer notices that a writer of another process has finished. */
 const checkDelayMsMax = 250;
 
-interface TurnParts {
-  readonly database: Database;
+interface TurnParts extends Pick<PlatformParts, 'database' | 'clock' | 'ownerLock'> {
   readonly store: TurnStore;
-  readonly ownerLock: OwnerLock;
-  readonly clock: Clock;
   /** Settles the open claims on a subscription that ended without a result, except one. */
   readonly settle: (subscriptionId: string, exceptClaimId: string | null) => Promise<void>;
   /** Tests set a shorter wait. */

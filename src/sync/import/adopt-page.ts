@@ -1,16 +1,14 @@
 import { nothingApplied } from '../../mirrors/refresh.ts';
 import type { Applied } from '../../model/fold.ts';
 import { inLanes } from '../../platform/lanes.ts';
-import type { Logger } from '../../platform/logger.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import type { Database, Queryable, Transaction } from '../../platform/postgres.ts';
 import type { ProcessorPage } from '../../processor/port/pages.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
 
-export interface PageParts {
-  readonly database: Database;
-  readonly logger: Logger;
+export interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly isDryRun: boolean;
 }
 

@@ -1,8 +1,7 @@
 import type { PlanFacts } from '../../model/plan.ts';
 import type { Subscription, SubscriptionFacts } from '../../model/subscription.ts';
 import type { PlanService } from '../../plans/plan-service.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Database } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { EntitlementService } from '../../subscriptions/entitlements/entitlement-service.ts';
 import type { Mirrors } from '../mirrors.ts';
@@ -51,13 +50,11 @@ export interface Exception {
   readonly reason: string;
 }
 
-export interface AuditParts {
-  readonly database: Database;
+export interface AuditParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly processor: Processor;
   readonly mirrors: Mirrors;
   readonly plans: Pick<PlanService, 'list'>;
   readonly entitlements: Pick<EntitlementService, 'isEntitled'>;
-  readonly logger: Logger;
 }
 
 export interface AuditOptions {

@@ -1,10 +1,9 @@
 import type { CustomerService } from '../../customers/customer-service.ts';
 import type { CustomerFacts } from '../../model/customer.ts';
 import { runAs } from '../../platform/cause.ts';
-import type { Clock } from '../../platform/clock.ts';
 import { newId } from '../../platform/id.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Database, Queryable } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
+import type { Queryable } from '../../platform/postgres.ts';
 import { isLostPlace } from '../../processor/port/pages.ts';
 import type { Job, JobRun } from '../job.ts';
 import { adoptPage } from './adopt-page.ts';
@@ -52,13 +51,10 @@ import { listPrices, writePlanSettings } from './write-plan-settings.ts';
 /** Far more restarts or failovers of the database than happen within one import. */
 const lostJobsMax = 20;
 
-interface ImportParts extends StageParts, AuditParts {
-  readonly database: Database;
+interface ImportParts extends StageParts, AuditParts, Pick<PlatformParts, 'clock'> {
   readonly job: Job;
   readonly store: ImportStore;
   readonly customers: Pick<CustomerService, 'update'>;
-  readonly clock: Clock;
-  readonly logger: Logger;
 }
 
 export interface ImportOptions {

@@ -1,19 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Plan, PlanFacts } from '../../model/plan.ts';
-import type { Logger } from '../../platform/logger.ts';
-import type { Database } from '../../platform/postgres.ts';
+import type { PlatformParts } from '../../platform/parts.ts';
 import { objectMissing } from '../../processor/port/attempt.ts';
 import type { Processor } from '../../processor/port/processor.ts';
 import type { Mirrors } from '../mirrors.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { missingSettings, type PlanSettings, withSettings } from './plan-settings.ts';
 
-export interface SettingsParts {
-  readonly database: Database;
+export interface SettingsParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly processor: Pick<Processor, 'plans'>;
   readonly mirrors: Pick<Mirrors, 'plans'>;
-  readonly logger: Logger;
 }
 
 /** All prices of the account, with their products. */
