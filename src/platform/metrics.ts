@@ -34,173 +34,167 @@ export function createMetrics(labels: MetricLabels) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const name of misnamedGauges) registry.removeSingleMetric(name);
+  const create = new MetricFactory(registry);
   return {
     registry,
-    ...createWebhookMetrics([registry], labels),
-    ...createPaymentMetrics([registry]),
-    ...createDeliveryMetrics([registry]),
-    ...createUsageMetrics([registry]),
-    ...createRequestMetrics([registry]),
-    ...createReplicaMetrics([registry]),
-    ...createDatabaseMetrics([registry]),
-    ...createProcessMetrics([registry]),
+    ...createWebhookMetrics(create, labels),
+    ...createPaymentMetrics(create),
+    ...createDeliveryMetrics(create),
+    ...createUsageMetrics(create),
+    ...createRequestMetrics(create),
+    ...createReplicaMetrics(create),
+    ...createDatabaseMetrics(create),
+    ...createProcessMetrics(create),
   };
 }
 
-function createWebhookMetrics(registers: Registry[], labels: MetricLabels) {
-  const counterByType = (name: string, help: string) => {
-    const counter = new Counter({ name, help, labelNames: ['type'], registers });
-    for (const type of labels.eventTypes) counter.inc({ type }, 0);
+/** Of several processes each shows the same number, which is then not added up. */
+const ofService = { aggregator: 'first' } as const;
+
+interface MetricOptions<Label> {
+  readonly labelNames?: readonly Label[];
+  readonly aggregator?: 'first';
+}
+
+class MetricFactory {
+  readonly #registers: Registry[];
+
+  constructor(registry: Registry) {
+    this.#registers = [registry];
+  }
+
+  counter<Label extends string>(name: string, help: string, options: MetricOptions<Label> = {}) {
+    return new Counter<Label>({ name, help, registers: this.#registers, ...options });
+  }
+
+  /** A counter with one label, whose values are known in advance. */
+  counterBy<Label extends string>(label: Label, values: readonly string[], name: string, help: string) {
+    const counter = this.counter(name, help, { labelNames: [label] });
+    for (const value of values) counter.labels(value).inc(0);
     return counter;
-  };
-  const mirrorDrift = new Counter({
-    name: 'mirror_drift_total',
-    help: 'Corrections to local mirrors made by recovery',
-    labelNames: ['resource'],
-    registers,
-  });
-  for (const resource of labels.mirrors) mirrorDrift.inc({ resource }, 0);
-  const backfilledObjects = new Counter({
-    name: 'backfilled_objects_total',
-    help: 'Objects of the processor that were read again after an upgrade, to complete their rows',
-    labelNames: ['resource'],
-    registers,
-  });
-  for (const resource of labels.mirrors) backfilledObjects.inc({ resource }, 0);
-  const known = new Set(labels.eventTypes);
+  }
+
+  gauge<Label extends string>(name: string, help: string, options: MetricOptions<Label> = {}) {
+    return new Gauge<Label>({ name, help, registers: this.#registers, ...options });
+  }
+
+  histogram<Label extends string>(
+    name: string,
+    help: string,
+    options: MetricOptions<Label> & { readonly buckets: number[] },
+  ) {
+    return new Histogram<Label>({ name, help, registers: this.#registers, ...options });
+  }
+}
+
+function createWebhookMetrics(create: MetricFactory, { eventTypes, mirrors }: MetricLabels) {
+  const byType = (name: string, help: string) => create.counterBy('type', eventTypes, name, help);
+  const byResource = (name: string, help: string) => create.counterBy('resource', mirrors, name, help);
+  const known = new Set(eventTypes);
   return {
+    mirrorDrift: byResource('mirror_drift_total', 'Corrections to local mirrors made by recovery'),
+    backfilledObjects: byResource(
+      'backfilled_objects_total',
+      'Objects of the processor that were read again after an upgrade, to complete their rows',
+    ),
     /** Unknown types share one label, so that a sender cannot create an unlimited number of series. */
     eventTypeLabel: (type: string) => (known.has(type) ? type : 'other'),
-    webhookEventsReceived: counterByType(
-      'webhook_events_received_total',
-      'Webhook events received and stored',
+    webhookEventsReceived: byType('webhook_events_received_total', 'Webhook events received and stored'),
+    webhookEventsProcessed: byType('webhook_events_processed_total', 'Webhook events applied to the mirrors'),
+    webhookEventsFailed: byType('webhook_events_failed_total', 'Webhook events that failed for good'),
+    webhookEventsIgnored: byType('webhook_events_ignored_total', 'Webhook events that change no mirror'),
+    webhookEventsDuplicate: create.counter(
+      'webhook_events_duplicate_total',
+      'Duplicate webhook events discarded',
     ),
-    webhookEventsProcessed: counterByType(
-      'webhook_events_processed_total',
-      'Webhook events applied to the mirrors',
+    webhookQueueDepth: create.gauge(
+      'webhook_queue_depth',
+      'Webhook events stored and not yet applied or failed, counted at scrape time, up to 100,000',
+      ofService,
     ),
-    webhookEventsFailed: counterByType('webhook_events_failed_total', 'Webhook events that failed for good'),
-    webhookEventsIgnored: counterByType(
-      'webhook_events_ignored_total',
-      'Webhook events that change no mirror',
+    webhookBatchSize: create.histogram(
+      'webhook_batch_size',
+      'How many webhook events a transaction stores or applies together',
+      { buckets: batchBuckets },
     ),
-    webhookEventsDuplicate: new Counter({
-      name: 'webhook_events_duplicate_total',
-      help: 'Duplicate webhook events discarded',
-      registers,
-    }),
-    webhookQueueDepth: new Gauge({
-      name: 'webhook_queue_depth',
-      help: 'Webhook events stored and not yet applied or failed, counted at scrape time, up to 100,000',
-      aggregator: 'first',
-      registers,
-    }),
-    webhookBatchSize: new Histogram({
-      name: 'webhook_batch_size',
-      help: 'How many webhook events a transaction stores or applies together',
-      buckets: batchBuckets,
-      registers,
-    }),
-    webhookLag: new Histogram({
-      name: 'webhook_lag_seconds',
-      help: 'Time from receiving a webhook event to applying it',
-      buckets: lagBucketsSeconds,
-      registers,
-    }),
-    mirrorDrift,
-    backfilledObjects,
+    webhookLag: create.histogram(
+      'webhook_lag_seconds',
+      'Time from receiving a webhook event to applying it',
+      { buckets: lagBucketsSeconds },
+    ),
   };
 }
 
-function createPaymentMetrics(registers: Registry[]) {
-  const checkouts = new Counter({
-    name: 'checkouts_total',
-    help: 'Checkouts that were created, completed by the buyer, or expired, each counted once',
-    labelNames: ['mode', 'outcome'],
-    registers,
-  });
+function createPaymentMetrics(create: MetricFactory) {
+  const checkouts = create.counter(
+    'checkouts_total',
+    'Checkouts that were created, completed by the buyer, or expired, each counted once',
+    { labelNames: ['mode', 'outcome'] },
+  );
   for (const mode of ['subscription', 'payment', 'setup'])
     for (const outcome of ['created', 'completed', 'expired']) checkouts.inc({ mode, outcome }, 0);
   return {
     checkouts,
-    paymentsSucceeded: new Counter({
-      name: 'payments_succeeded_total',
-      help: 'Payments that succeeded, each counted once',
-      registers,
-    }),
-    paymentsFailed: new Counter({
-      name: 'payments_failed_total',
-      help: 'Failed payment attempts',
-      registers,
-    }),
-    paymentsDisputed: new Counter({
-      name: 'payments_disputed_total',
-      help: 'Payments that were disputed, each counted once',
-      registers,
-    }),
+    paymentsSucceeded: create.counter(
+      'payments_succeeded_total',
+      'Payments that succeeded, each counted once',
+    ),
+    paymentsFailed: create.counter('payments_failed_total', 'Failed payment attempts'),
+    paymentsDisputed: create.counter(
+      'payments_disputed_total',
+      'Payments that were disputed, each counted once',
+    ),
   };
 }
 
-function createDeliveryMetrics(registers: Registry[]) {
-  const eventDeliveries = new Counter({
-    name: 'event_deliveries_total',
-    help: 'Attempts to deliver events to endpoints: succeeded, to be retried, or failed for good',
-    labelNames: ['outcome'],
-    registers,
-  });
-  for (const outcome of ['succeeded', 'retried', 'failed']) eventDeliveries.inc({ outcome }, 0);
+function createDeliveryMetrics(create: MetricFactory) {
   return {
-    eventDeliveries,
-    eventDeliveryAge: new Gauge({
-      name: 'event_delivery_oldest_seconds',
-      help: 'The age of the oldest event that an enabled endpoint has not received, at scrape time',
-      aggregator: 'first',
-      registers,
-    }),
+    eventDeliveries: create.counterBy(
+      'outcome',
+      ['succeeded', 'retried', 'failed'],
+      'event_deliveries_total',
+      'Attempts to deliver events to endpoints: succeeded, to be retried, or failed for good',
+    ),
+    eventDeliveryAge: create.gauge(
+      'event_delivery_oldest_seconds',
+      'The age of the oldest event that an enabled endpoint has not received, at scrape time',
+      ofService,
+    ),
   };
 }
 
-function createProcessMetrics(registers: Registry[]) {
+function createProcessMetrics(create: MetricFactory) {
   return {
-    processesServing: new Gauge({
-      name: 'processes_serving',
-      help: 'Processes that serve requests, of those that PROCESSES sets',
-      aggregator: 'first',
-      registers,
-    }),
-    processesRestarted: new Counter({
-      name: 'processes_restarted_total',
-      help: 'Processes that were restarted because they had ended unexpectedly',
-      aggregator: 'first',
-      registers,
-    }),
+    processesServing: create.gauge(
+      'processes_serving',
+      'Processes that serve requests, of those that PROCESSES sets',
+      ofService,
+    ),
+    processesRestarted: create.counter(
+      'processes_restarted_total',
+      'Processes that were restarted because they had ended unexpectedly',
+      ofService,
+    ),
   };
 }
 
-function createDatabaseMetrics(registers: Registry[]) {
-  const connections = new Gauge({
-    name: 'database_connections',
-    help: 'Connections of the pool, at scrape time',
+function createDatabaseMetrics(create: MetricFactory) {
+  const connections = create.gauge('database_connections', 'Connections of the pool, at scrape time', {
     labelNames: ['state'],
-    registers,
   });
-  const waiting = new Gauge({
-    name: 'database_waiting',
-    help: 'Statements and transactions that wait for a connection of the pool, at scrape time',
-    registers,
-  });
-  const statements = new Counter({
-    name: 'database_statements_total',
-    help: 'Statements sent to PostgreSQL. Busy requests share statements, so that there are fewer for each request',
-    registers,
-  });
-  const buildInfo = new Gauge({
-    name: 'till_build_info',
-    help: 'Always 1. The labels say which versions of Till and Node run',
-    labelNames: ['version', 'node'],
-    registers,
-    aggregator: 'first',
-  });
+  const waiting = create.gauge(
+    'database_waiting',
+    'Statements and transactions that wait for a connection of the pool, at scrape time',
+  );
+  const statements = create.counter(
+    'database_statements_total',
+    'Statements sent to PostgreSQL. Busy requests share statements, so that there are fewer for each request',
+  );
+  const buildInfo = create.gauge(
+    'till_build_info',
+    'Always 1. The labels say which versions of Till and Node run',
+    { labelNames: ['version', 'node'], ...ofService },
+  );
   buildInfo.set({ version, node: process.versions.node }, 1);
   let counted = 0;
   return {
@@ -220,85 +214,67 @@ export interface DatabaseUsage {
   readonly statements: number;
 }
 
-function createUsageMetrics(registers: Registry[]) {
-  const usageEvents = new Counter({
-    name: 'usage_events_total',
-    help: 'Usage events that were recorded, were recorded before, or were rejected',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of ['recorded', 'duplicate', 'rejected']) usageEvents.inc({ result }, 0);
-  const usageConsumptions = new Counter({
-    name: 'usage_consumptions_total',
-    help: 'Requests to consume usage that were allowed or refused',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of ['allowed', 'refused']) usageConsumptions.inc({ result }, 0);
-  return { usageEvents, usageConsumptions };
-}
-
-function createRequestMetrics(registers: Registry[]) {
-  const httpRequestsShed = new Counter({
-    name: 'http_requests_shed_total',
-    help: 'HTTP requests shed on arrival because the process was overloaded',
-    labelNames: ['kind'],
-    registers,
-  });
-  for (const kind of ['webhooks', 'others', 'event_readers']) httpRequestsShed.inc({ kind }, 0);
+function createUsageMetrics(create: MetricFactory) {
   return {
-    httpRequestsShed,
-    rateLimitsShared: new Gauge({
-      name: 'rate_limits_shared',
-      help: '1 while the processes count requests together, 0 while each counts alone because it has no Redis',
-      aggregator: 'first',
-      registers,
-    }),
-    eventStreams: new Gauge({
-      name: 'event_streams',
-      help: 'Open streams of events',
-      registers,
-    }),
-    httpRequestDuration: new Histogram({
-      name: 'http_request_duration_seconds',
-      help: 'HTTP requests, by method, route and status',
-      labelNames: ['method', 'route', 'status'],
-      buckets: requestBucketsSeconds,
-      registers,
-    }),
-    processorRequestDuration: new Histogram({
-      name: 'processor_request_duration_seconds',
-      help: 'Calls to the processor, by operation and outcome, including retries',
-      labelNames: ['operation', 'outcome'],
-      buckets: requestBucketsSeconds,
-      registers,
-    }),
+    usageEvents: create.counterBy(
+      'result',
+      ['recorded', 'duplicate', 'rejected'],
+      'usage_events_total',
+      'Usage events that were recorded, were recorded before, or were rejected',
+    ),
+    usageConsumptions: create.counterBy(
+      'result',
+      ['allowed', 'refused'],
+      'usage_consumptions_total',
+      'Requests to consume usage that were allowed or refused',
+    ),
   };
 }
 
-function createReplicaMetrics(registers: Registry[]) {
-  const databaseReads = new Counter({
-    name: 'database_reads_total',
-    help: 'Reads that a replica may serve (lists, exports, searches, overviews), by the server that served them',
-    labelNames: ['target'],
-    registers,
-  });
-  const replicaFallbacks = new Counter({
-    name: 'replica_fallbacks_total',
-    help: 'Reads with a position that the primary served instead of the replica, by reason',
-    labelNames: ['reason'],
-    registers,
-  });
-  for (const target of ['primary', 'replica']) databaseReads.inc({ target }, 0);
-  for (const reason of ['unavailable', 'lag', 'position', 'history', 'failed'])
-    replicaFallbacks.inc({ reason }, 0);
+function createRequestMetrics(create: MetricFactory) {
   return {
-    databaseReads,
-    replicaFallbacks,
-    replicaLag: new Gauge({
-      name: 'replica_lag_seconds',
-      help: 'How far the replica is behind the primary; it grows while the replica cannot be reached',
-      registers,
-    }),
+    httpRequestsShed: create.counterBy(
+      'kind',
+      ['webhooks', 'others', 'event_readers'],
+      'http_requests_shed_total',
+      'HTTP requests shed on arrival because the process was overloaded',
+    ),
+    rateLimitsShared: create.gauge(
+      'rate_limits_shared',
+      '1 while the processes count requests together, 0 while each counts alone because it has no Redis',
+      ofService,
+    ),
+    eventStreams: create.gauge('event_streams', 'Open streams of events'),
+    httpRequestDuration: create.histogram(
+      'http_request_duration_seconds',
+      'HTTP requests, by method, route and status',
+      { labelNames: ['method', 'route', 'status'], buckets: requestBucketsSeconds },
+    ),
+    processorRequestDuration: create.histogram(
+      'processor_request_duration_seconds',
+      'Calls to the processor, by operation and outcome, including retries',
+      { labelNames: ['operation', 'outcome'], buckets: requestBucketsSeconds },
+    ),
+  };
+}
+
+function createReplicaMetrics(create: MetricFactory) {
+  return {
+    databaseReads: create.counterBy(
+      'target',
+      ['primary', 'replica'],
+      'database_reads_total',
+      'Reads that a replica may serve (lists, exports, searches, overviews), by the server that served them',
+    ),
+    replicaFallbacks: create.counterBy(
+      'reason',
+      ['unavailable', 'lag', 'position', 'history', 'failed'],
+      'replica_fallbacks_total',
+      'Reads with a position that the primary served instead of the replica, by reason',
+    ),
+    replicaLag: create.gauge(
+      'replica_lag_seconds',
+      'How far the replica is behind the primary; it grows while the replica cannot be reached',
+    ),
   };
 }
