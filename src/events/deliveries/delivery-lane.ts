@@ -47,6 +47,9 @@ export interface LaneParts extends Pick<PlatformParts, 'database' | 'logger' | '
   readonly tracer?: Tracer | undefined;
 }
 
+/** What waits at an endpoint: deliveries between two attempts, and events to send again. */
+type WaitingKind = 'retries' | 'resends';
+
 /** The lease of an endpoint. A failover or a restore ends it: it is valid only in its own history of the database. */
 interface Lease {
   readonly owner: number;
@@ -81,10 +84,8 @@ export class DeliveryLane {
   #writtenPosition: number;
   #writtenAtMs = 0;
   #horizon = 0;
-  /** When to look for waiting deliveries again. */
-  #dueAtMs = 0;
-  /** The same for resends. */
-  #resendDueAtMs = 0;
+  /** When to look for what waits again. */
+  readonly #dueAtMs: Record<WaitingKind, number> = { retries: 0, resends: 0 };
   /** An upper bound on the number of waiting deliveries. Infinity before they are counted. */
   #waiting = Number.POSITIVE_INFINITY;
   #leasedUntilMs: number;
@@ -128,10 +129,7 @@ export class DeliveryLane {
     // A change can make waiting deliveries due.
     const isChanged = settings.endpoint.updatedAt > this.endpoint.updatedAt;
     const isResent = settings.endpoint.resendRevision !== this.endpoint.resendRevision;
-    if (isChanged || isResent) {
-      this.#dueAtMs = 0;
-      this.#resendDueAtMs = 0;
-    }
+    if (isChanged || isResent) Object.assign(this.#dueAtMs, { retries: 0, resends: 0 });
     this.#settings = settings;
   }
 
@@ -199,8 +197,8 @@ export class DeliveryLane {
   async #step(): Promise<void> {
     await this.#record(this.#queue.letSlowWait(performance.now() - slowAfterMs));
     if (this.#isOver) return;
-    await this.#readWaiting();
-    await this.#readResends();
+    await this.#readDue('retries');
+    await this.#readDue('resends');
     await this.#readEvents();
     this.#send();
   }
@@ -233,55 +231,42 @@ export class DeliveryLane {
     this.#queue.recorded(done, waiting);
     this.#writtenPosition = position;
     this.#writtenAtMs = performance.now();
-    this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + recorded.dueInMs);
-    this.#resendDueAtMs = Math.min(this.#resendDueAtMs, performance.now() + recorded.resendDueInMs);
+    this.#setDueIn('retries', recorded.dueInMs);
+    this.#setDueIn('resends', recorded.resendDueInMs);
     this.#waiting += recorded.retried + waiting.length;
     this.#report.add(this.endpoint, recorded, ended);
     if (recorded.isTurnedOff) this.#isStopping = true;
   }
 
-  /** Loads deliveries that are due. */
-  async #readWaiting(): Promise<void> {
-    const { database, deliveries } = this.#parts;
-    const { busyObjects } = this.#queue;
-    const room = parallelMax - busyObjects.length;
-    if (room <= 0 || performance.now() < this.#dueAtMs) return;
+  /** Loads what is due of one kind. */
+  async #readDue(kind: WaitingKind): Promise<void> {
+    const { database, deliveries, resends } = this.#parts;
+    const [store, busy, busyMax] =
+      kind === 'retries'
+        ? [deliveries, this.#queue.busyObjects, parallelMax]
+        : [resends, this.#queue.busyResends, parallelResendsMax];
+    const room = busyMax - busy.length;
+    if (room <= 0 || performance.now() < this.#dueAtMs[kind]) return;
     // `update` can make something due while the statement runs, which may not see it.
-    this.#dueAtMs = Number.POSITIVE_INFINITY;
-    const dueInMs = await this.#load(
-      deliveries.findWaiting(database, this.endpoint.id, busyObjects, room + 1).catch((error: unknown) => {
-        this.#dueAtMs = 0;
-        throw error;
-      }),
-      { room, isResend: false },
-    );
-    this.#dueAtMs = Math.min(this.#dueAtMs, performance.now() + dueInMs);
+    this.#dueAtMs[kind] = Number.POSITIVE_INFINITY;
+    try {
+      const waiting = await store.findWaiting(database, this.endpoint.id, busy, room + 1);
+      this.#setDueIn(kind, this.#load(waiting, room, kind));
+    } catch (error) {
+      this.#dueAtMs[kind] = 0;
+      throw error;
+    }
   }
 
-  /** Loads resends that are due. */
-  async #readResends(): Promise<void> {
-    const { database, resends } = this.#parts;
-    const { busyResends } = this.#queue;
-    const room = parallelResendsMax - busyResends.length;
-    if (room <= 0 || performance.now() < this.#resendDueAtMs) return;
-    this.#resendDueAtMs = Number.POSITIVE_INFINITY;
-    const dueInMs = await this.#load(
-      resends.findWaiting(database, this.endpoint.id, busyResends, room + 1).catch((error: unknown) => {
-        this.#resendDueAtMs = 0;
-        throw error;
-      }),
-      { room, isResend: true },
-    );
-    this.#resendDueAtMs = Math.min(this.#resendDueAtMs, performance.now() + dueInMs);
+  /** Keeps an earlier time. */
+  #setDueIn(kind: WaitingKind, delayMs: number): void {
+    this.#dueAtMs[kind] = Math.min(this.#dueAtMs[kind], performance.now() + delayMs);
   }
 
   /** Puts what is due into the queue. Returns when the next one is due. Infinity if there is none. */
-  async #load(
-    found: Promise<readonly WaitingDelivery[]>,
-    { room, isResend }: { readonly room: number; readonly isResend: boolean },
-  ): Promise<number> {
-    const waiting = await found;
+  #load(waiting: readonly WaitingDelivery[], room: number, kind: WaitingKind): number {
     const due = waiting.filter(({ dueInMs }) => dueInMs <= 0).slice(0, room);
+    const isResend = kind === 'resends';
     for (const { event, isKept, ...rest } of due) {
       const delivery = { ...rest, event, isResend, hasRow: true, startedAtMs: undefined };
       if (isKept) this.#queue.addWaiting(delivery);
