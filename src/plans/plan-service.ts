@@ -3,14 +3,7 @@ import { isDefiniteRefusal } from '../errors.ts';
 import type { IdempotencyKey } from '../idempotency/claim.ts';
 import type { OperationResult } from '../idempotency/operation.ts';
 import { applyChange, correct } from '../mirrors/refresh.ts';
-import {
-  activePlan,
-  foundPlan,
-  type Plan,
-  type PlanChange,
-  planArchived,
-  planNotFound,
-} from '../model/plan.ts';
+import { foundPlan, type Plan, type PlanChange, planArchived, planNotFound } from '../model/plan.ts';
 import { isUuid } from '../platform/id.ts';
 import type { Transaction } from '../platform/postgres.ts';
 import { SharedReads } from '../platform/shared-statement.ts';
@@ -83,11 +76,6 @@ export class PlanService {
     if (!isUuid(id)) throw planNotFound();
     const updating = change.addOn === undefined ? this.updating : addOnUpdate(this.#parts);
     return this.#parts.idempotency.run(updating, { id, change }, key);
-  }
-
-  /** Fails unless the plan exists and is active. */
-  async requireActive(id: string): Promise<Plan> {
-    return activePlan(await this.find(id));
   }
 
   /**
