@@ -96,8 +96,8 @@ export class AttentionStore {
   }
 
   /**
-   * Subscriptions by what is open of their invoices. Amounts of different currencies are compared as numbers. The invoices
-   * of each subscription are looked up: adding up all open ones would also read those of subscriptions that are not due.
+   * Subscriptions by the open amount of their invoices. Amounts of different currencies are compared as numbers. The
+   * invoices of each subscription are looked up: adding up all open ones would also read those of other subscriptions.
    */
   pastDue(db: Queryable): Promise<Urgent<UrgentSubscription>> {
     return find<UrgentSubscription>(

@@ -81,7 +81,7 @@ function toConditions(filter: AuditFilter): { values: unknown[]; conditions: str
   return { values, conditions };
 }
 
-/** The ids of the processor distinguish cases, UUIDs do not. */
+/** The ids of the processor are case-sensitive, UUIDs are not. */
 function spellingOf(id: string): string {
   return isUuid(id) ? id.toLowerCase() : id;
 }

@@ -11,7 +11,7 @@ const types = {
   'licences.txt': 'text/plain; charset=utf-8',
 } as const;
 
-/** How people sign in: the page says it to its script. */
+/** How people can sign in. The page passes it to its script. */
 export interface SignInWays {
   readonly hasKeySignIn: boolean;
   readonly hasSingleSignOn: boolean;

@@ -3,7 +3,7 @@ import { uuidText } from '../platform/id.ts';
 import { type Instant, isInstant } from '../platform/instant.ts';
 
 /** The position in a list: the last row shown, and the number of the page that comes after it. */
-export interface Position {
+export interface ListPosition {
   /** The amount of that row, in a list that is sorted by an amount. */
   readonly amount?: bigint | undefined;
   readonly createdAt: Instant;
@@ -28,7 +28,7 @@ const pageMax = 0xffff_ffff;
  * Writes a cursor. `query` is the list and its filters: the checksum covers it, so that a cursor is accepted only for
  * its own query. The cursor contains no values of the query. See docs/decisions/0017-cursors.md.
  */
-export function encodeCursor({ amount, createdAt, id, page }: Position, query: string): string {
+export function encodeCursor({ amount, createdAt, id, page }: ListPosition, query: string): string {
   const bytes = Buffer.alloc(amount === undefined ? amountAt : amountAt + amountBytes);
   bytes.writeUInt8(amount === undefined ? layout : layoutWithAmount, 0);
   if (amount !== undefined) bytes.writeBigInt64BE(amount, amountAt);
@@ -39,7 +39,7 @@ export function encodeCursor({ amount, createdAt, id, page }: Position, query: s
 }
 
 /** Reads a cursor. Undefined if it was changed, or belongs to another query. */
-export function decodeCursor(cursor: string, query: string): Position | undefined {
+export function decodeCursor(cursor: string, query: string): ListPosition | undefined {
   const bytes = Buffer.from(cursor, 'base64url');
   // Node skips characters that are not base64url, so several texts give the same bytes. Only the canonical one is
   // accepted.

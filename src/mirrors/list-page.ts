@@ -1,7 +1,7 @@
 import { type Failure, invalidRequest } from '../errors.ts';
 import type { Queryable } from '../platform/postgres.ts';
 import type { List } from './list.ts';
-import { decodeCursor, encodeCursor, type Position } from './list-cursor.ts';
+import { decodeCursor, encodeCursor, type ListPosition } from './list-cursor.ts';
 import { type FilterValues, type Selection, selectionOf } from './list-filter.ts';
 import { type Sort, sortOf } from './list-sort.ts';
 import { isCapped, listStatement } from './list-statement.ts';
@@ -79,13 +79,13 @@ export async function listPage<Row extends { readonly id: string }>(
 function placeAt<Row extends { readonly id: string }>(
   row: Row & ListColumns,
   { field }: Sort,
-): Omit<Position, 'page'> {
+): Omit<ListPosition, 'page'> {
   const place = { createdAt: BigInt(row.list_micros), id: row.id };
   // The fields to sort by are amounts, which are integers.
   return field === undefined ? place : { ...place, amount: BigInt(Number(row[field as keyof Row])) };
 }
 
-function placeOf({ skip }: ListRequest, position: Position | undefined, offset: number) {
+function placeOf({ skip }: ListRequest, position: ListPosition | undefined, offset: number) {
   if (skip !== undefined) return { position, skip };
   return position === undefined ? { offset } : { position };
 }
@@ -111,7 +111,7 @@ function describeQuery<Row extends object>(
 }
 
 /** Reads the cursor of a request. `query` is the list and its filters. */
-export function readCursor(cursor: string, query: string): Position {
+export function readCursor(cursor: string, query: string): ListPosition {
   const position = decodeCursor(cursor, query);
   if (position === undefined) throw unknownCursor();
   return position;

@@ -1,7 +1,7 @@
 import { instantText } from '../platform/instant.ts';
 import { facetParts, facetsOf } from './facet-statement.ts';
 import type { List } from './list.ts';
-import type { Position } from './list-cursor.ts';
+import type { ListPosition } from './list-cursor.ts';
 import type { Filter, Selection, UsedFilter } from './list-filter.ts';
 import { newestFirst, type Sort } from './list-sort.ts';
 import { type RowWindow, totalMax } from './row-window.ts';
@@ -188,7 +188,7 @@ function pageAfter(
 
 function isAfter(
   { lead, sort }: Selected,
-  { amount, createdAt, id }: Position,
+  { amount, createdAt, id }: ListPosition,
   add: (value: unknown) => string,
 ): string {
   const { column } = sort;

@@ -1,4 +1,4 @@
-import type { Position } from './list-cursor.ts';
+import type { ListPosition } from './list-cursor.ts';
 
 /**
  * Filtered totals are capped here, and `totalCapped` is set. Counting this many index entries takes a few
@@ -12,6 +12,6 @@ export const totalMax = 10_000;
  */
 export type RowWindow = { readonly limit: number } & (
   | { readonly offset: number; readonly position?: never; readonly skip?: never }
-  | { readonly position: Position; readonly skip?: never; readonly offset?: never }
-  | { readonly position: Position | undefined; readonly skip: number; readonly offset?: never }
+  | { readonly position: ListPosition; readonly skip?: never; readonly offset?: never }
+  | { readonly position: ListPosition | undefined; readonly skip: number; readonly offset?: never }
 );

@@ -9,9 +9,9 @@ export interface UsagePeriod {
 }
 
 export interface UsageWindow extends UsagePeriod {
-  /** False for a calendar month, in which no subscription grants the meter: the limit is 0. */
+  /** False for a calendar month: no subscription grants the meter, so the limit is 0. */
   readonly isGranted: boolean;
-  /** That of the subscription. 0 for a calendar month. */
+  /** The number of the subscription. 0 for a calendar month. */
   readonly windowNumber: number;
 }
 
@@ -19,22 +19,22 @@ export interface UsageWindow extends UsagePeriod {
 export interface PeriodTerms {
   readonly interval: PlanInterval;
   readonly intervalCount: number;
-  /** Those of its add-ons included. */
+  /** Including the features of its add-ons. */
   readonly features: PlanFeatures;
 }
 
 /** A period with the terms that a subscription had in it, before they changed. */
 export interface PastPeriod extends UsagePeriod {
-  /** Until when the subscription had these terms. After `end`, further periods followed, each as long as the plan says. */
+  /** When the terms changed. Further periods, each as long as the plan says, may lie between `end` and this time. */
   readonly until: Date;
-  /** Null if they are not known. Then those of now count. */
+  /** Null if they are unknown. Then the current terms count. */
   readonly terms: PeriodTerms | null;
 }
 
-/** What decides about the windows of a subscription. */
+/** What determines the windows of a subscription. */
 export interface WindowTerms extends PeriodTerms {
   readonly isEntitled: boolean;
-  /** Tells windows of the customer's subscriptions apart that begin at the same time. */
+  /** Distinguishes windows of different subscriptions of a customer that begin at the same time. */
   readonly windowNumber: number;
   readonly currentPeriodStart: Date | null;
   readonly currentPeriodEnd: Date | null;
@@ -43,18 +43,18 @@ export interface WindowTerms extends PeriodTerms {
   /** When the grace period of an unpaid subscription ended. */
   readonly graceEndedAt: Date | null;
   readonly createdAt: Date;
-  /** When the processor reported this state. What it had before then may differ. */
+  /** When the processor reported this state. Earlier states may differ. */
   readonly processorAsOf: Date;
-  /** Those in which it entitled the customer, in the order of `until`. Undefined if they were not read. */
+  /** The past periods in which it entitled the customer, ordered by `until`. Undefined if they were not read. */
   readonly pastPeriods?: readonly PastPeriod[] | undefined;
 }
 
-/** Ten years of days. The period of a subscription that is entitled ended a few days ago at most. */
+/** Ten years of daily periods. The last known period of an entitled subscription ended at most a few days ago. */
 const missedPeriodsMax = 3_660;
 
 /**
- * The window of a meter that contains `at`: that of the newest subscription that grants the meter and entitled the
- * customer then. Without one, the UTC month.
+ * The window of a meter that contains `at`. The newest subscription that granted the meter at that time, and entitled
+ * the customer, determines it. Without such a subscription, it is the UTC month.
  */
 export function windowOf(
   newestFirst: readonly WindowTerms[],
@@ -91,7 +91,7 @@ export function needsPastPeriods(newestFirst: readonly WindowTerms[], at: Date):
   );
 }
 
-/** A limit is an integer. `true` has no limit (null), and without a usable value there is nothing to use. */
+/** An integer is the limit. `true` means that there is no limit (null). Any other value means a limit of 0. */
 export function limitOf(value: PlanFeatures[string] | undefined): number | null {
   if (value === true) return null;
   return typeof value === 'number' ? value : 0;
@@ -113,7 +113,7 @@ function periodAt(terms: WindowTerms, key: string, at: Date): UsagePeriod | unde
   const { currentPeriodStart: start, currentPeriodEnd: end, isEntitled } = terms;
   if (start === null || end === null || at < start || !grants(terms.features, key)) return undefined;
   if (isEntitled) return at < end ? { start, end } : periodAfter(terms, terms, { start, end }, at);
-  // It entitled the customer until it ended, or its grace period did.
+  // It entitled the customer until it ended, or until its grace period ended.
   const until = terms.endedAt ?? terms.graceEndedAt;
   return until !== null && at < until && at < end ? { start, end } : undefined;
 }
@@ -131,7 +131,7 @@ function pastPeriodAt(
   return next !== undefined && next.end > past.until ? { start: next.start, end: past.until } : next;
 }
 
-/** The period that follows at the end of one, before the processor reports it. */
+/** A period after the last one that the processor has reported. */
 function periodAfter(
   subscription: WindowTerms,
   { interval, intervalCount }: PeriodTerms,
@@ -163,7 +163,7 @@ function addIntervals(time: Date, interval: PlanInterval, count: number, day: nu
   }
 }
 
-/** The month that contains `at`, counted from the start of the period. The last one ends with the period. */
+/** The month that contains `at`. Months count from the start of the period, and the last one ends with it. */
 function monthWithin(subscription: WindowTerms, period: UsagePeriod, at: Date): UsagePeriod {
   const day = anchorDay(subscription, period.start, period.end);
   const boundary = (months: number) => addMonths(period.start, months, day);
@@ -180,9 +180,9 @@ function monthWithin(subscription: WindowTerms, period: UsagePeriod, at: Date): 
 }
 
 /**
- * The day of the month on which periods begin, given one boundary. The last day of a short month may stand for a later
- * day: that of the first period or, after a trial, of its end. A change may have begun the periods anew, at another time
- * of the day. Then the other boundary of the same period may show the day.
+ * The day of the month on which periods begin, given a boundary of a period. If the boundary is the last day of its
+ * month, the month may be too short for the day. Then the day is that of the creation or, after a trial, of its end. If
+ * the boundary has another time of day, a change has restarted the periods, and the other boundary may show the day.
  */
 function anchorDay({ createdAt, trialEnd }: WindowTerms, boundary: Date, other: Date): number {
   const day = boundary.getUTCDate();
@@ -192,7 +192,7 @@ function anchorDay({ createdAt, trialEnd }: WindowTerms, boundary: Date, other: 
   return isAnchor ? anchor.getUTCDate() : Math.max(day, other.getUTCDate());
 }
 
-/** The same time on this day of a later month, or on its last day if it is shorter. */
+/** The same time on this day of a later month. In a shorter month, on its last day. */
 function addMonths(time: Date, months: number, day: number): Date {
   const [year, month] = [time.getUTCFullYear(), time.getUTCMonth() + months];
   const result = new Date(time);

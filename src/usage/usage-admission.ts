@@ -93,15 +93,15 @@ function decide(
       // An event that is no longer found was counted, and its customer has been erased since.
       outcomes.set(
         one,
-        known === undefined ? answer(window, true, counter.used) : repeated(known, one, counter.used),
+        known === undefined ? consumptionOf(window, true, counter.used) : repeated(known, one, counter.used),
       );
     } else if (!fits(window, counter.used, quantity)) {
       refused.set(key, one);
-      outcomes.set(one, answer(window, false, counter.used));
+      outcomes.set(one, consumptionOf(window, false, counter.used));
     } else {
       counter.used += BigInt(quantity);
       first.set(key, { ...one, ...window, ...keyOf(one) });
-      outcomes.set(one, answer(window, true, counter.used));
+      outcomes.set(one, consumptionOf(window, true, counter.used));
       if (!counter.isReached && window.limit !== null && counter.used >= window.limit) {
         counter.isReached = true;
         reached.push({ ...window, used: Number(counter.used), cause: one.cause });
@@ -141,7 +141,7 @@ export function fits({ limit }: BatchWindow, used: number | bigint, quantity: nu
   return limit === null || Number(used) + quantity <= limit;
 }
 
-export function answer(
+export function consumptionOf(
   { limit, endsAt }: BatchWindow,
   allowed: boolean,
   exact: number | bigint,
@@ -152,7 +152,7 @@ export function answer(
 
 /** The outcome for an id that was counted before. */
 export function repeated(first: StoredUsage, wanted: Wanted, used: number | bigint): Outcome {
-  if (isSameUsage(first, wanted, wanted.window)) return answer(wanted.window, true, used);
+  if (isSameUsage(first, wanted, wanted.window)) return consumptionOf(wanted.window, true, used);
   return new Failure(
     'id_reused',
     'Another usage event of this day has this id. Use the id of what was used, and send the same values on a retry.',

@@ -4,8 +4,8 @@ import { SharedStatement } from '../platform/shared-statement.ts';
 import type { CustomerTermsWithUsage } from '../subscriptions/entitlements/entitlement-service.ts';
 import {
   admit,
-  answer,
   type Consumption,
+  consumptionOf,
   fits,
   type Outcome,
   repeated,
@@ -103,7 +103,7 @@ export class UsageConsumption {
     return wanted.map((one) => {
       const { window, usedBefore: used } = one;
       const first = known.get(keyText(keyOf(one)));
-      return [one, first === undefined ? answer(window, false, used) : repeated(first, one, used)];
+      return [one, first === undefined ? consumptionOf(window, false, used) : repeated(first, one, used)];
     });
   }
 }

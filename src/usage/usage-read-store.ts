@@ -1,4 +1,4 @@
-import type { Position } from '../mirrors/list-cursor.ts';
+import type { ListPosition } from '../mirrors/list-cursor.ts';
 import { instantText } from '../platform/instant.ts';
 import type { Queryable } from '../platform/postgres.ts';
 
@@ -29,7 +29,7 @@ interface Range {
 interface ListRange extends Range {
   /** Null for all meters. */
   readonly meterId: string | null;
-  readonly position: Position | undefined;
+  readonly position: ListPosition | undefined;
   readonly limit: number;
 }
 

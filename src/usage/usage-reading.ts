@@ -8,7 +8,7 @@ import type { CustomerTerms, EntitlementService } from '../subscriptions/entitle
 import type { MeterStore } from './meter-store.ts';
 import type { DayTotal, ListedUsage, UsageReadStore } from './usage-read-store.ts';
 
-/** A leap year. A day without usage costs nothing, and a busy customer may have many events in each. */
+/** A leap year. Each day adds up its events, of which a busy customer may have many. */
 export const daysMax = 366;
 export const daysDefault = 30;
 const dayMs = 86_400_000;

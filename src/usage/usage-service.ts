@@ -161,24 +161,24 @@ interface PlacedEvent extends TimedUsage {
   readonly index: number;
 }
 
-type AcceptedEvent = PlacedEvent & Subject<CustomerTerms>;
-type RejectedEvent = PlacedEvent & Unknown<RejectionCode>;
+type AcceptedEvent = PlacedEvent & UsageSubject<CustomerTerms>;
+type RejectedEvent = PlacedEvent & UnknownSubject<RejectionCode>;
 
 /** The customer and the meter of an event. */
-export interface Subject<Terms extends CustomerTerms> {
+export interface UsageSubject<Terms extends CustomerTerms> {
   readonly customer: Terms;
   readonly meter: MeterTerms;
 }
 
 /** Why an event has no customer or no meter. */
-interface Unknown<Code> {
+interface UnknownSubject<Code> {
   readonly code: Code;
 }
 
 export function findSubject<Terms extends CustomerTerms>(
   customers: BatchCustomers<Terms>,
   event: GivenUsage,
-): Subject<Terms> | Unknown<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
+): UsageSubject<Terms> | UnknownSubject<'customer_not_found' | 'meter_not_found' | 'meter_archived'> {
   const customer = customers.of(event);
   if (customer === undefined) return { code: 'customer_not_found' };
   const meter = customer.meters.find(({ key }) => key === event.meter);

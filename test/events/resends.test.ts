@@ -253,7 +253,7 @@ test('an endpoint that works again gets its resends at once, like its retries', 
   await until(async () =>
     (await deliveriesOf(endpoint)).some(({ attempt, status }) => attempt > 0 && status === 'pending'),
   );
-  // Nothing makes it due but the endpoint.
+  // Only the endpoint, which works again, makes it due.
   await sql(`update till.event_resends set next_attempt_at = now() + interval '4 hours'`);
   await sql(
     `update till.event_endpoints set failing_since = now() - interval '5 minutes' where failing_since is not null`,

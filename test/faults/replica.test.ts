@@ -24,7 +24,7 @@ const callers = effort({ short: 8, long: 24 });
 const writesPerCaller = effort({ short: 5, long: 40 });
 /** Between two changes of the replay, while callers write and read. */
 const pauseMs = 150;
-/** So long that a busy machine does not decide a test. */
+/** Long enough that a busy machine does not change the result. */
 const patientLagSeconds = 600;
 
 interface PageBody {

@@ -5,7 +5,7 @@ import { readRefunds } from '../support/objects.ts';
 import type { TillInProcess } from '../support/till-in-process.ts';
 import { createOneOfEach } from './one-of-each.ts';
 
-/** The ids in the fixtures, and those of things that exist. */
+/** Maps the ids in the fixtures to the ids of objects that exist. */
 export type Subjects = ReadonlyMap<string, string>;
 
 /** The ids of Till in the metadata of the fixtures; the last digit is the kind of resource. */

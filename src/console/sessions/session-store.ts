@@ -35,7 +35,7 @@ interface StoredSession extends Omit<Session, 'person'> {
 
 /** All SQL for the sessions of the console. */
 export class SessionStore {
-  /** False if the sign-in was used before. Also deletes expired sign-ins, whose cookies count no more. */
+  /** False if the sign-in was used before. Also deletes expired sign-ins, whose cookies are no longer valid. */
   async useSignIn(db: Queryable, digest: string, { now, expiresAt }: SignInTimes): Promise<boolean> {
     const rows = await db.query(
       `with expired as (delete from till.console_sign_ins where expires_at < $2)

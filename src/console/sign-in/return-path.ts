@@ -1,5 +1,5 @@
 const home = '/console';
-/** Longer addresses are not of the console, and the cookie of a sign-in must stay small. */
+/** No page of the console has a longer address, and the cookie of a sign-in must stay small. */
 const lengthMax = 1_000;
 /** What is below the console and not one of its pages. */
 const notPages = /^\/console\/(api|assets|session|sessions|sign-in)(\/|$)/;
@@ -13,7 +13,7 @@ export function returnPath(to: unknown): string {
   if (typeof to !== 'string' || to.length > lengthMax || !/^\/console([/?]|$)/.test(to)) return home;
   // Browsers read a backslash as a slash, and skip control characters.
   if (/[\\\p{Cc}]/u.test(to)) return home;
-  // A URL has no dot segments left, whatever their spelling.
+  // Parsing resolves dot segments, including encoded ones.
   const url = URL.parse(to, ownOrigin);
   if (url === null || url.origin !== ownOrigin || !/^\/console(\/|$)/.test(url.pathname)) return home;
   return notPages.test(url.pathname) || /\/\/|%2f|%5c/i.test(url.pathname) ? home : url.pathname + url.search;

@@ -15,7 +15,7 @@ const pollDelayMs = 500;
  */
 const standbyDelayMs = 1_000;
 const idleDelayMs = 5_000;
-/** Commits in quick succession share one look at the table. */
+/** Commits in quick succession share one read of the table. */
 const gatherMs = 10;
 const failureDelayMs = 1_000;
 /** How long a lease lasts without renewal. Others take it earlier if they detect that its process is gone. */

@@ -15,7 +15,7 @@ export function planEventType(before: PlanView, after: PlanView): EventType {
   return before.active && !after.active ? 'plan.archived' : 'plan.updated';
 }
 
-/** A partial refund counts too. The status of the payment tells them apart. */
+/** A partial refund has the same type as a full one. The status of the payment distinguishes them. */
 export function paymentEventType(before: PaymentView, after: PaymentView): EventType {
   const becomes = (status: PaymentView['status']) => before.status !== status && after.status === status;
   if (before.dispute === null && after.dispute !== null) return 'payment.disputed';

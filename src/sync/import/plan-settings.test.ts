@@ -58,7 +58,7 @@ describe('the entries of plans', () => {
     assert.deepEqual([...addOns], [['price_seat', true]]);
   });
 
-  test('of a product set addOn for its prices that do not say otherwise', () => {
+  test('of a product set addOn for its prices that have no entry of their own', () => {
     const { addOns } = resolve({ prod_pro: { addOn: true }, price_y: { addOn: false } });
     assert.deepEqual(Object.fromEntries(addOns), { price_m: true, price_y: false });
   });

@@ -50,7 +50,7 @@ function beginStage(root: string, from: string): Stage {
   };
 }
 
-/** Returns what the instruction changes. One that is not known here fails, so that a test notices it. */
+/** Returns what the instruction changes. Fails for an unknown instruction, so that a test notices it. */
 function carryOut(
   { name, flags, text }: Instruction,
   stage: Stage,

@@ -4,7 +4,7 @@ import { mainItemTruth } from '../../support/checks/subscription-truth.ts';
 
 /** As many as the sandbox's own deliverer sends at a time. */
 const deliveriesAtOnce = 24;
-/** By how many rounds a delivery is delayed at most. What is left comes at the end. */
+/** The most rounds by which a delivery is delayed. The others arrive at the end. */
 const delayRoundsMax = 2;
 
 const lostShare = 0.1;
