@@ -698,7 +698,7 @@ export interface paths {
         readonly put?: never;
         /**
          * Record what customers have used
-         * @description Counts each event once, however often it is sent. One event that is rejected spoils no other. If there is no response, send the same batch again, or any part of it. Needs the scope `usage`.
+         * @description Counts each event once, even if it is sent several times. A rejected event does not affect the others. If there is no response, send the same batch again, or any part of it. Needs the scope `usage`.
          */
         readonly post: operations["recordUsage"];
         readonly delete?: never;
@@ -2382,7 +2382,7 @@ export interface components {
             readonly payment?: {
                 /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
                 readonly amount: number;
-                /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
+                /** @description Three-letter ISO 4217 code, in upper or lower case. Responses use lower case. */
                 readonly currency: string;
                 /** @description The buyer sees it. */
                 readonly description: string;
@@ -2467,7 +2467,7 @@ export interface components {
             readonly customerId: string;
             /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount: number;
-            /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
+            /** @description Three-letter ISO 4217 code, in upper or lower case. Responses use lower case. */
             readonly currency: string;
             readonly description?: string;
             /**
@@ -2503,7 +2503,7 @@ export interface components {
             readonly name: string;
             /** @description In the smallest unit of the currency. In a currency with three decimals (bhd, jod, kwd, omr, tnd) it must end in 0. */
             readonly amount: number;
-            /** @description Three-letter ISO 4217 code in any case. Responses use lower case. */
+            /** @description Three-letter ISO 4217 code, in upper or lower case. Responses use lower case. */
             readonly currency: string;
             /** @enum {unknown} */
             readonly interval: "day" | "week" | "month" | "year";
@@ -5574,7 +5574,7 @@ export interface operations {
             };
         };
         readonly responses: {
-            /** @description What became of the events, after the commit. */
+            /** @description The results, after the commit. */
             readonly 200: {
                 headers: {
                     readonly "x-till-position": components["headers"]["Position"];

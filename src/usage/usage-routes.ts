@@ -42,12 +42,12 @@ function addWrites(routes: ApiRoutes, { usage, consumption }: UsageServices): vo
     operationId: 'recordUsage',
     summary: 'Record what customers have used',
     description:
-      'Counts each event once, however often it is sent. One event that is rejected spoils no other. If there is no ' +
-      'response, send the same batch again, or any part of it.',
+      'Counts each event once, even if it is sent several times. A rejected event does not affect the others. If there is ' +
+      'no response, send the same batch again, or any part of it.',
     body: body(RecordBody, { events: [exampleOfNew] }),
     bodyBytesMax: usageBodyBytesMax,
     response: {
-      200: response('What became of the events, after the commit.', RecordedSchema, {
+      200: response('The results, after the commit.', RecordedSchema, {
         recorded: 1,
         duplicates: 0,
         rejected: [],

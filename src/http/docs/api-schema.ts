@@ -22,7 +22,7 @@ export const Currency = Type.String({
   pattern: '^[A-Za-z]{3}$',
   minLength: 3,
   maxLength: 3,
-  description: 'Three-letter ISO 4217 code in any case. Responses use lower case.',
+  description: 'Three-letter ISO 4217 code, in upper or lower case. Responses use lower case.',
 });
 export const IdempotencyKey = Type.String({
   title: 'IdempotencyKey',
