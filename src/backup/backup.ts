@@ -20,7 +20,7 @@ import { BackupError } from './backup-error.ts';
 import { requireSpace, sizeOf } from './disk-space.ts';
 import { clusterFolder, formatVersion, type Manifest, manifestName, sandboxFolder } from './manifest.ts';
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly dataDir: string;
   /** The folder of the backup, which must not exist. */
   readonly target: string;

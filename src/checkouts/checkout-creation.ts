@@ -33,7 +33,7 @@ import { resultIdOf } from './checkout-row.ts';
 import type { CheckoutStore } from './checkout-store.ts';
 
 /** The subscription that a request sells. */
-export interface WantedSubscription
+interface WantedSubscription
   extends Omit<SoldSubscription, 'items' | 'processorPromotionCodeId' | 'trialPeriodDays'> {
   readonly planId: string;
   readonly quantity: number;

@@ -8,13 +8,13 @@ export class UsageError extends Error {
 }
 
 /** An argument without a name, such as the ID of `events show ID`. */
-export interface Positional {
+interface Positional {
   /** In capitals, as in the usage. */
   readonly name: string;
   readonly about: string;
 }
 
-export interface StringOption {
+interface StringOption {
   readonly type: 'string';
   /** What the usage shows for the value, such as TIME. */
   readonly value: string;
@@ -24,7 +24,7 @@ export interface StringOption {
   readonly isRequired?: true;
 }
 
-export interface BooleanOption {
+interface BooleanOption {
   readonly type: 'boolean';
   readonly about: string;
 }
@@ -38,7 +38,7 @@ type ValueOf<O extends Option> = O extends StringOption
     ? Choice<O>
     : Choice<O> | undefined
   : boolean;
-export type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[Name]> };
+type Values<O extends Options> = { readonly [Name in keyof O]: ValueOf<O[Name]> };
 
 /** One run of a command. */
 export interface CommandCall<O extends Options = Options> {

@@ -9,7 +9,7 @@ import { Output, type Terminal } from './output.ts';
 import { CommandLineError, parseCommandLine, type Request } from './parse.ts';
 
 /** The process that a command runs in, or a replacement in tests. */
-export interface Surroundings {
+interface Surroundings {
   /** Child processes inherit it, so secrets are removed once they are read. */
   readonly environment: Record<string, string | undefined>;
   readonly workingDir: string;

@@ -12,7 +12,7 @@ const types = {
 } as const;
 
 /** How people can sign in. The page passes it to its script. */
-export interface SignInWays {
+interface SignInWays {
   readonly hasKeySignIn: boolean;
   readonly hasSingleSignOn: boolean;
 }

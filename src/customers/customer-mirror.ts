@@ -183,7 +183,7 @@ function isDeletion({ before, after }: { readonly before: Customer; readonly aft
   return before.deletedAt === null && after.deletedAt !== null;
 }
 
-export interface CustomersByKey {
+interface CustomersByKey {
   get(key: string | null): Customer | undefined;
 }
 

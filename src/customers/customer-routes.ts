@@ -81,7 +81,7 @@ const partLengthMax = 255;
 /** At least three characters besides surrounding spaces, and no control characters. */
 const partPattern = `^\\s*[^\\s\\p{Cc}][^\\p{Cc}]{1,${partLengthMax - 2}}[^\\s\\p{Cc}]\\s*$`;
 
-export interface CustomerRouteParts extends CustomerDependents {
+interface CustomerRouteParts extends CustomerDependents {
   readonly customers: CustomerService;
 }
 

@@ -1,7 +1,5 @@
 import type { Customer } from '../model/customer.ts';
 
-export type CustomerView = ReturnType<typeof customerView>;
-
 /** A customer as the API shows it. */
 export function customerView(customer: Customer) {
   return {

@@ -10,7 +10,7 @@ interface SettleParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly claims: ClaimStore;
 }
 
-export type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';
+type Settled = 'changed meanwhile' | 'adopted' | 'removed' | 'nothing created';
 
 /**
  * Resolves an abandoned claim by looking up what it created. It never creates an object: a caller that does not repeat

@@ -14,7 +14,7 @@ interface FacetParts {
 }
 
 /** A bound of the first columns of an order. */
-export interface Edge {
+interface Edge {
   readonly operator: string;
   readonly columns: string;
   readonly values: string;

@@ -5,7 +5,7 @@ import { looseScan, walk } from './facet-statement.ts';
 import type { Facets } from './list.ts';
 
 /** One amount in the smallest units: the same number means different amounts in different currencies. */
-export interface CurrencyAmount {
+interface CurrencyAmount {
   readonly amount: number;
   /** In lower case. Null for all currencies with two decimals. */
   readonly currencies: readonly string[] | null;

@@ -6,7 +6,7 @@ import { instantText, parseInstant } from '../platform/instant.ts';
  * A parameter of a list that selects the rows whose column equals its value. It must have an index on the column,
  * `created_at` and `id`.
  */
-export interface ColumnFilter {
+interface ColumnFilter {
   /** The column, or an expression that is indexed. */
   readonly column: string;
   /** Returns the SQL of the value to compare with, given the SQL of the parameter, such as `$3`. */
@@ -29,7 +29,7 @@ export interface ConditionFilter {
 }
 
 /** A condition on columns that are facets of the list. See `Facets`. */
-export interface FacetFilter extends ConditionFilter {
+interface FacetFilter extends ConditionFilter {
   readonly isFacet: true;
   /** The column and the SQL of its value, if the condition is that they are equal. */
   readonly equality?: { readonly column: string; readonly toSql: (parameter: string) => string };
@@ -38,7 +38,7 @@ export interface FacetFilter extends ConditionFilter {
 }
 
 /** A bound of the amount of the facets. */
-export interface BoundFilter {
+interface BoundFilter {
   readonly bound: string;
   readonly operator: '>=' | '<=';
   readonly normalise: (value: string) => string | undefined;

@@ -2,7 +2,7 @@ import type { Table } from '../platform/table.ts';
 import type { Filters } from './list-filter.ts';
 
 /** A list of a whole table. A counter keeps its total. */
-export interface CountedList<Row extends object> {
+interface CountedList<Row extends object> {
   readonly table: Table<Row>;
   /** A condition for the rows to list. The triggers that keep the counter use the same condition. */
   readonly only?: string;

@@ -1,5 +1,5 @@
 /** Who acts. Both are null for a refused sign-in, and for the `till` command. */
-export interface Actor {
+interface Actor {
   /** The name of the API key, or `console` for a person. */
   readonly keyName: string | null;
   /** The e-mail address. */

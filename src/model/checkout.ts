@@ -7,11 +7,11 @@ import { type Origin, type Taken, type TransitionTable, takeValues } from './tra
 /** What a checkout results in: a subscription, a payment or a saved card. */
 export const checkoutModes = ['subscription', 'payment', 'setup'] as const;
 
-export type CheckoutMode = (typeof checkoutModes)[number];
+type CheckoutMode = (typeof checkoutModes)[number];
 
 export const checkoutStatuses = ['open', 'completed', 'expired'] as const;
 
-export type CheckoutStatus = (typeof checkoutStatuses)[number];
+type CheckoutStatus = (typeof checkoutStatuses)[number];
 
 export const checkoutPaymentStatuses = ['unpaid', 'paid', 'notRequired'] as const;
 

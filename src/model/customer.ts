@@ -33,7 +33,7 @@ export interface CustomerFacts extends OwnFacts {
   readonly deleted: boolean;
 }
 
-export type CustomerState = 'live' | 'deleted';
+type CustomerState = 'live' | 'deleted';
 
 /** Deletion is final: a late change never restores personal data. */
 export const customerTransitions: TransitionTable<CustomerState> = {

@@ -12,10 +12,10 @@ export const entitlementReasons = [
   'incomplete',
 ] as const;
 
-export type EntitlementReason = (typeof entitlementReasons)[number];
+type EntitlementReason = (typeof entitlementReasons)[number];
 
 /** How long access lasts after the paid period, for a subscription that is `past_due`. */
-export interface Grace {
+interface Grace {
   readonly days: number;
   readonly now: Date;
 }

@@ -3,7 +3,7 @@ import { Failure } from '../errors.ts';
 /** When the windows of a meter end: with the period of the subscription, or after a month. */
 export const meterResets = ['period', 'month'] as const;
 
-export type MeterResets = (typeof meterResets)[number];
+type MeterResets = (typeof meterResets)[number];
 
 /** JSON with the key `__proto__` is refused, so no plan could limit such a meter. */
 export const meterKeyPattern = '^(?!__proto__$)[a-z0-9_.-]{1,64}$';

@@ -22,7 +22,7 @@ export type Verdict = 'take' | 'keep' | 'refresh';
  */
 export type Origin = 'event' | 'current' | 'moved';
 
-export interface Arrival {
+interface Arrival {
   readonly rule: Rule;
   readonly origin: Origin;
   readonly isSame: boolean;

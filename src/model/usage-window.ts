@@ -3,7 +3,7 @@ import type { PlanInterval } from './plan.ts';
 import type { PlanFeatures } from './plan-features.ts';
 
 /** From `start` on, and before `end`. */
-export interface UsagePeriod {
+interface UsagePeriod {
   readonly start: Date;
   readonly end: Date;
 }
@@ -16,7 +16,7 @@ export interface UsageWindow extends UsagePeriod {
 }
 
 /** What a plan and its add-ons grant, and how long a period is. */
-export interface PeriodTerms {
+interface PeriodTerms {
   readonly interval: PlanInterval;
   readonly intervalCount: number;
   /** Including the features of its add-ons. */

@@ -6,7 +6,7 @@ import type { SubscriptionView } from '../subscriptions/subscription-view.ts';
 
 /** The statuses of a subscription that the overview counts. */
 export const countedStatuses = ['active', 'trialing', 'past_due', 'unpaid'] as const;
-export type CountedStatus = (typeof countedStatuses)[number];
+type CountedStatus = (typeof countedStatuses)[number];
 
 /** The statuses whose subscriptions are revenue. */
 export const recurringStatuses = ['active', 'past_due'] as const;
@@ -117,7 +117,7 @@ function ofSubscription({
  * What subscriptions with the same interval charge in it. The amounts for different intervals are added only when they are
  * shown, because a month is not a whole number of weeks.
  */
-export interface RecurringGroup {
+interface RecurringGroup {
   readonly status: RecurringStatus;
   readonly interval: Plan['interval'];
   readonly intervalCount: number;

@@ -3,13 +3,13 @@ import type { Queryable } from '../platform/postgres.ts';
 import type { CountedMove, StoredMove } from './move.ts';
 import type { DayRange } from './overview-range.ts';
 
-export interface MoveSelection extends DayRange {
+interface MoveSelection extends DayRange {
   readonly metric: string;
   readonly currency: string;
 }
 
 /** The moves of a page are older than this one. */
-export type MovePlace = Pick<StoredMove, 'day' | 'id'>;
+type MovePlace = Pick<StoredMove, 'day' | 'id'>;
 
 /** All SQL for the moves that the numbers of the overview add up. */
 export class MoveStore {

@@ -7,7 +7,7 @@ import { type Move, moveMetrics, totalMetric } from './subscription-moves.ts';
 /** How monthly revenue moves from the start to the end of some days. */
 type Bridge = Omit<NonNullable<Growth['mrr']>, 'series'>;
 
-export interface GrowthRequest {
+interface GrowthRequest {
   readonly range: DayRange;
   readonly interval: Interval;
   /** The first day whose changes are known, and the current one. */

@@ -13,7 +13,7 @@ import type {
 import { later } from './overview-store.ts';
 
 /** What the numbers depend on besides the cells. */
-export interface NumbersRequest {
+interface NumbersRequest {
   readonly range: DayRange;
   /** The range to compare with. */
   readonly previous: DayRange | undefined;

@@ -26,7 +26,7 @@ interface OverviewParts extends Pick<PlatformParts, 'database' | 'clock'> {
   readonly timeZone: TimeZone;
 }
 
-export interface MovesRequest {
+interface MovesRequest {
   readonly move: MoveName;
   readonly currency: string;
   readonly from?: string | undefined;

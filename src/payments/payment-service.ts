@@ -22,7 +22,7 @@ import { type PaymentUpdate, paymentUpdate } from './payment-update.ts';
 const uncancelable: readonly Payment['intentStatus'][] = ['succeeded', 'processing'];
 
 /** The checkouts in which payments are made. */
-export interface CheckoutsOfPayments {
+interface CheckoutsOfPayments {
   isOpen(checkoutId: string): Promise<boolean>;
   /** Expires it if it is open, which cancels its payment. Fails if the processor refuses. */
   expireIfOpen(checkoutId: string): Promise<void>;

@@ -104,7 +104,7 @@ export async function findRunningPostgres(dataDir: string): Promise<EmbeddedPost
   }
 }
 
-export interface HeldDataDir {
+interface HeldDataDir {
   /** The real path of `dataDir`. */
   readonly path: string;
   /** The major version of the installed PostgreSQL. */

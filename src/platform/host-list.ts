@@ -1,7 +1,7 @@
 const hostPattern = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+))(?::(\d+))?$/i;
 const portMax = 65_535;
 
-export interface HostAndPort {
+interface HostAndPort {
   /** An IPv6 address has no brackets here. */
   readonly host: string;
   readonly port: number | undefined;

@@ -17,7 +17,7 @@ const attemptsMax = 10;
 const retryDelayMs = 200;
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
 
-export interface MigrateOptions {
+interface MigrateOptions {
   readonly url: string;
   /** The folder of the migrations. */
   readonly folder: string;

@@ -22,7 +22,7 @@ const checkMsMax = 1_000;
 const attemptMsMin = 100;
 
 /** Why a request that sent a position read the primary. */
-export type FallbackReason =
+type FallbackReason =
   /** The replica cannot be reached, or is no standby. */
   | 'unavailable'
   /** The replica lags more than the limit, or its lag is not known. */

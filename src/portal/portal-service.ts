@@ -12,7 +12,7 @@ import { TillPortalConfiguration } from './portal-configuration.ts';
 export const portalFlows = ['paymentMethod', 'cancel'] as const;
 export type PortalFlowName = (typeof portalFlows)[number];
 
-export interface PortalSessionRequest {
+interface PortalSessionRequest {
   readonly returnUrl: string;
   readonly flow?: PortalFlowName | null;
   /** Sent with the flow `cancel`, and only with it. */

@@ -34,7 +34,7 @@ export interface BatchResult {
 }
 
 /** Applies the events of the transaction. Call it once. */
-export type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
+type Apply = (readings: readonly EventReading[]) => Promise<BatchResult>;
 
 /** Applies batches of events to the mirrors, each in one transaction. The caller claims and settles the events in it. */
 export class BatchApplier {

@@ -3,7 +3,7 @@ import type { Mirror } from '../mirrors/mirror.ts';
 import { untilSettled } from '../mirrors/refresh.ts';
 import type { Logger } from '../platform/logger.ts';
 
-export interface Refreshed {
+interface Refreshed {
   readonly changed: readonly string[];
   /** Why the refresh failed. Null if it succeeded. */
   readonly failure: string | null;

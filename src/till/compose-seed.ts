@@ -38,7 +38,7 @@ const fastSettings = {
   min_wal_size: '32MB',
 };
 
-export interface SeedOptions {
+interface SeedOptions {
   readonly config: Config;
   readonly seed: number;
   readonly customers: number;
@@ -50,7 +50,7 @@ export interface SeedOptions {
   readonly report: (done: number) => void;
 }
 
-export interface Seeded {
+interface Seeded {
   readonly from: Date;
   readonly to: Date;
   readonly counts: Readonly<

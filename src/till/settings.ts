@@ -23,7 +23,7 @@ export interface ChoiceSetting extends Declaration {
 }
 
 /** A text, a path, an address or a secret: `config.ts` says what is allowed. */
-export interface TextSetting extends Declaration {
+interface TextSetting extends Declaration {
   readonly default?: string;
   readonly choices?: readonly string[];
 }
@@ -269,7 +269,7 @@ export const settings = {
   },
 } as const satisfies Readonly<Record<string, Setting>>;
 
-export type SettingName = keyof typeof settings;
+type SettingName = keyof typeof settings;
 
 /** The names of the settings whose declaration is of a kind. */
 export type NamesOf<Kind> = {

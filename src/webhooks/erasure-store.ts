@@ -15,7 +15,7 @@ export interface StoredPayload extends InboxPosition {
   readonly state: WebhookEventState;
 }
 
-export interface RedactedPayload extends StoredPayload {
+interface RedactedPayload extends StoredPayload {
   readonly erasedPayload: string | null;
 }
 

@@ -15,7 +15,7 @@ const ReceivedSchema = component('ReceivedWebhook', {
   duplicate: Type.Boolean({ description: 'True if Till had already received the event.' }),
 });
 
-export interface WebhookRouteParts {
+interface WebhookRouteParts {
   readonly processor: Processor;
   readonly inbox: Inbox;
   readonly clock: Clock;

@@ -10,7 +10,7 @@ const followedPath = '/api/v1/events';
 const backgroundHeader = 'x-till-background';
 
 /** Where people open Till, which decides the origin and the cookies. */
-export interface PublicAddress {
+interface PublicAddress {
   /** The origins of the console. Several only if `PUBLIC_URL` is not set. */
   readonly origins: () => readonly string[];
   readonly isSecure: boolean;

@@ -9,7 +9,7 @@ import type { SessionService } from './session-service.ts';
 
 const SignInBody = Type.Object({ apiKey: Type.String({ maxLength: 256 }) }, { additionalProperties: false });
 
-export interface SessionRouteParts {
+interface SessionRouteParts {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
   readonly guard: Pick<ApiGuard, 'identify' | 'count' | 'countRefusal'>;

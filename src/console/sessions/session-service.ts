@@ -31,7 +31,7 @@ interface SessionParts extends Pick<PlatformParts, 'database' | 'clock'> {
 }
 
 /** What opens a session. */
-export type Opener =
+type Opener =
   | { readonly caller: Caller; readonly proofOf: (token: string) => Buffer }
   | { readonly person: Person; readonly scopes: readonly Scope[] };
 

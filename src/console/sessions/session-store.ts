@@ -10,7 +10,7 @@ export interface SessionOwner {
   readonly scopes: readonly Scope[] | null;
 }
 
-export interface NewSession extends SessionOwner {
+interface NewSession extends SessionOwner {
   readonly digest: string;
   readonly createdAt: Date;
   readonly expiresAt: Date;

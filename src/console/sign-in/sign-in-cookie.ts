@@ -4,7 +4,7 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 export const signInMs = 600_000;
 
 /** What Till must remember about a sign-in until the provider sends the person back. */
-export interface StartedSignIn {
+interface StartedSignIn {
   readonly state: string;
   readonly nonce: string;
   readonly verifier: string;

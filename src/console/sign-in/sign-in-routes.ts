@@ -15,7 +15,7 @@ import { type SignInProblem, sendSignInProblem, statusOf } from './sign-in-page.
 export const callbackPath = '/console/sign-in/callback';
 const cookieName = 'till-sign-in';
 
-export interface SignInRouteParts extends Pick<PlatformParts, 'clock' | 'logger'> {
+interface SignInRouteParts extends Pick<PlatformParts, 'clock' | 'logger'> {
   readonly access: ConsoleAccess;
   readonly sessions: SessionService;
   readonly provider: IdentityProvider;

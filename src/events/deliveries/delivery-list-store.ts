@@ -8,7 +8,7 @@ import type { Delivery, DeliveryStatus } from './delivery.ts';
 const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** Deliveries of one endpoint, or of one event to all endpoints. */
-export type DeliverySelection = (
+type DeliverySelection = (
   | { readonly endpointId: string }
   | { readonly event: EventPlace & Pick<StoredEvent, 'objectId'> }
 ) & { readonly status?: DeliveryStatus | undefined };

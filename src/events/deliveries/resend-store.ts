@@ -9,7 +9,7 @@ import {
 } from './delivery-store.ts';
 
 /** An endpoint that gets an event again, and the id of the new delivery. */
-export interface ResendTarget {
+interface ResendTarget {
   readonly endpointId: string;
   readonly deliveryId: string;
 }

@@ -37,7 +37,7 @@ export interface EventEndpoint {
   readonly updatedAt: Date;
 }
 
-export interface ReplacedSecret {
+interface ReplacedSecret {
   /** In its stored form. */
   readonly secret: string;
   /** In ISO 8601: one day after the secret was replaced. */

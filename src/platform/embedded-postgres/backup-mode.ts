@@ -13,7 +13,7 @@ const lockTimeoutMs = 5_000;
 const queryTimeoutMs = 600_000;
 
 /** What must be added to the copied files to make them a database. */
-export interface BackupEnd {
+interface BackupEnd {
   /** The text of the file `backup_label`. */
   readonly label: string;
   /** The files in `pg_wal` that a start from the copy reads. */

@@ -86,7 +86,7 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }
 
-export interface FolderListing {
+interface FolderListing {
   /** Folders and files, with `/`, parents before what they contain. */
   readonly folders: readonly string[];
   readonly files: readonly string[];

@@ -11,7 +11,7 @@ export interface Declined {
   readonly message: string;
 }
 
-export interface Paid {
+interface Paid {
   readonly outcome: 'paid';
   /** Null if the response is stale, or does not show the whole invoice. */
   readonly invoice: InvoiceFacts | null;

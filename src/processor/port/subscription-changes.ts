@@ -131,7 +131,7 @@ export interface ChangeResult {
 }
 
 /** The resumption of a paused subscription, whose new period is billed. */
-export interface Resumption {
+interface Resumption {
   readonly processorSubscriptionId: string;
   readonly resumes: true;
 }

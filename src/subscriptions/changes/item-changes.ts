@@ -8,7 +8,7 @@ export interface WantedItem {
 }
 
 /** Everything that a subscription is to bill, apart from items that are not Till plans. */
-export interface WantedItems {
+interface WantedItems {
   readonly main: WantedItem;
   readonly addOns: readonly WantedItem[];
 }

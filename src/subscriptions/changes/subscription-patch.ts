@@ -55,7 +55,7 @@ export interface MetadataPatch {
 export type SubscriptionPatch = TermsChange | SettingsChange | MetadataPatch;
 
 /** The fields of a change in a body. */
-export interface TermsInput {
+interface TermsInput {
   readonly planId?: string;
   readonly quantity?: number;
   readonly addOns?: readonly { readonly planId: string; readonly quantity?: number }[];
@@ -64,7 +64,7 @@ export interface TermsInput {
   readonly prorationDate?: string | null;
 }
 
-export interface PatchInput extends TermsInput {
+interface PatchInput extends TermsInput {
   readonly cancelAtPeriodEnd?: boolean;
   readonly cancellationReason?: string;
   readonly paymentMethodId?: string;

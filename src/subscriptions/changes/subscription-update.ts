@@ -31,7 +31,7 @@ import {
 } from './make-change.ts';
 import type { SubscriptionPatch, WantedTerms } from './subscription-patch.ts';
 
-export interface SubscriptionUpdateRequest {
+interface SubscriptionUpdateRequest {
   readonly subscriptionId: string;
   readonly change: SubscriptionPatch;
 }

@@ -48,7 +48,7 @@ interface Owner {
 }
 
 /** The meter, the start of the window in microseconds since 1970, its number included, and what was used in it. */
-export type UsageCount = readonly [meterId: string, startMicros: number, used: number];
+type UsageCount = readonly [meterId: string, startMicros: number, used: number];
 
 type Nullable<T> = { readonly [K in keyof T]: T[K] | null };
 

@@ -2,7 +2,7 @@ import { hasEnded, type SubscriptionStatus } from '../../model/subscription.ts';
 import type { SubscriptionInvoice, SubscriptionToPay } from '../../processor/port/invoice-payment.ts';
 
 /** An invoice that can be paid. A draft must be finalized first. */
-export interface UnpaidInvoice extends SubscriptionInvoice {
+interface UnpaidInvoice extends SubscriptionInvoice {
   readonly status: 'draft' | 'open';
 }
 

@@ -8,7 +8,7 @@ import { refreshObject } from '../refresh-object.ts';
 import { type ImportKind, noCounts, type Skip } from './import-progress.ts';
 import { callsAtOnce, type PageOutcome, type SavePage, type Stage } from './stage.ts';
 
-export interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface PageParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly isDryRun: boolean;
 }
 

@@ -43,7 +43,7 @@ export interface AccessReport {
   };
 }
 
-export interface Exception {
+interface Exception {
   /** Null if the subscription cannot be read. */
   readonly processorCustomerId: string | null;
   readonly email: string | null;
@@ -57,7 +57,7 @@ export interface AuditParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly entitlements: Pick<EntitlementService, 'isEntitled'>;
 }
 
-export interface AuditOptions {
+interface AuditOptions {
   readonly isDryRun: boolean;
   /** What a dry run would have written. */
   readonly settings: PlanSettings;

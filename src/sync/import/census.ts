@@ -52,7 +52,7 @@ const noSubscriptions: Note = {
 };
 
 /** What the customers of an account have, in numbers. */
-export interface CensusResult {
+interface CensusResult {
   readonly payingCount: number;
   readonly entitledCount: number;
   /** How many of the entitled customers have no feature. */

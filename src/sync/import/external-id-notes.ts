@@ -17,13 +17,13 @@ export interface SharedValue {
   readonly customers: readonly NotedCustomer[];
 }
 
-export interface NotedCustomer {
+interface NotedCustomer {
   readonly processorCustomerId: string;
   /** What a dry run knows. Otherwise the rows have it. */
   readonly foreseen?: ForeseenCustomer;
 }
 
-export interface ForeseenCustomer {
+interface ForeseenCustomer {
   /** The value in the metadata. */
   readonly value: string;
   /** The current external id. */

@@ -9,7 +9,7 @@ const skipsPerPage = 500;
 export const valuesPerPage = 100;
 
 /** The customers that have the same value, newest first. */
-export interface NotedValue {
+interface NotedValue {
   readonly digest: string;
   readonly processorCustomerIds: readonly string[];
 }

@@ -57,7 +57,7 @@ interface ImportParts extends StageParts, AuditParts, Pick<PlatformParts, 'clock
   readonly customers: Pick<CustomerService, 'update'>;
 }
 
-export interface ImportOptions {
+interface ImportOptions {
   /** Writes nothing. */
   readonly isDryRun?: boolean;
   /** The metadata key that contains the external ids of customers. */

@@ -11,7 +11,7 @@ import { priceObstacles } from '../../model/price-obstacle.ts';
 import { isPlanName, type PlanEntries, type PlanEntry, PlanEntryError } from './plan-entries.ts';
 
 /** The values of a product that are plans' values too. */
-export type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
+type ProductSettings = Pick<PlanEntry, 'name' | 'group' | 'features'>;
 
 /** What the entries say, by the processor's ids. */
 export interface PlanSettings {

@@ -8,7 +8,7 @@ import type { Mirrors } from '../mirrors.ts';
 import { refreshObject } from '../refresh-object.ts';
 import { missingSettings, type PlanSettings, withSettings } from './plan-settings.ts';
 
-export interface SettingsParts extends Pick<PlatformParts, 'database' | 'logger'> {
+interface SettingsParts extends Pick<PlatformParts, 'database' | 'logger'> {
   readonly processor: Pick<Processor, 'plans'>;
   readonly mirrors: Pick<Mirrors, 'plans'>;
 }

@@ -6,7 +6,7 @@ import { isPersonalName } from './personal-name.ts';
 import { redactText, secretName } from './redact-secrets.ts';
 
 /** A payload in the two forms in which it may be stored. */
-export interface RedactedForms {
+interface RedactedForms {
   readonly payload: string;
   /** The same without any personal data. Null if `payload` contains none. */
   readonly erasedPayload: string | null;
