@@ -6,9 +6,18 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { effort } from '../support/effort.ts';
 import { projectFolder } from '../support/till-in-child.ts';
 
 const version = '0.1.0';
+/**
+ * What a release is built from. Two releases are built, so the short form has only a part of the server's source:
+ * `server.test.ts` tests the whole package.
+ */
+const needed = effort({
+  short: /^(src\/model|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/,
+  long: /^(src|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/,
+});
 let folder: string;
 /** A repository with the files of this checkout, and a bare one to which it pushes. */
 let repository: string;
@@ -19,7 +28,6 @@ before(async () => {
   repository = join(folder, 'till');
   remote = join(folder, 'remote.git');
   const listed = git(projectFolder, 'ls-files', '-z', '--cached', '--others', '--exclude-standard');
-  const needed = /^(src|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/;
   for (const path of listed.split('\0').filter((name) => needed.test(name))) {
     await mkdir(dirname(join(repository, path)), { recursive: true });
     // A file that is deleted and not yet committed is still listed.
