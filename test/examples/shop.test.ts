@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -54,6 +54,8 @@ before(async () => {
 /** The shop as `npm run shop` starts it. */
 async function startShop(life: Lifetime): Promise<Shop> {
   const port = await freePort();
+  const folder = await mkdtemp(join(tmpdir(), 'shop-'));
+  life.after(() => rm(folder, { recursive: true, force: true }));
   const child = spawn(process.execPath, ['examples/shop/shop.ts'], {
     cwd: projectFolder,
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -62,7 +64,7 @@ async function startShop(life: Lifetime): Promise<Shop> {
       TILL_URL: till.url,
       TILL_API_KEY: testKey,
       SHOP_PORT: String(port),
-      SHOP_FILE: join(await mkdtemp(join(tmpdir(), 'shop-')), 'shop.sqlite'),
+      SHOP_FILE: join(folder, 'shop.sqlite'),
       STRIPE_JS: `${till.processorUrl}/stripe.js`,
     },
   });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -143,6 +143,7 @@ test('after an import, Till calls every customer entitled who pays, and names th
   );
 
   const folder = mkdtempSync(join(tmpdir(), 'till-plans-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'plans.json');
   writeFileSync(file, planFile(prices));
   const environment = {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, test } from 'node:test';
+import { after, describe, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { listAll } from '../support/checks/mirrors.ts';
@@ -48,8 +48,11 @@ function commandOf({ databaseUrl, processorUrl }: Backend) {
   return (...args: readonly string[]) => runTill(environment, 'import', '--rate=100', ...args);
 }
 
+const scratch = mkdtempSync(join(tmpdir(), 'till-plans-'));
+after(() => rmSync(scratch, { recursive: true, force: true }));
+
 function fileWith(content: unknown): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'till-plans-')), 'plans.json');
+  const path = join(mkdtempSync(join(scratch, 'file-')), 'plans.json');
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
 }
