@@ -17,7 +17,12 @@ test('integers are written with their sign', () => {
 
 test('ids are written as their bytes', () => {
   const id = '0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90';
-  assert.equal(uuidArray([id]).toString('hex'), arrayOf('00000b86', '0199c1f06a3e7c529d4b2f6c1a7e8b90'));
+  const expected = arrayOf(
+    '00000b86',
+    '0199c1f06a3e7c529d4b2f6c1a7e8b90',
+    '0199c1f06a3e7c529d4b2f6c1a7e8b90',
+  );
+  assert.equal(uuidArray([id, id.toUpperCase()]).toString('hex'), expected);
 });
 
 test('times are written as microseconds since 2000', () => {

@@ -20,11 +20,15 @@ export function bigintArray(integers: readonly number[]): Buffer {
   });
 }
 
-/** Likewise for `uuid[]`. */
+/** Likewise for `uuid[]`. The ids have the canonical form, with upper or lower case. */
 export function uuidArray(ids: readonly string[]): Buffer {
-  return fixedArray(types.uuid, 16, ids, (array, id, offset) =>
-    array.write(id.replaceAll('-', ''), offset, 'hex'),
-  );
+  return fixedArray(types.uuid, 16, ids, (array, id, offset) => {
+    // Digit by digit, which is faster than a text without hyphens and its conversion.
+    for (let byte = 0, place = 0; byte < 16; byte += 1, place += 2) {
+      if (byte === 4 || byte === 6 || byte === 8 || byte === 10) place += 1;
+      array[offset + byte] = (digitAt(id, place) << 4) | digitAt(id, place + 1);
+    }
+  });
 }
 
 /** Likewise for `timestamptz[]`, from microseconds since 1970. */
@@ -32,6 +36,12 @@ export function timestampArray(instants: readonly bigint[]): Buffer {
   return fixedArray(types.timestamptz, 8, instants, (array, instant, offset) =>
     array.writeBigInt64BE(instant - microsOf2000, offset),
   );
+}
+
+/** The value of a hexadecimal digit. The codes of letters have a bit that those of numerals lack. */
+function digitAt(id: string, place: number): number {
+  const code = id.charCodeAt(place);
+  return (code & 15) + (code >> 6) * 9;
 }
 
 function fixedArray<Value>(

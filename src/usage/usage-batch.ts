@@ -57,7 +57,8 @@ export interface BatchWindow extends CounterWindow {
 export class UsageBatch {
   readonly events: NewUsage[] = [];
   readonly windows: BatchWindow[] = [];
-  readonly #places = new Map<string, number>();
+  /** The places of the windows of each customer. Most customers have one. */
+  readonly #places = new Map<string, number[]>();
   readonly #past: PastPeriods;
 
   constructor(past: PastPeriods) {
@@ -79,18 +80,40 @@ export class UsageBatch {
         : subscriptions.map((one) => ({ ...one, pastPeriods: this.#past.get(one.subscriptionId) }));
     const window = windowOf(terms, meter, dateOfInstant(at));
     const { start: startsAt, end: endsAt, isGranted, windowNumber } = window;
+    const limit = isGranted ? limitOf(customer.features[meter.key]) : 0;
     return {
-      ...{ customerId, meterId: meter.id, meterKey: meter.key, startsAt, windowNumber, endsAt, readAt },
-      limit: isGranted ? limitOf(customer.features[meter.key]) : 0,
+      customerId,
+      meterId: meter.id,
+      meterKey: meter.key,
+      startsAt,
+      windowNumber,
+      endsAt,
+      readAt,
+      limit,
     };
   }
 
   #placeOf(window: BatchWindow): number {
-    const key = windowKey(window);
-    const place = this.#places.get(key) ?? this.windows.push(window) - 1;
-    this.#places.set(key, place);
+    const places = this.#places.get(window.customerId);
+    const known = places?.find((place) => isSameWindow(this.windows[place], window));
+    if (known !== undefined) return known;
+    const place = this.windows.push(window) - 1;
+    if (places === undefined) this.#places.set(window.customerId, [place]);
+    else places.push(place);
     return place;
   }
+}
+
+/** Of one customer. */
+function isSameWindow(
+  one: BatchWindow | undefined,
+  { meterId, startsAt, windowNumber }: BatchWindow,
+): boolean {
+  return (
+    one?.startsAt.getTime() === startsAt.getTime() &&
+    one.meterId === meterId &&
+    one.windowNumber === windowNumber
+  );
 }
 
 export function windowKey({ customerId, meterId, startsAt, windowNumber }: CounterWindow): string {

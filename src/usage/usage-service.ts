@@ -71,13 +71,7 @@ export class UsageService {
   /** Records the events of a batch that are valid and new. All of them are committed together, and counted once. */
   async record(application: string, given: readonly GivenUsage[]): Promise<RecordedUsage> {
     const events = given.map((event, index) => ({ event, index, at: instantOf(event) }));
-    const admitted = await this.#admit(events);
-    const rejected: Rejection[] = [];
-    const accepted = admitted.flatMap((one) => {
-      if ('customer' in one) return [one];
-      rejected.push({ index: one.index, id: one.event.id, code: one.code });
-      return [];
-    });
+    const { accepted, rejected } = await this.#admit(events);
     const past = await findPastPeriods(this.#parts, accepted);
     const batch = new UsageBatch(past);
     for (const one of accepted) batch.add(application, one, one.customer, one.meter);
@@ -91,20 +85,27 @@ export class UsageService {
     return { recorded, duplicates, rejected: rejected.toSorted((a, b) => a.index - b.index) };
   }
 
-  async #admit(events: readonly PlacedEvent[]): Promise<readonly (AcceptedEvent | RejectedEvent)[]> {
+  async #admit(
+    events: readonly PlacedEvent[],
+  ): Promise<{ accepted: AcceptedEvent[]; rejected: Rejection[] }> {
     const latest = events.reduce((max, { at }) => (at > max ? at : max), 0n);
     const { from, to } = await timeRange(this.#parts, latest, lateMax);
     const codeOf = (at: bigint): RejectionCode | undefined => {
       if (at < from) return 'too_old';
       return at > to ? 'in_future' : undefined;
     };
-    const inTime = events.filter(({ at }) => codeOf(at) === undefined);
-    const customerIds = customerIdsOf(inTime.map(({ event }) => event));
-    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(customerIds));
-    return events.map((one) => {
-      const code = codeOf(one.at);
-      return { ...one, ...(code === undefined ? findSubject(customers, one.event) : { code }) };
-    });
+    const inTime = events.flatMap(({ event, at }) => (codeOf(at) === undefined ? event : []));
+    const customers = new BatchCustomers(await this.#parts.entitlements.findTerms(customerIdsOf(inTime)));
+    const accepted: AcceptedEvent[] = [];
+    const rejected: Rejection[] = [];
+    for (const { event, index, at } of events) {
+      const code = codeOf(at);
+      const found = code === undefined ? findSubject(customers, event) : { code };
+      if ('code' in found) rejected.push({ index, id: event.id, code: found.code });
+      // Each field by its name: copies of whole objects take longer, and a batch has a thousand.
+      else accepted.push({ event, index, at, customer: found.customer, meter: found.meter });
+    }
+    return { accepted, rejected };
   }
 
   /** `reused` has the places of events in the batch whose id was used for another one. */
@@ -162,7 +163,6 @@ interface PlacedEvent extends TimedUsage {
 }
 
 type AcceptedEvent = PlacedEvent & UsageSubject<CustomerTerms>;
-type RejectedEvent = PlacedEvent & UnknownSubject<RejectionCode>;
 
 /** The customer and the meter of an event. */
 export interface UsageSubject<Terms extends CustomerTerms> {

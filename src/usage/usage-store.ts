@@ -138,7 +138,8 @@ export class UsageStore {
         textArray(events.map(({ id }) => id)),
         timestampArray(events.map(({ at }) => at)),
         bigintArray(events.map(({ quantity }) => quantity)),
-        bigintArray(events.map(({ window }) => window)),
+        // Arrays begin at 1.
+        bigintArray(events.map(({ window }) => window + 1)),
         ...counterArrays(windows),
         bigintArray(windows.map(({ limit }) => limit ?? 0)),
         now,
@@ -204,10 +205,13 @@ export class UsageStore {
   }
 }
 
-/** Inserts the events of a batch that do not exist yet. */
+/**
+ * Inserts the events of a batch that do not exist yet. An event has the number of its window, whose values it takes from
+ * the arrays: a join would sort both sides.
+ */
 const inserting = `given as (
     select * from unnest($1::text[], $2::text[], $3::timestamptz[], $4::bigint[], $5::bigint[])
-      with ordinality as v (application, id, at, quantity, window_index, place)
+      with ordinality as v (application, id, at, quantity, number, place)
   ),
   windows as (
     select * from unnest($6::uuid[], $7::uuid[], $8::timestamptz[], $9::timestamptz[], $10::bigint[])
@@ -216,9 +220,9 @@ const inserting = `given as (
   inserted as (
     insert into till.usage_events
       (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
-    select application, id, (at at time zone 'utc')::date as day, at, quantity, customer_id, meter_id, starts_at, $11
-    from given join windows on windows.number = given.window_index + 1
-    order by application, day, id, place
+    select application, id, (at at time zone 'utc')::date as day, at, quantity,
+      ($6::uuid[])[number], ($7::uuid[])[number], ($8::timestamptz[])[number], $11
+    from given order by application, day, id, place
     on conflict do nothing
     returning application, id, day, customer_id, meter_id, window_start as starts_at, quantity
   )`;

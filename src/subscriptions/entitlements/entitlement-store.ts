@@ -2,7 +2,9 @@ import type { AddOnFeatures, EntitlementTerms } from '../../model/entitlement.ts
 import type { MeterTerms } from '../../model/meter.ts';
 import type { PlanInterval } from '../../model/plan.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
+import { uuidArray } from '../../platform/fixed-array.ts';
 import type { Queryable } from '../../platform/postgres.ts';
+import { textArray } from '../../platform/text-array.ts';
 import { paidUntil } from '../subscription-store.ts';
 
 /** How many ended subscriptions are shown. They give no access, and a customer may have very many. */
@@ -80,7 +82,7 @@ export class EntitlementStore {
    */
   async findWithUsage(db: Queryable, search: Search, since: Date): Promise<readonly EntitledCustomer[]> {
     const name = `find_entitlements_${search.by}${this.#hasManyCounters ? '_many' : ''}`;
-    const rows = await db.query<CustomerRow>(selections.withUsage[search.by], [search.ids, since], name);
+    const rows = await db.query<CustomerRow>(selections.withUsage[search.by], [arrayOf(search), since], name);
     this.#hasManyCounters ||= rows.some(({ hasManyCounters }) => hasManyCounters);
     return group(rows);
   }
@@ -88,9 +90,13 @@ export class EntitlementStore {
   /** Without what was used. */
   async find(db: Queryable, search: Search): Promise<readonly EntitledCustomer[]> {
     return group(
-      await db.query<CustomerRow>(selections.plain[search.by], [search.ids], `find_terms_${search.by}`),
+      await db.query<CustomerRow>(selections.plain[search.by], [arrayOf(search)], `find_terms_${search.by}`),
     );
   }
+}
+
+function arrayOf({ by, ids }: Search): Buffer {
+  return by === 'id' ? uuidArray(ids) : textArray(ids);
 }
 
 const ended = `subscriptions.status in ('canceled', 'incomplete_expired')`;
