@@ -7,6 +7,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type Costs, startCountedBackend } from '../support/database-costs.ts';
+import type { EventPage } from '../support/event-feed.ts';
 import { startEventSink } from '../support/event-sink.ts';
 import {
   confirmPayment,
@@ -61,6 +62,7 @@ const table: Readonly<Record<string, Costs>> = {
   'the entitlements of a customer': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a page of a list': { statements: 1, roundTrips: 1, rows: 0, walRecords: 0 },
   'a page of the feed': { statements: 2, roundTrips: 2, rows: 0, walRecords: 0 },
+  'the next page of the feed': { statements: 2, roundTrips: 2, rows: 0, walRecords: 0 },
   'a batch of 20 usage events': { statements: 4, roundTrips: 4, rows: 21, walRecords: 83 },
   'the same batch again': { statements: 5, roundTrips: 5, rows: 0, walRecords: 0 },
   'a consumption': { statements: 4, roundTrips: 4, rows: 2, walRecords: 7 },
@@ -158,6 +160,8 @@ test('reads cost what the table says', async () => {
   await measure('the entitlements of a customer', () => till.get(`/customers/${customer.id}/entitlements`));
   await measure('a page of a list', () => till.get('/payments?limit=20'));
   await measure('a page of the feed', () => till.get('/events?limit=100'));
+  const { nextCursor } = await till.get<EventPage>('/events?limit=1');
+  await measure('the next page of the feed', () => till.get(`/events?limit=100&after=${nextCursor}`));
   compare();
 });
 

@@ -1,7 +1,7 @@
 import { isUuid } from '../../platform/id.ts';
 import type { Database } from '../../platform/postgres.ts';
 import type { EventSelection } from '../event.ts';
-import type { EventPlace, FeedPoint } from './event-id.ts';
+import type { EventPlace, FeedPoint, FeedStart } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 import { EventTail } from './event-tail.ts';
 import { FeedEvent } from './feed-event.ts';
@@ -57,7 +57,7 @@ export class EventFeed {
   }
 
   /** The position of the event with this id. Without an id, the position before the first event. */
-  async locate(id: string | undefined, field: string): Promise<FeedPoint> {
+  async locate(id: string | undefined, field: string): Promise<FeedStart> {
     if (id === undefined) return beforeAllEvents;
     return locateEvent({ database: this.#database, store: this.#store }, id, {
       field,
@@ -65,9 +65,8 @@ export class EventFeed {
     });
   }
 
-  /** The events that are committed now. */
-  async read(after: number, selection: EventSelection, limit: number): Promise<FeedBatch> {
-    const end = await this.#store.horizon(this.#database);
+  /** The next events up to a horizon that was read before. */
+  async #read(after: number, end: FeedPoint, selection: EventSelection, limit: number): Promise<FeedBatch> {
     const { position: upTo, history } = end;
     // After a failover, a reader can be beyond the end. It has seen all existing events, and new ones get higher
     // positions.
@@ -83,13 +82,14 @@ export class EventFeed {
   }
 
   /** Reads until the page is full, there are no more events, or the time for one request is used up. */
-  async page(after: number, selection: EventSelection, limit: number): Promise<FeedPage> {
+  async page(after: FeedStart, selection: EventSelection, limit: number): Promise<FeedPage> {
     const endMs = performance.now() + pageTimeMs;
+    const end = await this.#endOf(after);
     const events: FeedEvent[] = [];
-    let position = after;
+    let { position } = after;
     let last: EventPlace | undefined;
     for (;;) {
-      const { isAtEnd, ...batch } = await this.read(position, selection, limit - events.length);
+      const { isAtEnd, ...batch } = await this.#read(position, end, selection, limit - events.length);
       events.push(...batch.events);
       ({ position, last = last } = batch);
       if (isAtEnd || events.length >= limit || performance.now() > endMs) return { ...batch, events, last };
@@ -101,15 +101,15 @@ export class EventFeed {
    * there are no older events.
    */
   async pageBack(
-    before: number | undefined,
+    before: FeedStart | undefined,
     selection: EventSelection,
     limit: number,
   ): Promise<Pick<FeedPage, 'events' | 'last'>> {
     const endMs = performance.now() + pageTimeMs;
     const events: FeedEvent[] = [];
-    const { position: horizon } = await this.#store.horizon(this.#database);
+    const { position: horizon } = await this.#endOf(before);
     if (isImpossible(selection)) return { events, last: undefined };
-    let upTo = Math.min(horizon, (before ?? Number.POSITIVE_INFINITY) - 1);
+    let upTo = Math.min(horizon, (before?.position ?? Number.POSITIVE_INFINITY) - 1);
     for (;;) {
       const range = { after: 0, upTo, limit: limit - events.length, isNewestFirst: true };
       const { rows, last, isComplete } = await this.#store.read(this.#database, range, selection);
@@ -138,7 +138,9 @@ export class EventFeed {
       if (signal.aborted) return;
       const batch: FeedBatch =
         (isAtEnd ? this.#fromTail(point, selection, limit) : undefined) ??
-        (await this.#inTurn(() => this.read(point.position, selection, limit)));
+        (await this.#inTurn(async () =>
+          this.#read(point.position, await this.#endOf(undefined), selection, limit),
+        ));
       point = batch;
       ({ isAtEnd } = batch);
       if (batch.events.length > 0 || batch.last !== undefined) yield batch;
@@ -155,6 +157,10 @@ export class EventFeed {
     // The rest of a batch that was cut short also comes from the tail. The reader waits only if nothing is left there.
     const position = isCut ? (last?.position ?? after.position) : since.position;
     return { events, position, history: since.history, last, isAtEnd: true };
+  }
+
+  async #endOf(start: FeedStart | undefined): Promise<FeedPoint> {
+    return start?.end ?? this.#store.horizon(this.#database);
   }
 
   async #reachEnd(events: readonly FeedEvent[], end: FeedPoint, after: number): Promise<FeedBatch> {
@@ -178,7 +184,7 @@ export class EventFeed {
 }
 
 /** Where a reader without an id begins. It knows no history of the database yet. */
-const beforeAllEvents: FeedPoint = { position: 0, history: 0 };
+const beforeAllEvents: FeedStart = { position: 0, history: 0, end: undefined };
 
 /** Ids are UUIDs, so any other text selects no events. */
 function isImpossible({ objectId, customerId }: EventSelection): boolean {

@@ -13,6 +13,11 @@ export interface FeedPoint {
   readonly history: number;
 }
 
+/** Where a reader begins, and the horizon of that time. Undefined if it has not been read. */
+export interface FeedStart extends FeedPoint {
+  readonly end: FeedPoint | undefined;
+}
+
 /** Where an event is: its position in the feed, and its time, which selects the partition of the table. */
 export interface EventPlace {
   readonly position: number;

@@ -8,6 +8,8 @@ import type { StoredEvent } from './stored-event.ts';
 interface KnownPlace {
   readonly exists: boolean;
   readonly history: number;
+  /** The horizon at that time, so that a reader that continues here needs no statement of its own for it. */
+  readonly horizon: number;
 }
 
 /** The events after one position and up to another. The horizon must have passed both. */
@@ -93,7 +95,7 @@ export class EventStore {
   async findPlace(db: Queryable, place: EventPlace): Promise<KnownPlace | undefined> {
     const [row] = await db.query<KnownPlace & { checksum: number }>(
       `select ${checksumOf('$1::bigint', '$2::timestamptz')} as checksum, till.history() as history,
-         exists (select from till.events where position = $1 and created_at = $2) as exists`,
+         till.event_horizon() as horizon, exists (select from till.events where position = $1 and created_at = $2) as exists`,
       [place.position, new Date(place.createdAtMs).toISOString()],
       'find_place',
     );
@@ -130,9 +132,9 @@ export class EventStore {
 
   /** Events in the order of the feed. */
   async read(db: Queryable, range: EventRange, selection: EventSelection): Promise<EventRows> {
-    const { text, values } = eventStatement(range, selection);
+    const { text, values, name } = eventStatement(range, selection);
     if (selection.types === undefined) {
-      const rows = await db.query<StoredEvent>(text, values);
+      const rows = await db.query<StoredEvent>(text, values, name);
       return { rows, last: rows.at(-1), isComplete: rows.length < range.limit };
     }
     const found = await db.query<StoredEvent & Scanned>(text, values);
@@ -199,7 +201,7 @@ type Scanned = { readonly scanned: number } & (
 export function eventStatement(
   { after, upTo, limit, isNewestFirst = false }: EventRange,
   { types, objectId, customerId }: EventSelection,
-): { readonly text: string; readonly values: readonly unknown[] } {
+): { readonly text: string; readonly values: readonly unknown[]; readonly name?: string } {
   const values: unknown[] = [after, upTo, limit];
   const add = (value: unknown) => `$${values.push(value)}`;
   const conditions = [
@@ -211,6 +213,7 @@ export function eventStatement(
     return {
       text: `select ${eventColumns} from till.events_after($1, $2, $3) as events order by position`,
       values,
+      name: 'feed_page',
     };
   const [direction, opposite] = isNewestFirst ? ['desc', 'asc'] : ['asc', 'desc'];
   const selected = `from till.events

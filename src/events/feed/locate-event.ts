@@ -1,6 +1,6 @@
 import { Failure } from '../../errors.ts';
 import type { Database } from '../../platform/postgres.ts';
-import { type FeedPoint, parseEventId } from './event-id.ts';
+import { type FeedStart, parseEventId } from './event-id.ts';
 import type { EventStore } from './event-store.ts';
 
 interface Parts {
@@ -22,14 +22,15 @@ export async function locateEvent(
   { database, store }: Parts,
   id: string,
   { field, toStart }: Source,
-): Promise<FeedPoint> {
+): Promise<FeedStart> {
   const place = parseEventId(id);
   if (place === undefined) throw unknownId(field, toStart);
   const { position, createdAtMs } = place;
   const found = await store.findPlace(database, place);
   if (found === undefined) throw unknownId(field, toStart);
   const isKept = found.exists || createdAtMs >= (await store.oldestWeekMs(database));
-  if (isKept) return { position, history: found.history };
+  const { history, horizon } = found;
+  if (isKept) return { position, history, end: { position: horizon, history } };
   throw new Failure(
     'event_expired',
     `The event of ${field} is older than the events that are kept, so you may have missed some. ` +
