@@ -7,6 +7,7 @@ import { PaymentStore } from '../../src/payments/payment-store.ts';
 import { PlanStore } from '../../src/plans/plan-store.ts';
 import { newId } from '../../src/platform/id.ts';
 import { Database } from '../../src/platform/postgres.ts';
+import { EntitlementStore } from '../../src/subscriptions/entitlements/entitlement-store.ts';
 import { SubscriptionStore } from '../../src/subscriptions/subscription-store.ts';
 import { startBackend } from '../support/backend.ts';
 import { silentLogger } from '../support/log-capture.ts';
@@ -20,6 +21,16 @@ test('PostgreSQL plans updates and lookups of one row once per connection', asyn
   // With one connection, every statement runs on the same one.
   const database = new Database({ url: databaseUrl, poolSize: 1, logger: silentLogger });
   t.after(() => database.close());
+  // With few rows, PostgreSQL expects every plan to cost about the same.
+  await database.query(`
+    insert into till.customers (id, processor_customer_id, email, processor_as_of, processor_as_of_latest, created_at,
+      updated_at)
+    select gen_random_uuid(), 'cus_' || number, 'ada@example.com', now(), now(), now(), now()
+    from generate_series(1, 5000) as number`);
+  await database.query(`
+    insert into till.external_ids (external_id, customer_id)
+    select id::text, id from till.customers`);
+  await database.query('analyze');
   const payments = new PaymentStore();
   const mirrors = [
     payments,
@@ -28,6 +39,7 @@ test('PostgreSQL plans updates and lookups of one row once per connection', asyn
     new CustomerStore(),
     new PlanStore(),
   ];
+  const entitlements = new EntitlementStore();
   // There is no such row, so the other fields do not matter.
   const row = { id: newId(new Date()) } as Payment;
   for (let count = 0; count < executions; count += 1) {
@@ -37,11 +49,15 @@ test('PostgreSQL plans updates and lookups of one row once per connection', asyn
       await mirror.findByKeys(database, [row.id]);
       await mirror.lockByKeys(database, [row.id]);
     }
+    for (const by of ['id', 'externalId'] as const) {
+      await entitlements.find(database, { by, ids: [row.id] });
+      await entitlements.findWithUsage(database, { by, ids: [row.id] }, new Date());
+    }
   }
   const plans = await database.query<{ name: string; custom: number; generic: number }>(
     'select name, custom_plans as custom, generic_plans as generic from pg_prepared_statements',
   );
-  assert.equal(plans.length, 1 + 3 * mirrors.length);
+  assert.equal(plans.length, 1 + 3 * mirrors.length + 4);
   for (const { name, ...counts } of plans)
     assert.deepEqual(counts, { custom: plannedMax, generic: executions - plannedMax }, name);
 });

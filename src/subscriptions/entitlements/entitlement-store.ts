@@ -2,6 +2,7 @@ import type { AddOnFeatures, EntitlementTerms } from '../../model/entitlement.ts
 import type { MeterTerms } from '../../model/meter.ts';
 import type { PlanInterval } from '../../model/plan.ts';
 import type { PlanFeatures } from '../../model/plan-features.ts';
+import { anyOf } from '../../platform/any-of.ts';
 import { uuidArray } from '../../platform/fixed-array.ts';
 import type { Queryable } from '../../platform/postgres.ts';
 import { textArray } from '../../platform/text-array.ts';
@@ -150,10 +151,10 @@ const tables = {
 };
 
 const conditions = {
-  id: 'where customers.id = any($1)',
+  id: `where customers.id = ${anyOf('$1', 'uuid')}`,
   externalId: `join till.external_ids
       on external_ids.customer_id = customers.id and external_ids.external_id = customers.external_id
-    where external_ids.external_id = any($1)`,
+    where external_ids.external_id = ${anyOf('$1', 'text')}`,
 };
 
 function select(from: string, condition: string): string {
