@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 /**
@@ -11,7 +11,7 @@ export async function sendIfChanged(
   body: unknown,
 ): Promise<unknown> {
   if (reply.statusCode !== 200 || typeof body !== 'string') return body;
-  const etag = `"${createHash('sha256').update(body).digest('base64url')}"`;
+  const etag = `"${hash('sha256', body, 'base64url')}"`;
   void reply.headers({ etag, 'cache-control': 'no-cache' });
   if (!hasTag(request.headers['if-none-match'], etag)) return body;
   void reply.code(304).removeHeader('content-type').removeHeader('content-length');
