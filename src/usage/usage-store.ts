@@ -161,22 +161,27 @@ export class UsageStore {
     tx.send(
       `delete from till.usage_events using unnest($1::text[], $2::text[], $3::text[]::date[]) as v (application, id, day)
        where usage_events.application = v.application and usage_events.id = v.id and usage_events.day = v.day
-         and usage_events.day = any($3::text[]::date[])`,
+         and usage_events.day = any($4::date[])`,
       keyArrays(keys),
     );
   }
 
   /**
    * Without a name, so that it is planned for the days that it reads, as they are now. A plan that is kept may have been
-   * made when a day was still empty, and would read all events of that day.
+   * made when a day was still empty, and would read all events of that day. The limit makes PostgreSQL look up each key:
+   * otherwise it may join the keys with the whole index of a day.
    */
   async find(db: Queryable, keys: readonly UsageKey[]): Promise<readonly StoredUsage[]> {
     const rows = await db.query<Omit<StoredUsage, 'at'> & { readonly at: string }>(
-      `select application, id, day::text, (extract(epoch from at) * 1000000)::bigint::text as at,
+      `select v.application, v.id, v.day::text, (extract(epoch from at) * 1000000)::bigint::text as at,
          customer_id as "customerId", meter_id as "meterId", quantity
-       from till.usage_events join unnest($1::text[], $2::text[], $3::text[]::date[]) as v (application, id, day)
-         using (application, id, day)
-       where usage_events.day = any($3::text[]::date[])`,
+       from unnest($1::text[], $2::text[], $3::text[]::date[]) as v (application, id, day)
+       cross join lateral (
+         select * from till.usage_events as stored
+         where stored.application = v.application and stored.id = v.id and stored.day = v.day
+           and stored.day = any($4::date[])
+         limit 1
+       ) as stored`,
       keyArrays(keys),
     );
     return rows.map(({ at, ...row }) => ({ ...row, at: BigInt(at) }));
@@ -227,11 +232,17 @@ const inserting = `given as (
     returning application, id, day, customer_id, meter_id, window_start as starts_at, quantity
   )`;
 
+/**
+ * The last one has each day once. It is an array of days, and not of texts: PostgreSQL converts texts only when a statement
+ * runs, and would plan the lookup in every day of the table.
+ */
 function keyArrays(keys: readonly UsageKey[]): readonly unknown[] {
+  const days = keys.map(({ day }) => day);
   return [
     textArray(keys.map(({ application }) => application)),
     textArray(keys.map(({ id }) => id)),
-    textArray(keys.map(({ day }) => day)),
+    textArray(days),
+    [...new Set(days)],
   ];
 }
 

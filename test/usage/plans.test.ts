@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { createLogger } from '../../src/platform/logger.ts';
-import { Database } from '../../src/platform/postgres.ts';
+import { Database, type Queryable } from '../../src/platform/postgres.ts';
 import { EntitlementStore } from '../../src/subscriptions/entitlements/entitlement-store.ts';
 import { UsageStore } from '../../src/usage/usage-store.ts';
 import { createCustomer } from '../support/objects.ts';
@@ -68,4 +68,34 @@ test('the plan that adds a batch compares no row with each of the others', async
   const plan = await explain(database, `add_usage(${arrays}, now(), 'reached', 0, now())`);
   assert.match(plan, /Insert on usage_counters/);
   assert.doesNotMatch(plan, /Nested Loop/);
+});
+
+test('repeated events are looked up by their keys, however many events the day has', async (t) => {
+  const till = await startTill({ in: 'process', for: t });
+  const database = connect(t, till.databaseUrl);
+  await till.sql(
+    `insert into till.usage_events
+       (application, id, day, at, quantity, customer_id, meter_id, window_start, created_at)
+     select 'tests', 'event-' || n, (now() at time zone 'utc')::date, now(), 1, gen_random_uuid(), gen_random_uuid(),
+       now(), now()
+     from generate_series(1, 20000) as n`,
+  );
+  await till.sql('analyze till.usage_events');
+  const [{ day } = { day: '' }] = await database.query<{ day: string }>(
+    'select max(day)::text as day from till.usage_events',
+  );
+  const keys = Array.from({ length: 1_000 }, (_, n) => ({ application: 'tests', id: `event-${n + 1}`, day }));
+  let plan = '';
+  const explaining: Queryable = {
+    query: async (text, values) => {
+      const rows = await database.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values);
+      plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      return [];
+    },
+  };
+  const store = new UsageStore();
+  await store.find(explaining, keys);
+  assert.match(plan, /Index Scan using usage_events_\d{8}_pkey/);
+  assert.doesNotMatch(plan, /Hash Join|Merge Join|Seq Scan/);
+  assert.equal((await store.find(database, keys)).length, keys.length);
 });
