@@ -102,9 +102,16 @@ export function facetParts(
 }
 
 /**
+ * A page reads about four pages of the index for each amount. With this many amounts, that is about as much as counting a
+ * total up to its cap.
+ */
+const amountsMax = 100;
+
+/**
  * Walks the index of an order. If the request also sets bounds to the other order, these may select few rows. So the index
- * of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise the rows of
- * the walk are compared with the bounds one by one.
+ * of the other order is read first, up to the cap of a total: if it has no more rows, they are sorted. Otherwise the rows may
+ * still have few amounts, such as the prices of some plans: then the newest of each amount are read. Otherwise the rows of the
+ * walk are compared with the bounds one by one.
  */
 function inOrder(
   name: string,
@@ -139,16 +146,33 @@ function inOrder(
     limit: cap,
   });
   const isFew = `(select count(*) from within_${name}) <= ${totalMax}`;
+  const amount = other.columns[0] === facets.amount ? facets.amount : undefined;
   const rows: Ordered['rows'] = (what, after, limit) => {
     const edges = [...order.edges, ...after];
     const others = [...plain, ...other.edges];
-    return `${walk({ ...steps, what, order, edges, others, limit, from: `many_${name}` })}
+    const ofAmounts =
+      amount === undefined
+        ? ''
+        : `union all ${walk({
+            facets: { ...facets, columns: [...facets.columns, amount], isOnlyOrder: true },
+            what,
+            order,
+            edges,
+            others: plain,
+            direction,
+            limit,
+            from: 'few_amounts',
+          })}`;
+    return `${walk({ ...steps, what, order, edges, others, limit, from: `many_${name}` })} ${ofAmounts}
       union all (select ${what} from within_${name} where ${[isFew, ...edges.map(plainEdge)].join(' and ')})`;
   };
+  const isMany =
+    amount === undefined ? `not ${isFew}` : `(select count(*) from some_amounts) > ${amountsMax}`;
   return {
     tables: [
       `within_${name} as materialized (${within} limit ${cap})`,
-      `many_${name} as materialized (select * from selected where not ${isFew})`,
+      ...(amount === undefined ? [] : amountTables(facets, amount, other.edges, `not ${isFew}`)),
+      `many_${name} as materialized (select * from selected where ${isMany})`,
     ],
     rows,
     total:
@@ -156,9 +180,42 @@ function inOrder(
   };
 }
 
+/**
+ * The amounts within the bounds, for each selected facet: `some_amounts` has one more than `amountsMax` at most, and
+ * `few_amounts` all of them or none. A loose scan like that of the facets, from one amount to the next.
+ */
+function amountTables(
+  facets: Facets,
+  amount: string,
+  bounds: readonly Edge[],
+  condition: string,
+): readonly string[] {
+  const inFacet = namesInFacet(facets);
+  const last = `f${facets.columns.length + 1}`;
+  const bound = (operator: string) => {
+    const edge = bounds.find((one) => one.operator === operator);
+    return edge === undefined ? 'true' : plainEdge(edge);
+  };
+  const next = (start: string) => `lateral (select ${amount} from ${facets.from}
+    where ${isOfFacet(facets)} and ${start} and ${bound('<=')} order by ${amount} nulls first limit 1) as following`;
+  return [
+    `amounts (${inFacet}, ${last}) as (
+      (select ${inFacet}, following.${amount} from selected cross join ${next(bound('>='))} where ${condition})
+      union all
+      select ${inFacet}, following.${amount} from amounts
+        cross join ${next(`${amount} > ${last}`)}
+    )`,
+    `some_amounts as materialized (select * from amounts limit ${amountsMax + 1})`,
+    `few_amounts as materialized (
+      select * from some_amounts where (select count(*) from some_amounts) <= ${amountsMax})`,
+  ];
+}
+
 /** The names of the columns in a facet: they differ from those of the rows, so that statements can compare the two. */
 const namesInFacet = ({ columns }: Facets) => columns.map((_, index) => `f${index + 1}`).join(', ');
 const namesInRow = ({ columns }: Facets) => columns.join(', ');
+const isOfFacet = ({ columns }: Facets) =>
+  columns.map((column, index) => `${column} = f${index + 1}`).join(' and ');
 
 /**
  * All facets. Each step reads one entry of the index, from which it begins. Where the scan ends is asked of that entry:
@@ -239,7 +296,7 @@ export function walk({
   const bounds = [boundBy(['>', '>=']), boundBy(['<', '<='])];
   const conditions = [
     facets.where ?? 'true',
-    ...facets.columns.map((column, index) => `${column} = f${index + 1}`),
+    isOfFacet(facets),
     ...edges.map((edge) => (bounds.includes(edge) ? plainEdge(edge) : comparedEdge(edge))),
     ...others.map(comparedEdge),
   ];

@@ -208,3 +208,22 @@ test('the list of all payments merges those of the API and those of subscription
     assert.ok(read <= rowCount + limit + 4, `${read} rows, page at ${offset}`);
   }
 });
+
+test('a price of long ago reads no newer payments, however many have it', async () => {
+  await pool.query(
+    `insert into till.payments (id, processor_payment_intent_id, amount, currency, customer_id, intent_status,
+       processor_as_of, processor_as_of_latest, created_at, updated_at)
+     select gen_random_uuid(), 'pi_old_' || n, 1, 'usd', $1, 'canceled', now(), now(),
+       timestamptz '2025-01-01' + n * interval '1 second', now()
+     from generate_series(1, ${totalMax + limit}) as n`,
+    [customerId],
+  );
+  await pool.query('analyze till.payments');
+  const selection = selectionOf(allPaymentList.filters, { currency: 'usd', amountMax: '2' });
+  assert.ok(selection !== undefined);
+  const plan = await explain(listStatement(allPaymentList, selection, { limit, offset: 0 }));
+  const scans = scansOf(plan, 'payments');
+  const read = scans.reduce((sum, node) => sum + node['Actual Rows'] * node['Actual Loops'], 0);
+  assert.ok(read <= totalMax + 1 + (2 + facetsMax) * limit, `${read} rows`);
+  assert.ok(!scans.some((node) => (node['Rows Removed by Filter'] ?? 0) > 0), JSON.stringify(scans));
+});
