@@ -46,6 +46,27 @@ test('there is a method for every operation of the OpenAPI document, and no othe
   assert.deepEqual([...found].toSorted(), known.toSorted());
 });
 
+test('usage without an id gets one of its own, which begins with the time', async () => {
+  const ids: string[] = [];
+  const till = new Till({
+    url: 'http://till.example.com',
+    apiKey: 'key',
+    fetch: async (_input, init) => {
+      ids.push(...JSON.parse(String(init?.body)).events.map(({ id }: { id: string }) => id));
+      return Response.json({ rejected: [] });
+    },
+  });
+  const beganAtMs = Date.now();
+  const recorded = [1, 2].map(() => till.usage.record({ externalId: 'user-1', meter: 'api_calls' }));
+  await till.usage.flush();
+  await Promise.all(recorded);
+  assert.equal(new Set(ids).size, 2);
+  for (const id of ids) {
+    const atMs = Number.parseInt(id, 16);
+    assert.ok(atMs >= beganAtMs && atMs <= Date.now(), id);
+  }
+});
+
 test('the README lists every method', () => {
   const till = new Till({ url: 'http://till.example.com', apiKey: 'key' });
   const parts = Object.entries({ ...till }).map(([name, part]) => [`till.${name}`, part] as const);

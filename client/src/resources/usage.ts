@@ -3,6 +3,7 @@ import type { TillList } from '../list.ts';
 import { cursorList } from '../list-sources.ts';
 import type { RequestOptions, WriteOptions } from '../options.ts';
 import type { Api } from '../requests/api.ts';
+import { newIdempotencyKey } from '../requests/connection.ts';
 import type {
   ConsumedUsage,
   CursorQuery,
@@ -57,7 +58,7 @@ export type UsageInput = Who & {
   readonly quantity?: number | undefined;
   /**
    * Your own id of what was used. The same id with the same `at` counts once. Choose one that survives your process if
-   * you may repeat the call after a crash. Default: a random id.
+   * you may repeat the call after a crash. Default: a new id that begins with the time.
    */
   readonly id?: string | undefined;
   /** When it was used. Default: now. */
@@ -113,10 +114,15 @@ export class Usage {
 
 /** The id and the time belong to the event, so that all attempts to send it have the same. */
 function eventOf(usage: UsageInput): NewUsageEvent {
-  const { customerId, externalId, meter, id = crypto.randomUUID(), at = new Date(), quantity = 1 } = usage;
+  const { customerId, externalId, meter, id = newEventId(), at = new Date(), quantity = 1 } = usage;
   const who = {
     ...(customerId === undefined ? {} : { customerId }),
     ...(externalId === undefined ? {} : { externalId }),
   };
   return { ...who, meter, id, quantity, at: typeof at === 'string' ? at : at.toISOString() };
+}
+
+/** Begins with the time: the database stores ids in order at half the cost of random ones. */
+function newEventId(): string {
+  return `${Date.now().toString(16)}-${newIdempotencyKey()}`;
 }
