@@ -112,7 +112,7 @@ browserTest(
     await till.post('/api-keys', { name: 'shop', scopes: ['write'] });
     await page.reload();
     await page.getByText('Volume', { exact: true }).first().waitFor();
-    await page.waitForFunction("document.querySelector('.steps') === null");
+    await page.locator('.steps').waitFor({ state: 'detached' });
   },
   { on: startConsole },
 );

@@ -7,6 +7,7 @@ import {
   createPlan,
   createSubscription,
 } from '../support/objects.ts';
+import { until } from '../support/until.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
 
@@ -182,7 +183,9 @@ browserTest(
     await page.waitForURL(new RegExp(`from=${year}-02-03&to=${today}$`));
     await page.goBack();
     await page.waitForURL(new RegExp(`from=${year}-01-31&to=${today}$`));
-    await page.waitForFunction(`document.querySelector('input[type=date]').value === '${year}-01-31'`);
+    await until(
+      async () => (await page.locator('input[type=date]').first().inputValue()) === `${year}-01-31`,
+    );
   },
   { on: startConsole },
 );

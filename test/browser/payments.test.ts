@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { createCustomer, createPayment } from '../support/objects.ts';
 import { startTill } from '../support/till.ts';
+import { until } from '../support/until.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest, sharedWorld, startConsole } from './support/browser-test.ts';
 
@@ -44,7 +45,7 @@ browserTest(
     await page.keyboard.press('Enter');
     await page.waitForURL(/\?currency=usd$/);
     await page.goBack();
-    await page.waitForFunction(`document.querySelector('.filters input').value === ''`);
+    await until(async () => (await page.locator('.filters input').first().inputValue()) === '');
   },
   { on: startConsole },
 );

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { until } from '../support/until.ts';
 import { expectAccessible } from './support/accessible.ts';
 import { browserTest } from './support/browser-test.ts';
 import { focused, moveTo } from './support/keyboard.ts';
@@ -84,10 +85,10 @@ browserTest('links within the console change the page without loading it again',
   await open('/console/payments');
   await page.evaluate('globalThis.isSamePage = true');
   await menu(page).getByRole('link', { name: 'Plans' }).click();
-  await page.waitForFunction("document.title === 'Plans · Till'");
+  await until(async () => (await page.title()) === 'Plans · Till');
   await page.goBack();
   await page.getByRole('heading', { level: 1, name: 'Payments' }).waitFor();
-  await page.waitForFunction("document.title === 'Payments · Till'");
+  await until(async () => (await page.title()) === 'Payments · Till');
   assert.equal(await page.evaluate('globalThis.isSamePage'), true);
 });
 
