@@ -5,7 +5,7 @@ const roundsDefault = 3;
 
 export const usage = `npm run bench [-- options]
 
-  --quick            under ten minutes: 250,000 rows instead of five million, and shorter runs
+  --quick            about twelve minutes: 250,000 rows instead of five million, and shorter runs
   --only NAME,NAME   only these rows of the table, and those measured with them
   --rounds N         the number of rounds, ${roundsDefault} by default
   --profile          profile the CPU of the service, and print the functions with the most time
