@@ -154,6 +154,7 @@ function inOrder(
       amount === undefined
         ? ''
         : `union all ${walk({
+            // Only payments have ranges of amounts, and only this index of all payments has the usual order of times.
             facets: { ...facets, columns: [...facets.columns, amount], isOnlyOrder: true },
             what,
             order,

@@ -45,7 +45,7 @@ export interface Facets {
   readonly amount?: string;
   /** Whether a second index has the amount between the facets and `created_at`, with `nulls first` at the amount. */
   readonly isByAmount?: true;
-  /** Whether the table has no other index by time. Then no column of the index has `nulls first`. */
+  /** Whether no other index has the order of the rows within a facet. Then its columns have the usual place of nulls. */
   readonly isOnlyOrder?: true;
   /** The filters that need this index. Undefined for the index of all other requests. */
   readonly for?: readonly string[];
