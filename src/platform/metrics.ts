@@ -31,9 +31,7 @@ const misnamedGauges = [
  * eighteen lines for each combination of labels, so that one is written only after it has occurred.
  */
 export function createMetrics(labels: MetricLabels) {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of misnamedGauges) registry.removeSingleMetric(name);
+  const registry = Registry.merge([registryOfNode()]);
   const create = new MetricFactory(registry);
   return {
     registry,
@@ -46,6 +44,18 @@ export function createMetrics(labels: MetricLabels) {
     ...createDatabaseMetrics(create),
     ...createProcessMetrics(create),
   };
+}
+
+let sharedRegistry: Registry | undefined;
+
+/** The metrics of Node, once for all services of a process: the library never stops the timer and the observer that it starts. */
+function registryOfNode(): Registry {
+  if (sharedRegistry === undefined) {
+    sharedRegistry = new Registry();
+    collectDefaultMetrics({ register: sharedRegistry });
+    for (const name of misnamedGauges) sharedRegistry.removeSingleMetric(name);
+  }
+  return sharedRegistry;
 }
 
 /** Of several processes each shows the same number, which is then not added up. */
