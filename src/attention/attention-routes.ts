@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, type TProperties, type TSchema, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { DateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
+import { DateTime, dateTime, Id, nullable, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { grants } from '../model/api-key.ts';
 import type { Attention, AttentionService } from './attention-service.ts';
 
-const dateTime = (description: string) => nullable(Type.String({ format: 'date-time', description }));
+const time = (description: string) => nullable(dateTime(description));
 
 const Customer = nullable({
   ...Type.Object({
@@ -33,7 +33,7 @@ const dispute = component('DisputeToRespond', {
   currency: Type.String(),
   status: Type.String(),
   reason: nullable(Type.String()),
-  evidenceDueBy: dateTime('Until when the processor takes evidence. Null if it is unknown.'),
+  evidenceDueBy: time('Until when the processor takes evidence. Null if it is unknown.'),
   customer: Customer,
 });
 
@@ -43,7 +43,7 @@ const pastDue = component('PastDueSubscription', {
   planName: Type.String(),
   amountDue: Type.Integer({ description: 'What is left to pay of its open invoices.' }),
   currency: Type.String(),
-  nextPaymentAttemptAt: dateTime(
+  nextPaymentAttemptAt: time(
     'The next attempt of the processor to collect it. Null if it makes none by itself.',
   ),
   customer: Customer,
@@ -54,7 +54,7 @@ const endpoint = component('FailingEndpoint', {
   url: Type.String(),
   description: nullable(Type.String()),
   enabled: Type.Boolean({ description: 'False if Till turned it off, because it failed for three days.' }),
-  failingSince: dateTime('The first failed attempt since the last success.'),
+  failingSince: time('The first failed attempt since the last success.'),
   disabledAt: nullable(DateTime),
 });
 

@@ -2,6 +2,7 @@ import { type Static, Type } from 'typebox';
 import {
   Currency,
   DateTime,
+  dateTime,
   Email,
   ExternalId,
   Id,
@@ -21,7 +22,7 @@ import { quantityMax } from '../subscriptions/changes/subscription-patch.ts';
 import { AddOnsInput } from '../subscriptions/changes/subscription-patch-schema.ts';
 import { promotionCodeLengthMax } from '../subscriptions/promotion-code.ts';
 
-const time = (description: string) => nullable(Type.String({ format: 'date-time', description }));
+const time = (description: string) => nullable(dateTime(description));
 const result = (description: string) => nullable(Type.String({ format: 'uuid', description }));
 
 export const CheckoutSchema = component('Checkout', {
@@ -116,12 +117,7 @@ const Page = {
     ...ReturnUrl,
     description: 'Where the link to go back leads. `{CHECKOUT_ID}` becomes the id of the checkout.',
   }),
-  expiresAt: Type.Optional(
-    Type.String({
-      format: 'date-time',
-      description: '31 minutes to 24 hours from now. Default: in 24 hours.',
-    }),
-  ),
+  expiresAt: Type.Optional(dateTime('31 minutes to 24 hours from now. Default: in 24 hours.')),
   locale: Type.Optional(
     Type.String({
       minLength: 1,

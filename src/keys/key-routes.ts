@@ -5,6 +5,7 @@ import {
   body,
   CursorQuery,
   DateTime,
+  dateTime,
   Id,
   IdempotencyKey,
   NextCursor,
@@ -34,12 +35,8 @@ export const ApiKeySchema = component('ApiKey', {
   name: Name,
   scopes: Scopes,
   createdAt: DateTime,
-  expiresAt: nullable(
-    Type.String({ format: 'date-time', description: 'Refused from then on. Null if it does not expire.' }),
-  ),
-  lastUsedAt: nullable(
-    Type.String({ format: 'date-time', description: 'To the minute. Null if it was never used.' }),
-  ),
+  expiresAt: nullable(dateTime('Refused from then on. Null if it does not expire.')),
+  lastUsedAt: nullable(dateTime('To the minute. Null if it was never used.')),
 });
 
 const CreatedApiKeySchema = component('CreatedApiKey', {
@@ -59,9 +56,7 @@ const CreateBody = Type.Object(
   {
     name: Name,
     scopes: { ...Scopes, minItems: 1, maxItems: scopes.length, uniqueItems: true },
-    expiresAt: Type.Optional(
-      nullable(Type.String({ format: 'date-time', description: 'A time in the future (RFC 3339).' })),
-    ),
+    expiresAt: Type.Optional(nullable(dateTime('A time in the future (RFC 3339).'))),
     idempotencyKey: Type.Optional(IdempotencyKey),
   },
   { additionalProperties: false, title: 'NewApiKey' },

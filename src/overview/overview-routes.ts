@@ -4,6 +4,7 @@ import type { CustomerService } from '../customers/customer-service.ts';
 import { ApiRoutes } from '../http/api-routes.ts';
 import {
   CursorQuery,
+  dateTime,
   Id,
   Include,
   IncludedCustomer,
@@ -26,7 +27,7 @@ const currency = Type.String({
 
 const MoveSchema = component('OverviewMove', {
   id: Id,
-  createdAt: Type.String({ format: 'date-time', description: 'When Till learned of the change.' }),
+  createdAt: dateTime('When Till learned of the change.'),
   date: Type.String({ format: 'date', description: 'The day on which it counts.' }),
   move: Type.Enum([...moveNames]),
   amount: nullable(

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { nullable } from '../http/docs/api-schema.ts';
+import { dateTime, nullable } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { growthExample, growthProperties } from './growth-schema.ts';
 import { intervals } from './overview-range.ts';
@@ -75,15 +75,13 @@ export const OverviewSchema = component('Overview', {
   from: day('The first day.'),
   to: day('The last day.'),
   timeZone: Type.String({ description: 'The time zone of the days: the setting `OVERVIEW_TIME_ZONE`.' }),
-  startsAt: Type.String({ format: 'date-time', description: 'When the first day begins.' }),
-  endsAt: Type.String({ format: 'date-time', description: 'When the day after the last begins.' }),
+  startsAt: dateTime('When the first day begins.'),
+  endsAt: dateTime('When the day after the last begins.'),
   interval: Type.Enum([...intervals], { description: 'The interval of the series of `mrr`.' }),
   currency: nullable(Type.String({ description: 'The currency of the request. Null: all.' })),
-  asOf: Type.String({
-    format: 'date-time',
-    description:
-      'The numbers contain all changes up to this time. It is the time of the request, unless `isCurrent` is false.',
-  }),
+  asOf: dateTime(
+    'The numbers contain all changes up to this time. It is the time of the request, unless `isCurrent` is false.',
+  ),
   isCurrent: Type.Boolean({
     description: 'False if very many changes are waiting to be counted. They are counted in the background.',
   }),

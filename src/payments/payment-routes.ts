@@ -9,6 +9,7 @@ import {
   CurrencyFilter,
   CustomerIdFilter,
   DateTime,
+  dateTime,
   Id,
   IdempotencyKey,
   IncludedCustomer,
@@ -44,7 +45,7 @@ const DisputeSchema = Type.Object(
       }),
     ),
     reason: nullable(Type.String({ description: "The processor's reason, an open set." })),
-    evidenceDueBy: nullable(Type.String({ format: 'date-time', description: 'When evidence is due.' })),
+    evidenceDueBy: nullable(dateTime('When evidence is due.')),
   },
   {
     description:
@@ -68,12 +69,7 @@ export const PaymentSchema = component('Payment', {
     description:
       'The amount that is authorised and not captured yet. An authorised payment has the status `requires_action`.',
   }),
-  captureBefore: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'When the authorisation expires. Null if there is none.',
-    }),
-  ),
+  captureBefore: nullable(dateTime('When the authorisation expires. Null if there is none.')),
   description: nullable(Type.String()),
   metadata: MetadataResponse,
   failure: nullable(

@@ -1,9 +1,16 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, IncludedCustomer, MetadataResponse, nullable } from '../http/docs/api-schema.ts';
+import {
+  DateTime,
+  dateTime,
+  Id,
+  IncludedCustomer,
+  MetadataResponse,
+  nullable,
+} from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { subscriptionStatuses } from '../model/subscription.ts';
 
-const time = (description: string) => nullable(Type.String({ format: 'date-time', description }));
+const time = (description: string) => nullable(dateTime(description));
 
 const DiscountSchema = Type.Object(
   {

@@ -1,5 +1,13 @@
 import { type Static, Type } from 'typebox';
-import { CursorQuery, DateTime, ExternalId, Id, NextCursor, nullable } from '../http/docs/api-schema.ts';
+import {
+  CursorQuery,
+  DateTime,
+  dateTime,
+  ExternalId,
+  Id,
+  NextCursor,
+  nullable,
+} from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { patternRule } from '../http/input/validator.ts';
 import { meterKeyLengthMax } from '../model/meter.ts';
@@ -43,12 +51,10 @@ const NewUsageEvent = component('NewUsageEvent', {
       description: 'What was used. A negative quantity corrects an earlier event.',
     }),
   ),
-  at: Type.String({
-    format: 'date-time',
-    description:
-      'When it was used (RFC 3339): at most 35 days ago, and at most 5 minutes ahead. Keep it with the id, and send the ' +
+  at: dateTime(
+    'When it was used (RFC 3339): at most 35 days ago, and at most 5 minutes ahead. Keep it with the id, and send the ' +
       'same on a retry. It decides in which window the event counts.',
-  }),
+  ),
 });
 
 export const RecordBody = Type.Object(
@@ -83,10 +89,7 @@ export const ConsumeBody = Type.Object(
     ...customerOf,
     meter: MeterKey,
     quantity: Type.Optional(Type.Integer({ minimum: 1, maximum: quantityMax, default: 1 })),
-    at: Type.String({
-      format: 'date-time',
-      description: 'When it is used (RFC 3339): at most an hour ago, and at most 5 minutes ahead.',
-    }),
+    at: dateTime('When it is used (RFC 3339): at most an hour ago, and at most 5 minutes ahead.'),
   },
   { title: 'UsageConsumption', additionalProperties: false },
 );
@@ -96,7 +99,7 @@ export const ConsumedSchema = component('ConsumedUsage', {
   used: Type.Integer({ description: 'In the window of `at`, this quantity included if it is allowed.' }),
   limit: nullable(Type.Integer({ description: 'Null if there is no limit.' })),
   remaining: nullable(Type.Integer({ description: 'At least 0. Null if there is no limit.' })),
-  resetsAt: Type.String({ format: 'date-time', description: 'When the window ends.' }),
+  resetsAt: dateTime('When the window ends.'),
 });
 
 const ofCustomer = { ...Id, description: 'The customer.' };

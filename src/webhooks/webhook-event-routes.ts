@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../http/api-routes.ts';
-import { DateTime, nullable, PageQuery, pageOf, response } from '../http/docs/api-schema.ts';
+import { DateTime, dateTime, nullable, PageQuery, pageOf, response } from '../http/docs/api-schema.ts';
 import { component } from '../http/docs/components.ts';
 import { type WebhookEvent, webhookEventStates } from '../model/webhook-event.ts';
 import type { WebhookEventService } from './webhook-event-service.ts';
@@ -17,7 +17,7 @@ const EventSchema = component('WebhookEvent', {
   lastError: nullable(Type.String()),
   createdAt: DateTime,
   receivedAt: DateTime,
-  nextTryAt: nullable(Type.String({ format: 'date-time', description: 'Null unless the event is pending.' })),
+  nextTryAt: nullable(dateTime('Null unless the event is pending.')),
   processedAt: nullable(DateTime),
 });
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { CursorQuery, DateTime, Id, NextCursor, nullable } from '../../http/docs/api-schema.ts';
+import { CursorQuery, DateTime, dateTime, Id, NextCursor, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { eventObjectTypes, eventTypes } from '../event.ts';
 import { eventId } from '../feed/event-id.ts';
@@ -42,7 +42,7 @@ export const DeliverySchema = component('EventDelivery', {
   ),
   durationMs: nullable(Type.Integer({ description: 'The duration of the last attempt.' })),
   createdAt: DateTime,
-  nextAttemptAt: nullable(Type.String({ format: 'date-time', description: 'Null unless it is pending.' })),
+  nextAttemptAt: nullable(dateTime('Null unless it is pending.')),
 });
 
 export const DeliveryListSchema = component('EventDeliveryList', {

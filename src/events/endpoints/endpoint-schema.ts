@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { DateTime, Id, IdempotencyKey, NextCursor, nullable } from '../../http/docs/api-schema.ts';
+import { DateTime, dateTime, Id, IdempotencyKey, NextCursor, nullable } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { optionalBody } from '../../http/input/validator.ts';
 import { type EventType, eventTypes } from '../event.ts';
@@ -46,10 +46,7 @@ export const EndpointSchema = component('EventEndpoint', {
       'days. Null if it is enabled.',
   }),
   failingSince: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'The first failed attempt since the last success. Null if there was no failure since.',
-    }),
+    dateTime('The first failed attempt since the last success. Null if there was no failure since.'),
   ),
   createdAt: DateTime,
   updatedAt: DateTime,

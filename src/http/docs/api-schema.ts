@@ -18,6 +18,7 @@ import { component } from './components.ts';
 export const Id = Type.String({ format: 'uuid', examples: ['0199c1f0-6a3e-7c52-9d4b-2f6c1a7e8b90'] });
 export const IdParams = Type.Object({ id: Id });
 export const DateTime = Type.String({ format: 'date-time' });
+export const dateTime = (description: string) => Type.String({ format: 'date-time', description });
 export const Currency = Type.String({
   pattern: '^[A-Za-z]{3}$',
   minLength: 3,

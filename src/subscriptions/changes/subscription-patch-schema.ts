@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Id, nullable } from '../../http/docs/api-schema.ts';
+import { dateTime, Id, nullable } from '../../http/docs/api-schema.ts';
 import { addOnsMax } from '../add-ons.ts';
 import { prorations, quantityMax } from './subscription-patch.ts';
 
@@ -51,11 +51,9 @@ export const termsFields = {
   ),
   prorationDate: Type.Optional(
     nullable(
-      Type.String({
-        format: 'date-time',
-        description:
-          'From a preview. The change is billed as if it happened at this time. Fractions of a second are dropped.',
-      }),
+      dateTime(
+        'From a preview. The change is billed as if it happened at this time. Fractions of a second are dropped.',
+      ),
     ),
   ),
 };

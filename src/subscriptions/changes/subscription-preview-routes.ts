@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { body, DateTime, nullable, response } from '../../http/docs/api-schema.ts';
+import { body, DateTime, dateTime, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import type { SubscriptionService } from '../subscription-service.ts';
 import { parseTerms } from './subscription-patch.ts';
@@ -21,10 +21,7 @@ const PreviewSchema = component('SubscriptionChangePreview', {
   currency: Type.String(),
   billedNow: Type.Boolean(),
   prorationDate: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'Send it with the change, which then costs `amountDue`. Null if nothing is prorated.',
-    }),
+    dateTime('Send it with the change, which then costs `amountDue`. Null if nothing is prorated.'),
   ),
   lines: Type.Array(
     Type.Object({

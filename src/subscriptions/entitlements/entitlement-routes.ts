@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { ApiRoutes } from '../../http/api-routes.ts';
-import { DateTime, ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
+import { DateTime, dateTime, ExternalId, Id, nullable, response } from '../../http/docs/api-schema.ts';
 import { component } from '../../http/docs/components.ts';
 import { sendIfChanged } from '../../http/input/if-none-match.ts';
 import { entitlementReasons } from '../../model/entitlement.ts';
@@ -17,7 +17,7 @@ const MeterUsageSchema = component('MeterUsage', {
   ),
   remaining: nullable(Type.Integer({ description: 'At least 0. Null if there is no limit.' })),
   periodStart: DateTime,
-  periodEnd: Type.String({ format: 'date-time', description: 'From then on, counting begins again.' }),
+  periodEnd: dateTime('From then on, counting begins again.'),
 });
 
 const EntitlementsSchema = component('Entitlements', {
@@ -25,10 +25,7 @@ const EntitlementsSchema = component('Entitlements', {
   externalId: nullable(Type.String()),
   entitled: Type.Boolean({ description: 'True if one of the subscriptions entitles the customer now.' }),
   until: nullable(
-    Type.String({
-      format: 'date-time',
-      description: 'The latest `until` of the subscriptions that entitle the customer. Null if none does.',
-    }),
+    dateTime('The latest `until` of the subscriptions that entitle the customer. Null if none does.'),
   ),
   features: Type.Unsafe<PlanFeatures>({
     type: 'object',
@@ -59,12 +56,10 @@ const EntitlementsSchema = component('Entitlements', {
         description: '`grace`: the subscription is `past_due`, and its grace period has not ended.',
       }),
       until: nullable(
-        Type.String({
-          format: 'date-time',
-          description:
-            'The end of the period if `active`, of the trial if `trialing`, and of the grace period if `past_due`. ' +
+        dateTime(
+          'The end of the period if `active`, of the trial if `trialing`, and of the grace period if `past_due`. ' +
             'Otherwise null.',
-        }),
+        ),
       ),
     }),
     {
