@@ -1,5 +1,5 @@
 import type { List } from '../mirrors/list.ts';
-import { byCondition, byTextOfAnyCase, type ConditionFilter } from '../mirrors/list-filter.ts';
+import { byCondition, byTextOfAnyCase, type RowsFilter } from '../mirrors/list-filter.ts';
 import { type ListPage, type ListRequest, listPage } from '../mirrors/list-page.ts';
 import { MirrorStore } from '../mirrors/mirror-store.ts';
 import type { Customer } from '../model/customer.ts';
@@ -29,27 +29,56 @@ const { columns } = customerTable;
 /** The text in which `q` is searched. A line break separates the name from the email, so that no match spans both. */
 const partText = `lower(coalesce(name, '') || chr(10) || coalesce(email, ''))`;
 const hasPart = (text: string) => `strpos(${partText}, lower(${text})) > 0`;
-/**
- * Selects candidates by the index of trigrams. A few trigrams from different places in the text select nearly as few
- * rows as all of them, and read less of the index.
- */
-const hasTrigrams = (text: string) =>
-  `till.trigrams(${partText}) @> till.trigrams(lower(${text}), greatest(3, length(${text}) / 3))`;
+const hasTrigrams = (trigrams: string) => `till.trigrams(${partText}) @> ${trigrams}`;
 
 /**
- * A part that more customers have is common: the newest customers with it are soon found by walking all customers from
- * the newest on. Otherwise the index finds all customers with the part, and they are sorted. Both take the same time
- * at about one in thirty of a million customers.
+ * So many of the newest customers, and as many of the oldest, show which trigrams of a text are common. They are next to
+ * each other in the table, so that comparing them takes a millisecond or two.
  */
-const commonPartMin = 30_000;
+const sampledPerEnd = 100;
+/** A longer text is compared only at this many places, so that its length does not matter. */
+const placesMax = 24;
+/** A trigram that a larger share of the customers has selects too few rows for what reading its list costs. */
+const lookedUpShareMax = 0.25;
+/** The rarest trigrams of a text. They are looked up even if they are common. */
+const rarestLookedUp = 2;
+
+const sampled = (order: 'desc' | 'asc') => `(select ${partText} as content from till.customers
+  where deleted_at is null order by created_at ${order}, id ${order} limit ${sampledPerEnd})`;
+
+/**
+ * The tables `sample`, `wanted` and `chosen`, which has the trigrams of a text to look up. The index reads the list of the
+ * rarest one, and looks for its customers in the other lists. In the list of a trigram that most customers have it would
+ * read every entry. So the rarest trigrams are looked up, and a few from different places, because the neighbours of a rare
+ * trigram are mostly found in the same customers.
+ */
+const choosing = (text: string) => `
+  sample as materialized (${sampled('desc')} union all ${sampled('asc')}),
+  wanted as materialized (
+    select part, place, count(*) over () as places,
+      (select count(*) from sample where strpos(content, part) > 0) as held
+    from unnest(till.trigrams(lower(${text}), greatest(1, length(${text}) / ${placesMax})))
+      with ordinality as trigrams (part, place)
+  ),
+  chosen as materialized (
+    select array((select part from wanted order by held, place limit ${rarestLookedUp})
+      union
+      select part from wanted
+      where held <= ${lookedUpShareMax} * (select count(*) from sample)
+        and (place % greatest(3, places / 3) = 1 or place = places)) as trigrams
+  )`;
+
+/** If a larger share of the sampled customers has a part, the newest ones are found by walking all customers. */
+const commonShareMin = 0.1;
+/**
+ * A part that more customers have is common too. Otherwise the index finds all customers with the part, and they are
+ * sorted. Both take the same time at about one in thirty of a million customers.
+ */
+const commonMin = 30_000;
 /** A search compares this many of the newest customers before it uses an index. That takes some milliseconds. */
 const newestCompared = 5_000;
 /** Of the customers that the index finds, in any order, a search compares this many. That takes some milliseconds. */
 const partsCompared = 2_000;
-
-function byPart(toSql: (text: string) => string): ConditionFilter {
-  return { ...byCondition(toSql), normalise: (text) => text.trim() };
-}
 
 export const customerList: List<Customer> = {
   table: customerTable,
@@ -64,18 +93,23 @@ export const customerList: List<Customer> = {
       normalise: (externalId) => externalId,
     },
     email: byTextOfAnyCase('email'),
-    q: byPart(
-      (text) => `id = any (array(select same.id from till.customers as same
-        where deleted_at is null and ${hasTrigrams(text)} and ${hasPart(text)}))`,
-    ),
+    q: { ...byCondition(hasPart), normalise: normalisePart },
   },
 };
 
-/** For a part that many customers have, or that is compared with few customers. */
-const commonPartList: List<Customer> = {
-  ...customerList,
-  filters: { ...customerList.filters, q: byPart(hasPart) },
-};
+function normalisePart(text: string): string {
+  return text.trim();
+}
+
+/** The same list, in which the index finds the customers with a part. */
+function rarePartList(trigrams: readonly string[]): List<Customer> {
+  const q: RowsFilter = {
+    toRows: (add, text) => `select created_at, id from till.customers
+      where deleted_at is null and ${hasTrigrams(`${add(trigrams)}::text[]`)} and ${hasPart(add(text))}`,
+    normalise: normalisePart,
+  };
+  return { ...customerList, filters: { ...customerList.filters, q } };
+}
 
 /** What other objects show of their customer. */
 export type CustomerSummary = Pick<Customer, 'id' | 'externalId' | 'email' | 'name'>;
@@ -90,12 +124,12 @@ export interface DeletedCustomer {
 
 /** All SQL for the customers. Rows of deleted customers stay, because webhooks still refer to them. */
 export class CustomerStore extends MirrorStore<Customer> {
-  readonly #commonMin: number;
+  readonly #common: { readonly share: number; readonly min: number };
 
-  /** Tests set a lower limit. */
-  constructor({ commonMin = commonPartMin } = {}) {
+  /** Tests set other limits. */
+  constructor(common = { share: commonShareMin, min: commonMin }) {
     super(customerTable, 'processorCustomerId');
-    this.#commonMin = commonMin;
+    this.#common = common;
   }
 
   findLive(db: Queryable, ids: readonly string[]): Promise<readonly Customer[]> {
@@ -118,7 +152,8 @@ export class CustomerStore extends MirrorStore<Customer> {
     const wanted = 'lower($1::text)';
     const begins = (column: string) => beginsWith(`lower(${column})`, wanted);
     return db.query(
-      `with newest as materialized (
+      `with ${choosing('$1::text')},
+       newest as materialized (
          select id, lower(email) as email, lower(name) as name from till.customers where deleted_at is null
          order by created_at desc, id desc limit ${newestCompared}
        ),
@@ -141,7 +176,7 @@ export class CustomerStore extends MirrorStore<Customer> {
            order by lower(name) using ~<~ limit ${comparedMax})
          union (select id from till.customers
            where deleted_at is null and $3 and (select count(*) from containing) < $2
-             and ${hasTrigrams('$1::text')} and ${hasPart('$1::text')} limit ${partsCompared})
+             and ${hasTrigrams('(select trigrams from chosen)')} and ${hasPart('$1::text')} limit ${partsCompared})
        )
        select ${columns} from till.customers where id in (select id from found)
        order by lower(email) = ${wanted} desc,
@@ -236,19 +271,30 @@ export class CustomerStore extends MirrorStore<Customer> {
   async list(db: Queryable, request: ListRequest): Promise<ListPage<Customer>> {
     const { q, email, externalId } = request.filters;
     // The other filters select so few customers that they are compared with the part.
-    const isCompared = (email ?? externalId) !== undefined;
-    const isCommon = q !== undefined && (isCompared || (await this.#isCommonPart(db, q.trim())));
-    return listPage(db, isCommon ? commonPartList : customerList, request);
+    const isCompared = q === undefined || (email ?? externalId) !== undefined;
+    const trigrams = isCompared ? undefined : await this.#rareTrigrams(db, normalisePart(q));
+    return listPage(db, trigrams === undefined ? customerList : rarePartList(trigrams), request);
   }
 
-  /** Both lists show the same rows. This only chooses the faster one. */
-  async #isCommonPart(db: Queryable, text: string): Promise<boolean> {
-    const [row] = await db.query<{ isCommon: boolean }>(
-      `select count(*) > $2::bigint as "isCommon" from (select from till.customers
-         where deleted_at is null and ${hasTrigrams('$1::text')} limit $2::bigint + 1) as matches`,
-      [text, this.#commonMin],
+  /**
+   * The trigrams by which the index finds few customers, or undefined if walking all customers is faster. Both lists show
+   * the same rows.
+   */
+  async #rareTrigrams(db: Queryable, text: string): Promise<readonly string[] | undefined> {
+    const { share, min } = this.#common;
+    const [row] = await db.query<{ trigrams: readonly string[]; isCommon: boolean }>(
+      `with ${choosing('$1::text')},
+       density as materialized (
+         select count(*) filter (where strpos(content, lower($1::text)) > 0) >= $2::float8 * count(*) as is_dense
+         from sample
+       )
+       select trigrams, is_dense or (select count(*) from (select from till.customers
+         where not is_dense and deleted_at is null and ${hasTrigrams('(select trigrams from chosen)')}
+         limit $3::bigint + 1) as matches) > $3::bigint as "isCommon"
+       from chosen, density`,
+      [text, share, min],
     );
-    return row?.isCommon === true;
+    return row === undefined || row.isCommon ? undefined : row.trigrams;
   }
 
   /** What other objects show of their customers. Deleted customers are left out. */

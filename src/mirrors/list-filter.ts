@@ -44,7 +44,17 @@ interface BoundFilter {
   readonly normalise: (value: string) => string | undefined;
 }
 
-export type Filter = ColumnFilter | ConditionFilter | FacetFilter | BoundFilter;
+/**
+ * A parameter whose rows are found once, without an order, and then sorted and counted. It is the only filter of its list,
+ * besides times.
+ */
+export interface RowsFilter {
+  /** Returns the SQL of a query for `created_at` and `id` of the rows. */
+  readonly toRows: (add: (value: unknown) => string, value: string) => string;
+  readonly normalise: (value: string) => string | undefined;
+}
+
+export type Filter = ColumnFilter | ConditionFilter | FacetFilter | BoundFilter | RowsFilter;
 
 /** The filters of a list by the names of their parameters, the most selective first. */
 export type Filters = Readonly<Record<string, Filter>>;

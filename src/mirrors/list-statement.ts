@@ -16,7 +16,7 @@ type Direction = 'desc' | 'asc';
 
 /** The SQL of a selection. */
 interface Selected {
-  /** What is walked: the table of the list, or a table of links to it. It has the columns `created_at` and `id`. */
+  /** What is walked: the table of the list, or the rows that a filter has found. It has the columns `created_at` and `id`. */
   readonly from: (direction: Direction) => string;
   readonly where: string;
   /** The same, for rows after a position, at which the walk begins. */
@@ -48,14 +48,28 @@ export function listStatement<Row extends object>(
     const text = pageStatement(list, `recursive ${tables}`, isCounted ? counterOf(list) : total, page, sort);
     return { text, values };
   }
-  const selected = select(list, selection, add, sort);
+  const found = rowsOf(selection, add);
+  const selected = found === undefined ? select(list, selection, add, sort) : ofFound(selection, add, sort);
   const page =
     place.offset === undefined
       ? pageAfter(selected, place, add)
       : numberedPage(selected, `${add(place.offset)}::bigint`, isCapped(list, selection));
   const counted = sort.column === undefined ? selected : select(list, selection, add, newestFirst);
   const total = place.skip === undefined ? countRows(list, selection, counted) : 'select 0::bigint as total';
-  return { text: pageStatement(list, '', total, page, sort), values };
+  const tables = found === undefined ? '' : `found as materialized (${found}),`;
+  return { text: pageStatement(list, tables, total, page, sort), values };
+}
+
+/** The query of a filter that finds its rows by itself. */
+function rowsOf({ used }: Selection, add: (value: unknown) => string): string | undefined {
+  for (const { filter, value } of used) if ('toRows' in filter) return filter.toRows(add, value);
+  return undefined;
+}
+
+/** The rows that a filter has found, within the times of the request. */
+function ofFound(selection: Selection, add: (value: unknown) => string, sort: Sort): Selected {
+  const { where, whereAfter } = bound(selection, add, sort, [], []);
+  return { from: () => 'found', where, whereAfter, lead: [], sort };
 }
 
 function pageStatement<Row extends object>(
@@ -92,7 +106,7 @@ function select<Row extends object>(
   add: (value: unknown) => string,
   sort: Sort,
 ): Selected {
-  const { used, createdAfter, createdBefore } = selection;
+  const { used } = selection;
   const walked = sort.column === undefined ? used.slice(0, 1) : [];
   const lead = walked.flatMap(({ filter, value }) => {
     const column = columnOf(filter);
@@ -102,6 +116,17 @@ function select<Row extends object>(
     .filter((one) => !walked.includes(one) || columnOf(one.filter) === undefined)
     .map((one) => conditionOf(one, list.table.name, () => add(one.value)));
   const rows = [...(list.only === undefined ? [] : [list.only]), ...others];
+  return { from: sourceOf(list, used.length > 0), ...bound(selection, add, sort, lead, rows), lead, sort };
+}
+
+/** The conditions of a walk: the values of its first columns, the times of the request, and what its rows are compared with. */
+function bound(
+  { createdAfter, createdBefore }: Selection,
+  add: (value: unknown) => string,
+  sort: Sort,
+  lead: readonly Equality[],
+  rows: readonly string[],
+): Pick<Selected, 'where' | 'whereAfter'> {
   const time = (value: string) => ({ column: 'created_at', value: `${add(value)}::timestamptz` });
   const lower = compare('>=', createdAfter === undefined ? lead : [...lead, time(createdAfter)]);
   const upper =
@@ -109,8 +134,7 @@ function select<Row extends object>(
   const [first, last] = sort.direction === 'desc' ? [upper, lower] : [lower, upper];
   const isWithin = (start: string) => [start, last, ...rows].join(' and ');
   // Of two bounds in the same direction, PostgreSQL may begin at the wider one, and read all rows between them.
-  const whereAfter = isWithin(`(${first}) is true`);
-  return { from: sourceOf(list, used.length > 0), where: isWithin(first), whereAfter, lead, sort };
+  return { where: isWithin(first), whereAfter: isWithin(`(${first}) is true`) };
 }
 
 /**
@@ -140,6 +164,7 @@ function columnOf(filter: Filter): string | undefined {
 function conditionOf({ filter, value }: UsedFilter, table: string, add: () => string): string {
   if ('toSql' in filter) return `${filter.column} = ${filter.toSql(add())}`;
   if ('bound' in filter) return `${filter.bound} ${filter.operator} ${add()}::bigint`;
+  if ('toRows' in filter) throw new Error('a filter that finds its rows is not compared with rows');
   if ('toRowCondition' in filter) return `(${filter.toRowCondition(table, add())})`;
   const condition = `(${filter.toCondition(add, value)})`;
   // PostgreSQL finds no index for this form. It must not read all rows of a facet to compare them with those of an owner.

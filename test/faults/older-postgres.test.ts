@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type pg from 'pg';
 import { customerOf, planOf, seedLists } from '../../bench/lab/seed-lists.ts';
+import { CustomerStore } from '../../src/customers/customer-store.ts';
 import { invoiceList } from '../../src/invoices/invoice-store.ts';
 import type { List } from '../../src/mirrors/list.ts';
 import { type FilterValues, selectionOf } from '../../src/mirrors/list-filter.ts';
@@ -123,6 +125,29 @@ for (const [name, { list, values }] of Object.entries(lists))
     t.diagnostic(`${read.length} pages, at most ${Math.max(...read.map(({ many }) => many))} pages read`);
     assert.deepEqual(grown, []);
   });
+
+test('a page of customers with a part of an email reads about as much among ten times as many rows', {
+  skip,
+}, async () => {
+  const compare = (q: string) => Promise.all(pools.map((pool) => pagesOfPart(pool, q)));
+  const [capped = 0, ofMany = 0] = await compare('@example.com');
+  assert.ok(ofMany <= growthMax * capped, `a part that all have: ${capped} and ${ofMany} pages`);
+  // Of a few customers, and of none, though only one of its trigrams is rare.
+  for (const q of [`${rowsFew / 2}@example`, 'example.example']) {
+    const [few = 0, many = 0] = await compare(q);
+    assert.ok(many <= growthMax * Math.max(few, capped), `${q}: ${few} and ${many} pages`);
+  }
+});
+
+async function pagesOfPart(pool: ReturnType<typeof openPool>, q: string): Promise<number> {
+  let pages = 0;
+  const query = async <Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) => {
+    pages += await pagesRead(pool, { text, values });
+    return (await pool.query<Row>(text, [...values])).rows;
+  };
+  await new CustomerStore().list({ query }, { limit, page: 1, filters: { q } });
+  return pages;
+}
 
 function statementOf(list: List<object>, values: FilterValues, sort: ReturnType<typeof sortOf>): Statement {
   const selection = selectionOf(list.filters, values);
