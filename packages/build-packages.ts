@@ -64,8 +64,22 @@ export interface BuildOptions {
   readonly repository?: string | undefined;
 }
 
-/** Compiles a package and packs it. Returns the path of the packed file. */
-export async function buildPackage(name: PackageName, options: BuildOptions): Promise<string> {
+/** Compiles packages and packs them. Returns the paths of the packed files. */
+export async function buildPackages(
+  names: readonly PackageName[],
+  options: BuildOptions,
+): Promise<readonly string[]> {
+  const folders = await Promise.all(names.map((name) => writePackage(name, options)));
+  // npm takes longer to start than to pack one of them.
+  const args = ['pack', '--json', '--pack-destination', options.folder, ...folders];
+  const { stdout } = await runNpm(root, args, timeoutMs);
+  const packed = JSON.parse(stdout) as readonly { readonly filename: string }[];
+  if (packed.length !== names.length) throw new Error(`npm packed ${packed.length} of ${names.join(', ')}`);
+  return packed.map(({ filename }) => join(options.folder, basename(filename)));
+}
+
+/** Writes the files of a package into a folder of its own, and returns the folder. */
+async function writePackage(name: PackageName, options: BuildOptions): Promise<string> {
   const { home, tsconfig, source, outDir, copied } = recipes[name];
   const target = join(options.folder, name);
   await rm(target, { recursive: true, force: true });
@@ -79,11 +93,7 @@ export async function buildPackage(name: PackageName, options: BuildOptions): Pr
     join(target, 'package.json'),
     `${JSON.stringify(await manifestOf(name, options), null, 2)}\n`,
   );
-  const args = ['pack', '--json', '--pack-destination', options.folder, target];
-  const { stdout } = await runNpm(root, args, timeoutMs);
-  const [packed] = JSON.parse(stdout) as readonly { readonly filename: string }[];
-  if (packed === undefined) throw new Error(`npm packed nothing in ${target}`);
-  return join(options.folder, basename(packed.filename));
+  return target;
 }
 
 async function compile(tsconfig: string, outDir: string): Promise<void> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { type BuildOptions, buildPackage, packageNames } from './build-packages.ts';
+import { type BuildOptions, buildPackages, packageNames } from './build-packages.ts';
 import { notesOf } from './release-edits.ts';
 import { runNpm } from './run-npm.ts';
 
@@ -24,7 +24,7 @@ export async function buildRelease(options: BuildOptions, source: ReleaseSource)
   const { folder, version } = options;
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const packed = await Promise.all(packageNames.map((name) => buildPackage(name, options)));
+  const packed = await buildPackages(packageNames, options);
   const bill = join(folder, `till-${version}.cdx.json`);
   await writeFile(bill, await billOfMaterials(source));
   const files = [...packed, bill];

@@ -54,7 +54,7 @@ const longTests = [
   'test/webhooks/{model,kills,permutations,event-list,retention-locks,restore,slow-reads}.test.ts',
   'test/events/{delivery-order,feed-order,streams}.test.ts',
   'test/api/{lists,odd-responses,preview-refusals,processor-failures}.test.ts',
-  'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/release,platform/backup}.test.ts',
+  'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/{release,sandbox,server},platform/backup}.test.ts',
 ];
 /** Many tests wait more than they work, so three more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 3;

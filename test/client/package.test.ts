@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { type InstalledPackage, installPackage } from '../packages/support/installed-package.ts';
+import { filesOf, installLibraries } from '../packages/support/installed-package.ts';
 import { testKey } from '../support/client.ts';
 import { skipWithoutClientPackages } from '../support/client-schema.ts';
 import { effort } from '../support/effort.ts';
@@ -24,16 +24,18 @@ const folders = {
 const compilesTwice = effort({ short: false, long: true });
 const skip = skipWithoutClientPackages() || skipWithoutOlderNodes();
 
-let installed: InstalledPackage;
+/** Where the client is installed, and a folder in it with the application. */
+let project: string;
+let application: string;
 before(async () => {
-  if (skip === false) installed = await installPackage('client');
-});
-after(async () => {
-  if (skip === false) await rm(installed.project, { recursive: true, force: true });
+  if (skip !== false) return;
+  project = await installLibraries();
+  application = join(project, 'client');
+  await cp(folders.consumer, application, { recursive: true });
 });
 
 test('the package has what an application needs, and nothing else', { skip }, async () => {
-  const { project, files } = installed;
+  const files = await filesOf(project, 'client');
   const others = files.filter((path) => !/^dist\/[a-z-]+(\/[a-z-]+)*\.(js|d\.ts)$/.test(path));
   assert.deepEqual(others, ['LICENSE', 'README.md', 'package.json']);
   assert.ok(files.includes('dist/index.js') && files.includes('dist/index.d.ts'));
@@ -44,10 +46,8 @@ test('the package has what an application needs, and nothing else', { skip }, as
 });
 
 test('an application that uses it compiles, and mistakes in it do not', { skip }, async () => {
-  const { project } = installed;
-  await cp(folders.consumer, project, { recursive: true });
   for (const [index, example] of (await readExamples()).entries())
-    await writeFile(join(project, `readme-${index}.ts`), example);
+    await writeFile(join(application, `readme-${index}.ts`), example);
   // With the types of a browser, and what it compiles is run below.
   await compile(join(folders.client, 'node_modules/typescript/bin/tsc'), []);
   if (!compilesTwice) return;
@@ -64,7 +64,6 @@ test('an application that uses it compiles, and mistakes in it do not', { skip }
 test(`it runs under Node ${nodes.map(({ major }) => major).join(', ')} against the service`, {
   skip,
 }, async (t) => {
-  const { project } = installed;
   const { url } = await startTill({ in: 'process', for: t, mustNotLogErrors: true });
   const secret = `whsec_${Buffer.from('a secret of thirty-two bytes ...').toString('base64')}`;
   const event = JSON.stringify({ id: 'evt_1', type: 'plan.created', data: { name: 'Zoë' } });
@@ -81,15 +80,15 @@ test(`it runs under Node ${nodes.map(({ major }) => major).join(', ')} against t
     EVENT_HEADERS: JSON.stringify(headers),
     EVENT_SECRET: secret,
   };
-  const example = (await readFile(join(project, 'out/readme-0.js'), 'utf8')).replace(
+  const example = (await readFile(join(application, 'out/readme-0.js'), 'utf8')).replace(
     'http://127.0.0.1:3000',
     url,
   );
-  await writeFile(join(project, 'out/first-payment.js'), example);
-  const { stdout: paid } = await run(process.execPath, ['out/first-payment.js'], { cwd: project, env });
+  await writeFile(join(application, 'out/first-payment.js'), example);
+  const { stdout: paid } = await run(process.execPath, ['out/first-payment.js'], { cwd: application, env });
   assert.equal(paid, 'requires_payment_method true\n');
   for (const { major, path } of nodes) {
-    const { stdout, stderr } = await run(path, ['out/run.js'], { cwd: project, env, timeout: timeoutMs });
+    const { stdout, stderr } = await run(path, ['out/run.js'], { cwd: application, env, timeout: timeoutMs });
     const { version: ran, ...results } = JSON.parse(stdout);
     assert.ok(String(ran).startsWith(`v${major}.`), `${ran} is not ${major}`);
     assert.equal(stderr, '');
@@ -124,9 +123,8 @@ async function readExamples(): Promise<readonly string[]> {
 }
 
 async function compile(compiler: string, options: readonly string[]): Promise<void> {
-  const { project } = installed;
-  const args = [compiler, '--project', project, ...options];
-  const { stdout } = await run(process.execPath, args, { cwd: project, timeout: timeoutMs }).catch(
+  const args = [compiler, '--project', application, ...options];
+  const { stdout } = await run(process.execPath, args, { cwd: application, timeout: timeoutMs }).catch(
     (error: { readonly stdout?: string }) => ({ stdout: error.stdout ?? String(error) }),
   );
   assert.equal(stdout, '');

@@ -11,11 +11,11 @@ import { projectFolder } from '../support/till-in-child.ts';
 
 const version = '0.1.0';
 /**
- * What a release is built from. Two releases are built, so the short form has only a part of the server's source:
- * `server.test.ts` tests the whole package.
+ * What a release is built from. Two releases are built, so the short form has only a part of the source: `server.test.ts`
+ * and `sandbox.test.ts` test whole packages.
  */
 const needed = effort({
-  short: /^(src\/model|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/,
+  short: /^(src\/model|sandbox\/(pages|testing)|client|packages|console\/dist)\/|^(sandbox\/)?[^/]+$/,
   long: /^(src|sandbox|client|packages|migrations|console\/dist)\/|^[^/]+$/,
 });
 let folder: string;

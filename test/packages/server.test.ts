@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { after, before, type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { browser, closeBrowser, skipWithoutChromium } from '../browser/support/chromium.ts';
@@ -14,7 +14,13 @@ import { nodes, skipWithoutOlderNodes } from '../support/older-nodes.ts';
 import { atProcessEnd } from '../support/process-end.ts';
 import { freePort } from '../support/redis-server.ts';
 import { projectFolder } from '../support/till-in-child.ts';
-import { type InstalledPackage, installPackage, testVersion } from './support/installed-package.ts';
+import {
+  bytesIn,
+  filesOf,
+  installServer,
+  npmInstallsServer,
+  testVersion,
+} from './support/installed-package.ts';
 
 /** A promise of the project: a newcomer sees it work in the time of a coffee. */
 const promisedMs = 180_000;
@@ -24,14 +30,24 @@ const stepTimeoutMs = 60_000;
 const bytesMax = 160_000_000;
 
 atProcessEnd(closeBrowser);
-let installed: InstalledPackage;
+let installed: Awaited<ReturnType<typeof installServer>>;
+let till: Awaited<ReturnType<typeof startInstalled>>;
+/** From the start of the command until it is ready. */
+let startMs: number;
 before(async () => {
-  installed = await installPackage('server', { others: ['client', 'sandbox'], isModule: false });
+  installed = await installServer();
+  const startedAtMs = performance.now();
+  till = await startInstalled();
+  startMs = performance.now() - startedAtMs;
 });
-after(() => rm(installed.project, { recursive: true, force: true }));
+after(async () => {
+  till.child.kill('SIGTERM');
+  assert.deepEqual(await once(till.child, 'exit'), [0, null]);
+});
 
 test('the package has what runs, and nothing else', async () => {
-  const { project, files, bytes } = installed;
+  const { project } = installed;
+  const files = await filesOf(project, 'server');
   const compiled = /^(src|sandbox)\/([a-z-]+\/)*[a-z0-9-]+\.(js|mjs|css|svg|d\.ts|d\.mts)$/;
   const others = files.filter((path) => !compiled.test(path) && !/^migrations\/\d{4}_\w+\.sql$/.test(path));
   const ofConsole = ['console.css', 'console.js', 'icon.svg', 'index.html', 'licences.txt'];
@@ -42,7 +58,8 @@ test('the package has what runs, and nothing else', async () => {
     'package.json',
   ]);
   assert.ok(files.includes('src/cli/cli.js') && files.includes('src/cli/cli.d.ts'));
-  assert.ok(bytes < bytesMax, `${bytes} bytes`);
+  const bytes = await bytesIn(join(project, 'node_modules'));
+  assert.ok(!npmInstallsServer || bytes < bytesMax, `${bytes} bytes`);
   const manifest = JSON.parse(
     await readFile(join(project, 'node_modules/@till/server/package.json'), 'utf8'),
   );
@@ -54,8 +71,8 @@ test('the package has what runs, and nothing else', async () => {
   );
 });
 
-test('from an empty folder to a payment, with the embedded database and the offline Stripe', async (t) => {
-  const { child, url, entries } = await startInstalled(t);
+test('from an empty folder to a payment, with the embedded database and the offline Stripe', async () => {
+  const { url, entries } = till;
   const apiKey = (await readFile(join(installed.project, '.till/api-key'), 'utf8')).trim();
   const post = async <T>(path: string, body: object): Promise<T> => {
     const headers = { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': path };
@@ -81,8 +98,6 @@ test('from an empty folder to a payment, with the embedded database and the offl
   const health = (await (await fetch(`${url}/health`)).json()) as { readonly version: string };
   assert.equal(health.version, testVersion);
   assert.ok((await (await fetch(`${url}/console`)).text()).includes(`data-version="${testVersion}"`));
-  child.kill('SIGTERM');
-  assert.deepEqual(await once(child, 'exit'), [0, null]);
 });
 
 test('from an empty folder to a paid subscription in a browser, as the README says, in under three minutes', {
@@ -90,7 +105,6 @@ test('from an empty folder to a paid subscription in a browser, as the README sa
 }, async (t) => {
   const { project, installMs } = installed;
   const startedAtMs = performance.now();
-  const till = await startInstalled(t);
   const port = await freePort();
   const addresses = { 'http://127.0.0.1:3000': till.url, 4000: String(port) };
   await writeFile(join(project, 'shop.mjs'), replaceAll(readRecipe(), addresses));
@@ -111,7 +125,7 @@ test('from an empty folder to a paid subscription in a browser, as the README sa
   await page.goto(`http://127.0.0.1:${port}`);
   await payCheckout(page);
   await page.getByText('The checkout is completed. You may read reports.').waitFor();
-  const totalMs = installMs + performance.now() - startedAtMs;
+  const totalMs = installMs + startMs + performance.now() - startedAtMs;
 
   const apiKey = (await readFile(join(project, '.till/api-key'), 'utf8')).trim();
   const response = await fetch(`${till.url}/api/v1/subscriptions`, { headers: { 'x-api-key': apiKey } });
@@ -121,9 +135,8 @@ test('from an empty folder to a paid subscription in a browser, as the README sa
     `${(totalMs / 1_000).toFixed(1)} s from an empty folder to a paid subscription, ` +
       `${(installMs / 1_000).toFixed(1)} s of it for the installation`,
   );
-  assert.ok(totalMs < promisedMs, `${totalMs} ms`);
-  till.child.kill('SIGTERM');
-  assert.deepEqual(await once(till.child, 'exit'), [0, null]);
+  // The short form installs otherwise, beside other tests.
+  assert.ok(!npmInstallsServer || totalMs < promisedMs, `${totalMs} ms`);
 });
 
 type Steps = typeof import('../../sandbox/testing/playwright.mjs');
@@ -146,13 +159,13 @@ function replaceAll(text: string, replacements: Readonly<Record<string, string>>
 }
 
 /** The installed command, with the embedded database and the offline Stripe. */
-async function startInstalled(t: TestContext) {
+async function startInstalled() {
   const child = spawn('node_modules/.bin/till', ['start'], {
     cwd: installed.project,
     env: { ...ownEnvironment(process.execPath), PORT: '0', SANDBOX_PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  t.after(() => child.kill('SIGKILL'));
+  atProcessEnd(async () => void child.kill('SIGKILL'));
   const lines = createInterface(child.stdout);
   const entries: Record<string, unknown>[] = [];
   const ready = new Promise<string>((resolve, reject) => {
