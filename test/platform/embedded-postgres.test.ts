@@ -71,9 +71,9 @@ function freshDataDir(name = 'data', owner?: number): string {
 }
 
 /** A folder that an earlier start has initialised. */
-function initialisedDataDir(): string {
-  const dataDir = freshDataDir();
+function initialisedDataDir(dataDir = freshDataDir(), owner?: number): string {
   copyCluster(dataDir);
+  if (owner !== undefined) spawnSync('chown', ['-R', `${owner}:${owner}`, dataDir]);
   return dataDir;
 }
 
@@ -131,7 +131,7 @@ describe('a start', () => {
   });
 
   test('works in a folder whose path is too long for a socket, for other processes too', async () => {
-    const { url } = await start(join(freshDataDir('d'.repeat(120)), 'e'.repeat(120)));
+    const { url } = await start(initialisedDataDir(join(freshDataDir('d'.repeat(120)), 'e'.repeat(120))));
     const script = `
       import pg from 'pg';
       const client = new pg.Client({ connectionString: process.env.URL });
@@ -409,7 +409,7 @@ describe('the users that start the service', () => {
     needsRoot || (canNamespace ? false : 'needs user namespaces: allow them on this machine');
 
   test('a normal user can, although node_modules belongs to another', { skip: needsOthers }, async () => {
-    const dataDir = freshDataDir('data', nobodyUid);
+    const dataDir = initialisedDataDir(freshDataDir('data', nobodyUid), nobodyUid);
     const { url } = service(dataDir, { uid: nobodyUid });
     assert.deepEqual(await query(await url, 'select 1 as n'), [{ n: 1 }]);
   });

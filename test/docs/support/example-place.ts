@@ -1,7 +1,8 @@
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Lifetime } from '../../support/backend.ts';
+import { programFile } from '../../support/bundle.ts';
 import { installCommand } from '../../support/install-command.ts';
 import { freePort } from '../../support/redis-server.ts';
 import { createTestDatabase } from '../../support/test-database.ts';
@@ -83,10 +84,13 @@ export async function openPlace(life: Lifetime, till: ExampleTill, run: string):
 export async function installPackages(folder: string): Promise<void> {
   const modules = join(folder, 'node_modules');
   await mkdir(join(modules, '@till/client'), { recursive: true });
+  const client = resolve(projectFolder, programFile('client/src/index.ts'));
   await symlink(join(projectFolder, 'client/src'), join(modules, '@till/client/src'));
+  await symlink(dirname(client), join(modules, '@till/client/run'));
+  const exports = { types: './src/index.ts', default: `./run/${basename(client)}` };
   await writeFile(
     join(modules, '@till/client/package.json'),
-    JSON.stringify({ name: '@till/client', type: 'module', exports: './src/index.ts' }),
+    JSON.stringify({ name: '@till/client', type: 'module', exports }),
   );
   await installCommand(folder);
   for (const name of ['standardwebhooks', '@types', 'stripe'])
