@@ -23,7 +23,7 @@ browserTest('a wrong key is refused with a reason, and nothing is kept', async (
   await page.getByLabel('API key').press('Enter');
   const alert = page.getByRole('alert').getByText('This API key is not valid');
   await alert.waitFor();
-  await expectAccessible(page);
+  await expectAccessible(page, 'a wrong key', 'all');
   // A word processor turns quotes into characters that no header can carry.
   await page.reload();
   await page.getByLabel('API key').fill('“wrong”');
