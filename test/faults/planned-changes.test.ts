@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Backend, cutsOf, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { crashPoints } from '../support/crash-points.ts';
+import { casesAt, crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
+import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import {
   type AddOnBody,
@@ -219,11 +220,11 @@ async function assertAtProcessor(
 }
 
 test('the same request finishes, once, what a process killed at any crash point has begun', async (t) => {
-  const walks = await inTurn(crashPoints, async (crashPoint) => {
+  const walks = await inTurn([...crashPoints.entries()], async ([place, crashPoint]) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
     const scenes: (readonly [PlannedCase, Scene])[] = [];
-    for (const one of cases) scenes.push([one, await setScene(survivor, one, crashPoint)]);
+    for (const one of casesAt(place, cases)) scenes.push([one, await setScene(survivor, one, crashPoint)]);
     return { crashPoint, backend, survivor, scenes };
   });
   await killAmid(
@@ -243,8 +244,10 @@ test('the same request finishes, once, what a process killed at any crash point 
 test('the same request finishes what a call that breaks, before or after its effect, has begun', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
+  // All begin with the same read, which the short form breaks for one of them.
+  const readers = effort({ short: cases.slice(0, 1), long: cases });
   for (const one of cases)
-    for (const operation of ['subscriptions.retrieve', ...one.calls])
+    for (const operation of [...(readers.includes(one) ? ['subscriptions.retrieve'] : []), ...one.calls])
       for (const kind of cutsOf(operation))
         await t.test(`${one.name}: ${operation} ${kind}`, async () => {
           const scene = await setScene(hasty, one, `${operation}-${kind}`);

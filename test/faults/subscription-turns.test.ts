@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import { billed } from '../support/billed.ts';
 import { type Subscribed, subscribed } from '../support/changes.ts';
-import { crashPoints } from '../support/crash-points.ts';
+import { casesAt, crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { createPlan, type PlanBody, type SubscriptionBody } from '../support/objects.ts';
@@ -220,6 +220,7 @@ interface Aftermath {
 }
 
 interface Killed {
+  readonly aftermath: Aftermath;
   readonly subscription: Subscribed;
   readonly monthly: PlanBody;
   readonly weekly: PlanBody;
@@ -246,18 +247,19 @@ const aftermaths: readonly Aftermath[] = [
 ];
 
 test('after a process died amid a change, other writers and its own retry bill what one after the other would', async (t) => {
-  const walks = await inTurn(crashPoints, async (crashPoint) => {
+  const walks = await inTurn([...crashPoints.entries()], async ([place, crashPoint]) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
     const monthly = await createPlan(survivor, { interval: 'month', amount: 8_000 });
     const weekly = await createPlan(survivor, { interval: 'week', amount: 2_000 });
     const scenes: Killed[] = [];
-    for (const { name } of aftermaths)
+    for (const aftermath of casesAt(place, aftermaths))
       scenes.push({
+        aftermath,
         subscription: await subscribe(survivor),
         weekly,
         monthly,
-        key: `killed-${name.replaceAll(' ', '-')}`,
+        key: `killed-${aftermath.name.replaceAll(' ', '-')}`,
       });
     return { crashPoint, backend, survivor, scenes };
   });
@@ -271,9 +273,8 @@ test('after a process died amid a change, other writers and its own retry bill w
     })),
   );
   for (const { crashPoint, backend, survivor, scenes } of walks)
-    for (const [index, scene] of scenes.entries()) {
-      const aftermath = aftermaths[index];
-      assert(aftermath);
+    for (const scene of scenes) {
+      const { aftermath } = scene;
       await t.test(`${aftermath.name} after a kill at ${crashPoint}`, async () => {
         await expireTurns(backend);
         await aftermath.send(survivor, scene);

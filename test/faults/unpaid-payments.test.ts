@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { crashPoints } from '../support/crash-points.ts';
+import { casesAt, crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
 import { effort } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
@@ -74,13 +74,13 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
 const outcomes = [false, true];
 
 test('a process killed at any crash point leaves a payment that the same request finishes, once', async (t) => {
-  const walks = await inTurn(crashPoints, async (crashPoint) => {
+  const walks = await inTurn([...crashPoints.entries()], async ([place, crashPoint]) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
     const scenes = await setScenes(
       backend,
       survivor,
-      outcomes.map((isDeclined) => ({ isDeclined, key: `killed-${isDeclined}` })),
+      casesAt(place, outcomes).map((isDeclined) => ({ isDeclined, key: `killed-${isDeclined}` })),
     );
     return { crashPoint, backend, survivor, scenes };
   });
@@ -109,12 +109,12 @@ const calls = [
 test('a call that breaks, before or after its effect, leaves a payment that the same request finishes', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
-  for (const operation of calls)
+  for (const [place, operation] of calls.entries())
     for (const kind of effort({
       short: ['reset_after'],
       long: ['reset_before', 'reset_after', 'error'],
     } as const))
-      for (const isDeclined of outcomes)
+      for (const isDeclined of casesAt(place, outcomes))
         await t.test(`${operation} ${kind}, ${isDeclined ? 'declined' : 'paid'}`, async () => {
           const scene = await setScene(backend, hasty, {
             isDeclined,
