@@ -19,7 +19,7 @@ import { startTill } from '../support/till.ts';
 import { backendEnvironment } from '../support/till-in-child.ts';
 import { inLanes } from '../webhooks/model/event-delivery.ts';
 
-const shoppersCount = Number(process.env['SHOPPERS'] ?? effort({ short: 24, long: 1_000 }));
+const shoppersCount = Number(process.env['SHOPPERS'] ?? effort({ short: 12, long: 1_000 }));
 /** Shoppers for each kill. In the long form a request is in progress at almost every crash point once. */
 const shoppersPerKill = effort({ short: 12, long: 8 });
 const shoppersAtOnce = 12;

@@ -10,7 +10,7 @@ import { appendForIds } from '../support/stored-events.ts';
 import { startTill } from '../support/till.ts';
 
 const kills = effort({ short: 1, long: 20 });
-const eventsPerLife = 150;
+const eventsPerLife = effort({ short: 60, long: 150 });
 const objectsCount = 20;
 const environment = { EVENT_ENDPOINTS_ALLOW_PRIVATE: 'true' };
 

@@ -27,7 +27,7 @@ const extraMigrations = effort({ short: 1, long: 20 });
 const firstSchema = '0009_overview.sql';
 const schemas = migrations.filter((name) => name >= firstSchema);
 /** Migrations never change, so in the short form it is the first, whose upgrade runs them all, and the newest. */
-const states = effort({ short: [firstSchema, ...schemas.slice(-3)], long: schemas });
+const states = effort({ short: [firstSchema, ...schemas.slice(-1)], long: schemas });
 
 for (const state of states)
   test(`upgrades from ${state} while an older process goes on`, async (t) => {

@@ -28,14 +28,13 @@ import {
   usageOf,
 } from '../support/usage.ts';
 
-const requestsCount = effort({ short: 120, long: 6_000 });
-/** At least one for each of the two processes. */
-const killsCount = effort({ short: 2, long: 40 });
+const requestsCount = effort({ short: 60, long: 6_000 });
+const killsCount = effort({ short: 1, long: 40 });
 const callersCount = 8;
 const customersCount = 3;
 const batchMax = 40;
 /** Far less than is asked for, so that most windows reach it. */
-const limit = effort({ short: 40, long: 1_500 });
+const limit = effort({ short: 20, long: 1_500 });
 const dayMs = 86_400_000;
 /** Late events are in windows of their own: the months of UTC before the subscription. */
 const lateMsMax = 34 * dayMs;
@@ -227,7 +226,7 @@ test('facts that a restore has lost are sent again with those that it has kept, 
   const backend = await startBackend(t);
   const world = await createWorld(backend);
   const dice = new Dice(createRandom(seedOf('FAULT')));
-  const batches = Array.from({ length: 10 }, () =>
+  const batches = Array.from({ length: effort({ short: 4, long: 10 }) }, () =>
     Array.from({ length: batchMax }, () => newFact(dice, world)),
   );
   const consumptions = world.subjects.flatMap((subject) =>
