@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import type { CrashPoints } from '../../src/idempotency/crash-points.ts';
-import { startBackend } from '../support/backend.ts';
+import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer } from '../support/client.ts';
 import {
   assertCreatedOnce,
   type CreationCase,
   claimStatus,
+  createCustomerOnly,
   createPrerequisites,
   creationCase,
   type Prerequisites,
@@ -32,7 +33,11 @@ const statementsPerWindowMax = 25;
 /** Longer than all turns of the requests that wait take on a slow machine. */
 const requestDeadlineMs = 600_000;
 const fewWaiters = 2;
-const manyWaiters = 100;
+const manyWaiters = effort({ short: 40, long: 100 });
+
+function prepare(creation: CreationCase, backend: Backend, till: TillInProcess): Promise<Prerequisites> {
+  return creation === payments ? createCustomerOnly(till) : createPrerequisites(backend, till);
+}
 
 function send(
   till: TillInProcess,
@@ -82,7 +87,7 @@ for (const { where, creation, atProcessor } of storms) {
       where === 'same process' ? waiting : await startTill({ in: 'process', on: backend, ...options });
     const statements: number[] = [];
     for (const waiters of [fewWaiters, manyWaiters]) {
-      const prerequisites = await createPrerequisites(backend, owner);
+      const prerequisites = await prepare(creation, backend, owner);
       const key = `storm-of-${waiters}`;
       proxy.hold(atProcessor);
       const first = send(owner, creation, prerequisites, key);
@@ -91,7 +96,7 @@ for (const { where, creation, atProcessor } of storms) {
       const others = Array.from({ length: waiters }, () => send(waiting, creation, prerequisites, key));
       await allArrived;
       // After the statements that they send on arrival.
-      await waiting.tryGet(`/payments/${prerequisites.paymentId}`);
+      await waiting.tryGet(`/customers/${prerequisites.customerId}`);
       await setTimeout(windowMs);
       const before = counter.count();
       await setTimeout(windowMs);
@@ -117,7 +122,7 @@ test('a different request with an idempotency key in use is refused at once, eve
     await startTill({ in: 'process', on: backend, processorUrl: proxy.url, crashPoints }),
   ] as const;
   for (const { creation, atProcessor } of cases) {
-    const prerequisites = await createPrerequisites(backend, tills[0]);
+    const prerequisites = await prepare(creation, backend, tills[0]);
     proxy.hold(atProcessor);
     const first = send(tills[0], creation, prerequisites, 'in-use');
     await proxy.nextHeld();
@@ -147,7 +152,7 @@ test('each request that waits for one that the processor refuses gets its own tu
   const options = { processorUrl: proxy.url, crashPoints, requestDeadlineMs };
   const till = await startTill({ in: 'process', on: backend, ...options });
   const other = await startTill({ in: 'process', on: backend, ...options });
-  const prerequisites = await createPrerequisites(backend, till);
+  const prerequisites = await createCustomerOnly(till);
   proxy.hold('/v1/payment_intents');
   const tooSmall = { ...payments.body(prerequisites), amount: 1 };
   const first = till.tryPost('/payments', tooSmall, 'refused');
@@ -179,7 +184,7 @@ for (const [why, end] of [
     const { crashPoints, arrived } = arrivals();
     const owner = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
     const waiting = await startTill({ in: 'process', on: backend, crashPoints });
-    const prerequisites = await createPrerequisites(backend, waiting);
+    const prerequisites = await createCustomerOnly(waiting);
     proxy.hold('/v1/payment_intents');
     const first = send(owner, payments, prerequisites, 'orphaned');
     await proxy.nextHeld();

@@ -5,6 +5,7 @@ import {
   assertCreatedOnce,
   type CreationCase,
   claimStatus,
+  createCustomerOnly,
   createPrerequisites,
   creationCase,
   creationCases,
@@ -31,12 +32,16 @@ interface Scene {
   ) => Promise<void>;
 }
 
-async function setScene(t: Parameters<typeof startBackend>[0]): Promise<Scene> {
+/** Most tests need a customer and no more. */
+async function setScene(
+  t: Parameters<typeof startBackend>[0],
+  prepare: typeof createPrerequisites = (_, till) => createCustomerOnly(till),
+): Promise<Scene> {
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const till = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
-  const prerequisites = await createPrerequisites(backend, till);
+  const prerequisites = await prepare(backend, till);
   return {
     backend,
     proxy,
@@ -78,7 +83,7 @@ async function amountRefunded({ backend, prerequisites }: Scene): Promise<number
 }
 
 test('what was created under an abandoned claim is adopted: the row appears and the claim is completed', async (t) => {
-  const scene = await setScene(t);
+  const scene = await setScene(t, createPrerequisites);
   const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_after');
   await age(backend, '2 minutes');
@@ -97,7 +102,7 @@ test('what was created under an abandoned claim is adopted: the row appears and 
 });
 
 test('where nothing was created the sweeper creates nothing, and the claim stays open for the same request', async (t) => {
-  const scene = await setScene(t);
+  const scene = await setScene(t, createPrerequisites);
   const { backend, till, prerequisites } = scene;
   for (const creation of creationCases) await scene.abandon(creation, 'reset_before');
   await age(backend, '2 minutes');
@@ -153,7 +158,7 @@ test('a claim is looked at again after twice as long, then twice that', async (t
 });
 
 test('the reserved amount of a failed refund is freed after its time, and not before', async (t) => {
-  const scene = await setScene(t);
+  const scene = await setScene(t, createPrerequisites);
   const { backend, till, prerequisites } = scene;
   await scene.abandon(refunds, 'reset_before');
   assert.equal(await amountRefunded(scene), 700);
@@ -174,7 +179,7 @@ test('the reserved amount of a failed refund is freed after its time, and not be
 });
 
 test('a refund that is repeated while the sweeper looks it up keeps its reserved amount', async (t) => {
-  const scene = await setScene(t);
+  const scene = await setScene(t, createPrerequisites);
   const { backend, proxy, till } = scene;
   await scene.abandon(refunds, 'reset_before');
   await age(backend, '15 minutes');

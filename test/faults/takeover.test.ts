@@ -10,6 +10,7 @@ import type { Answer } from '../support/client.ts';
 import {
   assertCreatedOnce,
   claimStatus,
+  createCustomerOnly,
   createPrerequisites,
   creationCase,
   type Prerequisites,
@@ -39,7 +40,7 @@ test('a claim that a live process works on is not taken over, and a request that
   const backend = await startBackend(t);
   const proxy = await startProcessorProxy(backend);
   const owner = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
-  const prerequisites = await createPrerequisites(backend, owner);
+  const prerequisites = await createCustomerOnly(owner);
   proxy.hold(paymentsAtProcessor);
   const underWay = pay(owner, prerequisites, 'busy');
   await proxy.nextHeld();
@@ -87,7 +88,7 @@ test('a process never works twice at once on one claim, even past its lease', as
     databaseUrl: counter.databaseUrl,
     processorUrl: proxy.url,
   });
-  const prerequisites = await createPrerequisites(backend, till);
+  const prerequisites = await createCustomerOnly(till);
   const before = proxy.seen.length;
   proxy.hold(paymentsAtProcessor);
   const first = pay(till, prerequisites, 'slow');
@@ -109,7 +110,7 @@ test('two processes that work on one claim, because the first is slow, create on
   const proxy = await startProcessorProxy(backend);
   const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
   const quick = await startTill({ in: 'process', on: backend });
-  const prerequisites = await createPrerequisites(backend, quick);
+  const prerequisites = await createCustomerOnly(quick);
   proxy.hold(paymentsAtProcessor);
   const first = pay(slow, prerequisites, 'overtaken');
   await proxy.nextHeld();
@@ -177,7 +178,7 @@ test('two processes that both find that the processor has forgotten the idempote
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
   const slow = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
   const quick = await startTill({ in: 'process', on: backend, processorUrl: proxy.url });
-  const prerequisites = await createPrerequisites(backend, quick);
+  const prerequisites = await createCustomerOnly(quick);
   await backend.setFault({ operation: 'payment_intents.create', kind: 'reset_before' });
   assert.equal((await pay(hasty, prerequisites, 'forgotten')).status, 503);
   await backend.sql(
@@ -205,7 +206,7 @@ test('what cannot be recorded is left for the next request, at any process', asy
   const backend = await startBackend(t);
   const broken = await startTill({ in: 'process', on: backend });
   const other = await startTill({ in: 'process', on: backend });
-  const prerequisites = await createPrerequisites(backend, broken);
+  const prerequisites = await createCustomerOnly(broken);
   await backend.sql(`alter table till.payments add constraint out_of_order check (false) not valid`);
   assert.equal((await pay(broken, prerequisites, 'unrecorded')).status, 500);
   await backend.sql('alter table till.payments drop constraint out_of_order');

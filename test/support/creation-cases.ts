@@ -290,6 +290,17 @@ export async function createPrerequisites(
   };
 }
 
+/** For creations that need nothing but a customer. */
+export async function createCustomerOnly({ tryPost }: Pick<Client, 'tryPost'>): Promise<Prerequisites> {
+  const { body } = await tryPost('/customers', { email: 'ada@example.com' });
+  const customer = {
+    customerId: String(body['id']),
+    processorCustomerId: String(body['processorCustomerId']),
+  };
+  // The rest would be undefined: a creation that needs more of it is refused.
+  return customer as Prerequisites;
+}
+
 /** Every interrupted creation must end so: one object at the processor, one row, and a completed claim. */
 export async function assertCreatedOnce(
   backend: Backend,
