@@ -42,7 +42,7 @@ export class UsageCheckStore {
   /** Only windows whose events are all kept: they begin on or after the day `since`. */
   findWrong(db: Queryable, customerIds: readonly string[], since: Date): Promise<readonly WrongCounter[]> {
     return db.query(
-      `select held.customer_id as "customerId", held.meter_id as "meterId", held.starts_at as "startsAt",
+      `select held.customer_id as "customerId", held.meter_id as "meterId", date_trunc('second', held.starts_at) as "startsAt",
          held.starts_at::text as "exactStart", held.used::text,
          coalesce(counted.sum, 0)::text as sum
        from till.usage_counters as held

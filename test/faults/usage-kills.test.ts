@@ -276,7 +276,7 @@ async function assertCounted(t: TestContext, backend: Backend, { world, facts }:
     if (isGranted) granted.add(window);
   }
   const counters = await backend.sql<{ customerId: string; key: string; startsAt: Date; used: string }>(
-    `select customer_id as "customerId", key, starts_at as "startsAt", used
+    `select customer_id as "customerId", key, date_trunc('second', starts_at) as "startsAt", used
      from till.usage_counters join till.meters on meters.id = meter_id`,
   );
   const used = counters.map(

@@ -21,6 +21,7 @@ import {
   recordUsage,
   usageOf,
 } from '../support/usage.ts';
+import { holdRows } from '../webhooks/row-lock.ts';
 
 const dayMs = 86_400_000;
 
@@ -180,11 +181,28 @@ test('a subscription that is restarted within a second begins at 0', async (t) =
   const eight = usageOf(customer, meter, { quantity: 8 });
   assert.deepEqual((await consumeUsage(till, eight)).allowed, true, 'all of the new limit is left');
   assert.equal((await usageIn(till, customer, meter)).used, 8);
-  const sums = async () => (await counted(till)).map(([, used]) => used);
+  const sums = async () => (await counted(till)).map(([, used]) => used).toSorted();
   assert.deepEqual(await sums(), [6, 8]);
   await till.sql('update till.usage_counters set used = used + 1');
   assert.equal((await till.services.usageCheck.run(true)).wrong.length, 2);
   assert.deepEqual(await sums(), [6, 8]);
+});
+
+test('subscriptions that are inserted at the same time have windows of their own', async (t) => {
+  const { till } = await start(t);
+  await subscribe(till, {});
+  const insert = (
+    id: string,
+  ) => `insert into till.subscriptions (id, processor_subscription_id, customer_id, plan_id, status,
+      processor_as_of, processor_as_of_latest, created_at, updated_at)
+    select gen_random_uuid(), '${id}', customer_id, plan_id, status, now(), now(), now(), now() from till.subscriptions`;
+  const held = await holdRows(till, insert('sub_first'));
+  await till.sql(insert('sub_second'));
+  await held.release();
+  const numbers = await till.sql(
+    'select distinct window_number from till.subscriptions where window_number > 0',
+  );
+  assert.equal(numbers.length, 3);
 });
 
 test('of two subscriptions that grant a meter, the newest has the window, and features have the limit', async (t) => {
@@ -200,10 +218,10 @@ test('of two subscriptions that grant a meter, the newest has the window, and fe
 
 /** What was used in each window, by its start. */
 async function counted(till: TillInProcess): Promise<readonly (readonly [string, number])[]> {
-  const rows = await till.sql<{ starts_at: Date; used: number }>(
-    'select starts_at, used from till.usage_counters where used <> 0 order by starts_at',
+  const rows = await till.sql<{ second: Date; used: number }>(
+    `select date_trunc('second', starts_at) as second, used from till.usage_counters where used <> 0 order by starts_at`,
   );
-  return rows.map(({ starts_at, used }) => [starts_at.toISOString(), used]);
+  return rows.map(({ second, used }) => [second.toISOString(), used]);
 }
 
 test('a period that was never reported keeps its window', async (t) => {
