@@ -8,8 +8,8 @@ import { fuzz } from './fuzz.ts';
 import { hostileJson, hostileText, hugeBody } from './hostile-values.ts';
 import { createWireClient } from './wire-client.ts';
 
-const amount = { short: 1_000, long: 5_000 };
-const controlAmount = { short: 200, long: 1_000 };
+const amount = { short: 400, long: 5_000 };
+const controlAmount = { short: 80, long: 1_000 };
 
 interface WireFailure {
   readonly error: { readonly type: string; readonly message: string };

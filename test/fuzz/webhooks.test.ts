@@ -12,10 +12,10 @@ import { createSubjects } from './event-subjects.ts';
 import { fuzz } from './fuzz.ts';
 import { hostileEvents, toBody } from './hostile-event.ts';
 
-const amount = { short: 60, long: 4_000 };
+const amount = { short: 30, long: 4_000 };
 const malformedAmount = { short: 20, long: 1_000 };
 /** Arrive at once. */
-const crowd = effort({ short: 120, long: 300 });
+const crowd = effort({ short: 60, long: 300 });
 /** Events delete and end what they are about; after so many there is something fresh again. */
 const renewEvery = 50;
 /** They say what the rows of the mirrors show. */
