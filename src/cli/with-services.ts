@@ -3,8 +3,8 @@ import { Shutdown } from '../platform/shutdown.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
 import { compareAccount } from '../processor/account/compare-account.ts';
 import type { BeforeCall } from '../processor/port/processor.ts';
-import type { Start } from '../till/compose-parts.ts';
 import type { Services } from '../till/compose-services.ts';
+import type { Start } from '../till/start.ts';
 import type { CommandCall } from './command.ts';
 import { untilInterrupted } from './interrupted.ts';
 
@@ -41,7 +41,7 @@ export async function withServices<T>(
 /** The database, the processor and the services of a running Till. */
 export async function joinServices(start: Start, beforeCall?: BeforeCall) {
   // Loaded only now: the whole service would make `--help` slow.
-  const { joinDatabase } = await import('../till/compose-parts.ts');
+  const { joinDatabase } = await import('../till/compose-database.ts');
   const { composeServices } = await import('../till/compose-services.ts');
   const joined = await joinDatabase(start);
   const { processor, metrics } = await joinProcessor(start, beforeCall);

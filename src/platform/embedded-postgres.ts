@@ -34,6 +34,8 @@ export interface EmbeddedPostgresOptions {
   readonly logger: Logger;
   /** Extra server settings, such as `fsync: 'off'` for tests. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Called whenever a program of PostgreSQL has just been started, so that this process can do other work meanwhile. */
+  readonly whileWaiting?: () => void;
 }
 
 /**
@@ -61,7 +63,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await linkLibraries(binaries, join(home, libraryDirName));
   const command = await findServerCommand(binaries, home, clusterDataPath(home));
   const isDurable = settings['fsync'] !== 'off';
-  const { dataPath, password } = await openCluster({ home, binaries, command, isDurable, logger });
+  const { whileWaiting } = options;
+  const cluster = { home, binaries, command, isDurable, logger, whileWaiting };
+  const { dataPath, password } = await openCluster(cluster);
 
   const socketPath = join(home, 'run');
   await makePrivateDir(socketPath);
@@ -72,7 +76,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     await clearStaleServer(dataPath, socketPath, logger);
     await giveDataTo(command.user, dataPath);
     const args = serverArguments(dataPath, settings);
-    return launchServer({ command, postgres: binaries.postgres, args, logger });
+    const server = launchServer({ command, postgres: binaries.postgres, args, logger });
+    whileWaiting?.();
+    return server;
   };
   const supervisor = await superviseServer(launch, logger);
   resources.defer(() => supervisor.stop());

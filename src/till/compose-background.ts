@@ -3,8 +3,9 @@ import { HistoryWatch } from '../platform/history-watch.ts';
 import type { Database } from '../platform/postgres.ts';
 import { Repeater } from '../platform/repeater.ts';
 import type { AccountGuard } from '../processor/account/account-guard.ts';
-import { closeTimeoutMs, type Start } from './compose-parts.ts';
+import { closeTimeoutMs } from './compose-database.ts';
 import type { Services } from './compose-services.ts';
+import type { Start } from './start.ts';
 
 const sweepDelayMs = 60_000;
 /** A missed webhook is found within this time. */

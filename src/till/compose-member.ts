@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Dependency } from '../http/operations/health.ts';
 import type { Metrics } from '../platform/metrics.ts';
 import { mergeReports } from '../processes/merge-metrics.ts';
-import type { Start } from './compose-parts.ts';
+import type { Start } from './start.ts';
 
 /**
  * How long a process that was replaced waits for its idle connections. A response on one tells the client to close it.

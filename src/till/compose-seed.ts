@@ -18,7 +18,8 @@ import { Performer } from '../seed/performer.ts';
 import { SeedError } from '../seed/seed-error.ts';
 import { Shopper } from '../seed/shopper.ts';
 import { externalIdOf, tellStory } from '../seed/story.ts';
-import { joinProcessor, metricLabels, openDatabase, sandboxKey } from './compose-parts.ts';
+import { openDatabase } from './compose-database.ts';
+import { joinProcessor, metricLabels, sandboxKey } from './compose-parts.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
 

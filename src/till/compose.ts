@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { ApiGuard } from '../http/access/api-guard.ts';
-import { type LoadedApiKeys, loadApiKeys } from '../http/access/api-key-source.ts';
+import type { LoadedApiKeys } from '../http/access/api-key-source.ts';
 import { RateLimiter } from '../http/access/rate-limiter.ts';
 import { buildApp } from '../http/app.ts';
 import { registerSitePages } from '../http/docs/site-pages.ts';
@@ -11,13 +11,11 @@ import type { CrashPoints } from '../idempotency/crash-points.ts';
 import { refreshDelayMs } from '../keys/key-cache.ts';
 import type { Cache } from '../platform/cache.ts';
 import { type ProcessorClock, systemClock } from '../platform/clock.ts';
-import type { Logger } from '../platform/logger.ts';
 import { MemoryCache } from '../platform/memory-cache.ts';
 import { createMetrics } from '../platform/metrics.ts';
 import type { PlatformParts } from '../platform/parts.ts';
 import { Repeater } from '../platform/repeater.ts';
 import type { Replica } from '../platform/replica.ts';
-import { Shutdown } from '../platform/shutdown.ts';
 import type { Tracer } from '../platform/tracing.ts';
 import { AccountGuard } from '../processor/account/account-guard.ts';
 import { AccountStore } from '../processor/account/account-store.ts';
@@ -26,22 +24,14 @@ import type { SandboxControl } from '../sandbox-control/sandbox-control.ts';
 import { SandboxTime } from '../sandbox-control/sandbox-time.ts';
 import { composeBackgroundWork } from './compose-background.ts';
 import { composeConsole } from './compose-console.ts';
+import { closeTimeoutMs, describeAddress, type OpenedDatabase, openReplica } from './compose-database.ts';
 import { composeMetrics, noteProcesses, processesDependency, Retirement } from './compose-member.ts';
-import {
-  closeTimeoutMs,
-  describeAddress,
-  explainPort,
-  metricLabels,
-  openCache,
-  openDatabase,
-  openProcessor,
-  openReplica,
-  openTelemetry,
-  type Start,
-} from './compose-parts.ts';
+import { metricLabels, openCache, openProcessor, openTelemetry } from './compose-parts.ts';
 import { registerRoutes } from './compose-routes.ts';
+import { explainPort } from './compose-sandbox.ts';
 import { composeServices, type Services } from './compose-services.ts';
 import type { Config } from './config.ts';
+import type { Start } from './start.ts';
 import type { WelcomeFacts } from './welcome.ts';
 
 /**
@@ -70,30 +60,19 @@ export interface TestSettings {
   readonly recoveryDelayMs?: number;
 }
 
-/** The composition root: the only place that knows every part. If the start fails, nothing is left running. */
-export async function startTill(
-  config: Config,
-  logger: Logger,
-  testSettings: TestSettings = {},
-  parent?: Start['parent'],
-): Promise<Till> {
-  const shutdown = new Shutdown(logger);
-  try {
-    const { callLimits, ...settings } = testSettings;
-    return await start({ config, logger, shutdown, parent, callLimits }, settings);
-  } catch (error) {
-    await shutdown.run();
-    throw error;
-  }
+/** What is opened while the rest of the code is loaded. */
+interface Opened {
+  readonly keys: LoadedApiKeys;
+  readonly opened: OpenedDatabase;
 }
 
-async function start(
+/** The composition root: the only place that knows every part. The caller stops what was started if it fails. */
+export async function compose(
   from: Start,
+  { keys, opened }: Opened,
   { crashPoints, recoveryDelayMs, ...limits }: Omit<TestSettings, 'callLimits'>,
 ): Promise<Till> {
   const { config, logger, shutdown, parent } = from;
-  const keys = await loadApiKeys(config, logger);
-  const opened = await openDatabase(from);
   const { database, directUrl } = opened;
   const cache = await openCache(from);
   const metrics = createMetrics(metricLabels);

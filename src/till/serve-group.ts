@@ -81,7 +81,8 @@ async function startEmbeddedParts(
   const hasDatabase = config.databaseUrl === undefined;
   const hasSandbox = config.processor.secretKey === undefined;
   if (!hasDatabase && !hasSandbox) return { databaseUrl: undefined, sandbox: undefined };
-  const { startPostgres, startOwnSandbox } = await import('./compose-parts.ts');
+  const { startPostgres } = await import('./compose-database.ts');
+  const { startOwnSandbox } = await import('./compose-sandbox.ts');
   const start = { config, logger, shutdown };
   return {
     databaseUrl: hasDatabase ? await startPostgres(start) : undefined,

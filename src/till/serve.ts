@@ -7,9 +7,9 @@ import { version } from '../platform/version.ts';
 import { ProcessStartError } from '../processes/member.ts';
 import { ParentLink } from '../processes/parent-link.ts';
 import type { Till } from './compose.ts';
-import type { Start } from './compose-parts.ts';
 import { type Config, ConfigError, loadConfig, secretVariables } from './config.ts';
 import type { Service } from './serve-group.ts';
+import type { Start } from './start.ts';
 import { type WelcomeFacts, welcome } from './welcome.ts';
 
 /** Runs the service until a signal stops it. Returns the exit code, with which the process must end. */
@@ -104,7 +104,7 @@ async function startService({ config, logger, parent, inherited }: ServiceStart)
     const { startGroup } = await import('./serve-group.ts');
     return startGroup({ config, logger, count: config.processes, environment: inherited });
   }
-  const { startTill } = await import('./compose.ts');
+  const { startTill } = await import('./start-till.ts');
   if (parent === undefined) {
     const till = await startTill(config, logger);
     return { facts: till.facts, reload: () => reloadKeys(till, logger), stop: till.stop };

@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import pg from 'pg';
 import { schemaNumber } from '../../src/platform/migrate.ts';
 import { BackfillStore } from '../../src/sync/backfill-store.ts';
-import { migrationsFolder } from '../../src/till/compose-parts.ts';
+import { migrationsFolder } from '../../src/till/compose-database.ts';
 import { type Backend, type Sql, startBackend } from '../support/backend.ts';
 import { assertMirrored, readMirroredIds } from '../support/checks/mirrors.ts';
 import { effort } from '../support/effort.ts';

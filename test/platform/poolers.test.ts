@@ -7,7 +7,7 @@ import { isGone } from '../../src/platform/owner-lock.ts';
 import { detectPoolMode, inspectPooler } from '../../src/platform/pool-mode.ts';
 import { Database, isOutage } from '../../src/platform/postgres.ts';
 import { Shutdown } from '../../src/platform/shutdown.ts';
-import { joinDatabase, migrateDatabase } from '../../src/till/compose-parts.ts';
+import { joinDatabase, migrateDatabase } from '../../src/till/compose-database.ts';
 import { loadConfig } from '../../src/till/config.ts';
 import { captureLog } from '../support/log-capture.ts';
 import { PgBouncer, skipWithoutPgBouncer } from '../support/pgbouncer.ts';

@@ -9,7 +9,7 @@ import { migrate } from '../../src/platform/migrate.ts';
 import { newReading, type Position, runReading } from '../../src/platform/position.ts';
 import { Database, type Queryable } from '../../src/platform/postgres.ts';
 import { Replica } from '../../src/platform/replica.ts';
-import { migrationsFolder } from '../../src/till/compose-parts.ts';
+import { migrationsFolder } from '../../src/till/compose-database.ts';
 import {
   copyFiles,
   promote,

@@ -8,7 +8,7 @@ import { isGone, OwnerLock } from '../../src/platform/owner-lock.ts';
 import { inspectPooler } from '../../src/platform/pool-mode.ts';
 import { Database, isOutage } from '../../src/platform/postgres.ts';
 import { connectToPrimary } from '../../src/platform/primary-connection.ts';
-import { migrationsFolder } from '../../src/till/compose-parts.ts';
+import { migrationsFolder } from '../../src/till/compose-database.ts';
 import { copyFiles, promote, replicaSettings, startOnCopy } from '../faults/rig/postgres-copy.ts';
 import { PostgresServer } from '../faults/rig/postgres-server.ts';
 import { silentLogger as logger } from '../support/log-capture.ts';

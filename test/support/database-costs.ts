@@ -5,7 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/platform/embedded-postgres.ts';
 import { migrate } from '../../src/platform/migrate.ts';
-import { migrationsFolder } from '../../src/till/compose-parts.ts';
+import { migrationsFolder } from '../../src/till/compose-database.ts';
 import { type Backend, createLifetime, type Lifetime, type Sql, startBackend } from './backend.ts';
 import { copyCluster } from './cluster-template.ts';
 import { silentLogger } from './log-capture.ts';

@@ -4,8 +4,8 @@
  */
 
 import { createLogger } from '../../src/platform/logger.ts';
-import { startTill } from '../../src/till/compose.ts';
 import { loadConfig } from '../../src/till/config.ts';
+import { startTill } from '../../src/till/start-till.ts';
 import type { CrashPlan } from './doomed-tills.ts';
 
 const plans: readonly CrashPlan[] = JSON.parse(process.env['CRASH_PLANS'] ?? '[]');

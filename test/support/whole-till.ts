@@ -1,7 +1,8 @@
 import { EventEmitter, once } from 'node:events';
 import { createLogger } from '../../src/platform/logger.ts';
-import { startTill, type TestSettings } from '../../src/till/compose.ts';
+import type { TestSettings } from '../../src/till/compose.ts';
 import { loadConfig } from '../../src/till/config.ts';
+import { startTill } from '../../src/till/start-till.ts';
 import type { WelcomeFacts } from '../../src/till/welcome.ts';
 import { type Client, createClient } from './client.ts';
 import type { LogLine } from './log-capture.ts';

@@ -9,7 +9,7 @@ export const migrate = defineCommand({
   run: (call) =>
     withShutdown(call, async (start) => {
       const [{ migrateDatabase }, { completeIndexes }] = await Promise.all([
-        import('../../till/compose-parts.ts'),
+        import('../../till/compose-database.ts'),
         import('../../platform/deferred-indexes.ts'),
       ]);
       const url = await migrateDatabase(start);

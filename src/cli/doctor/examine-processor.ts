@@ -6,7 +6,7 @@ import type { Processor } from '../../processor/port/processor.ts';
 import type { SandboxControl } from '../../sandbox-control/sandbox-control.ts';
 import type { SandboxClock } from '../../sandbox-control/sandbox-responses.ts';
 import type { BackfillState } from '../../sync/backfill.ts';
-import type { Start } from '../../till/compose-parts.ts';
+import type { Start } from '../../till/start.ts';
 import { joinProcessor } from '../with-services.ts';
 import { type Finding, Findings } from './finding.ts';
 import { guarded } from './guarded.ts';

@@ -1,6 +1,6 @@
 import { withDeadline } from '../../platform/deadline.ts';
 import { AccountStore } from '../../processor/account/account-store.ts';
-import type { Start } from '../../till/compose-parts.ts';
+import type { Start } from '../../till/start.ts';
 import type { CommandCall } from '../command.ts';
 import { joinServices, withShutdown } from '../with-services.ts';
 import { examineProcessor, type Remembered } from './examine-processor.ts';
@@ -64,7 +64,7 @@ export async function examine(
 
 async function examineDatabase(start: Start): Promise<readonly Finding[]> {
   const { config } = start;
-  const { describeAddress, migrationsFolder } = await import('../../till/compose-parts.ts');
+  const { describeAddress, migrationsFolder } = await import('../../till/compose-database.ts');
   const { inspectDatabase } = await import('../../platform/inspect-database.ts');
   const { inspectPooler } = await import('../../platform/pool-mode.ts');
   const { databaseUrl, databaseDirectUrl } = config;
@@ -79,7 +79,7 @@ async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
   const { databaseUrl, databaseDirectUrl, databaseReplicaUrl: url } = config;
   const primaryUrl = databaseDirectUrl ?? databaseUrl;
   if (url === undefined || primaryUrl === undefined) return [];
-  const { describeAddress } = await import('../../till/compose-parts.ts');
+  const { describeAddress } = await import('../../till/compose-database.ts');
   const { inspectReplica } = await import('../../platform/inspect-replica.ts');
   const fix = 'Start the replica, or correct DATABASE_REPLICA_URL. Until then the primary serves all reads.';
   return guarded('database', fix, async () =>
@@ -88,7 +88,7 @@ async function examineReplica({ config }: Start): Promise<readonly Finding[]> {
 }
 
 async function examineEmbedded({ config, shutdown }: Start): Promise<readonly Finding[]> {
-  const { migrationsFolder } = await import('../../till/compose-parts.ts');
+  const { migrationsFolder } = await import('../../till/compose-database.ts');
   const { inspectDatabase } = await import('../../platform/inspect-database.ts');
   const { findRunningPostgres } = await import('../../platform/embedded-postgres.ts');
   const postgres = await findRunningPostgres(config.dataDir).catch(() => undefined);
@@ -117,7 +117,7 @@ async function examineCache({ config }: Start): Promise<readonly Finding[]> {
     findings.ok('The cache is inside the process, which is for a single process.');
     return findings.all;
   }
-  const { describeAddress } = await import('../../till/compose-parts.ts');
+  const { describeAddress } = await import('../../till/compose-database.ts');
   const { inspectRedis } = await import('../../platform/inspect-redis.ts');
   return judgeRedis(await inspectRedis(config.redisUrl), describeAddress(config.redisUrl));
 }

@@ -30,6 +30,8 @@ interface ClusterOptions {
   readonly command: ServerCommand;
   readonly isDurable: boolean;
   readonly logger: Logger;
+  /** Called while `initdb` runs. */
+  readonly whileWaiting?: (() => void) | undefined;
 }
 
 /** Opens the data of an earlier start, or creates it. The caller holds the lock of the data directory. */
@@ -61,7 +63,8 @@ const initdbTimeoutMs = 120_000;
  * Creates data and password in a temporary folder, and renames that folder once all of it is on disk. So the cluster
  * either exists completely or not at all, and leftovers of a killed start are recognisable.
  */
-async function createCluster({ home, binaries, command, isDurable }: ClusterOptions): Promise<void> {
+async function createCluster(options: ClusterOptions): Promise<void> {
+  const { home, binaries, command, isDurable, whileWaiting } = options;
   const unfinished = await mkdtemp(join(home, unfinishedPrefix));
   const passwordPath = join(unfinished, 'password');
   await writePrivateFile(passwordPath, randomBytes(24).toString('base64url'));
@@ -74,7 +77,9 @@ async function createCluster({ home, binaries, command, isDurable }: ClusterOpti
     // Syncing takes about 40 ms. With `fsync` off, it is pointless.
     ...(isDurable ? [] : ['--no-sync']),
   ];
-  const { isOk, output } = await run(command.line(binaries.initdb, args), command.options, initdbTimeoutMs);
+  const running = run(command.line(binaries.initdb, args), command.options, initdbTimeoutMs);
+  whileWaiting?.();
+  const { isOk, output } = await running;
   if (!isOk) {
     await rm(unfinished, { recursive: true, force: true });
     throw new EmbeddedPostgresError(

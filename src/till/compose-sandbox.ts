@@ -1,0 +1,53 @@
+import { randomBytes } from 'node:crypto';
+import type { SharedSandbox } from '../processes/messages.ts';
+import { closeTimeoutMs } from './compose-database.ts';
+import type { Start } from './start.ts';
+
+const webhookSecretBytes = 24;
+
+/** Starts the sandbox, which sends its webhooks to `till`. */
+export async function startOwnSandbox(
+  { config, logger, shutdown }: Start,
+  till: { readonly url: string },
+): Promise<SharedSandbox> {
+  const { startSandbox } = await loadSandbox();
+  const generated = `whsec_${randomBytes(webhookSecretBytes).toString('base64url')}`;
+  const [secret = generated, ...older] = config.processor.webhookSecrets;
+  const sandbox = await startSandbox({
+    port: config.processor.sandboxPort,
+    allowedHosts: config.processor.sandboxHosts,
+    dataDir: config.dataDir,
+    webhook: {
+      // Known only once the service listens, after the processor has started.
+      get url() {
+        return `${till.url}/webhooks/processor`;
+      },
+      secret,
+    },
+    log: (level, fields, message) => logger[level]({ part: 'sandbox', ...fields }, message),
+  }).catch((error: unknown) => {
+    throw explainPort(error, {
+      variable: 'SANDBOX_PORT',
+      port: config.processor.sandboxPort,
+      host: '127.0.0.1',
+    });
+  });
+  shutdown.add('sandbox', closeTimeoutMs, () => sandbox.close());
+  return { url: sandbox.url, webhookSecrets: [secret, ...older] };
+}
+
+/** Only a service without a secret key needs this code. */
+export function loadSandbox() {
+  return import('../../sandbox/sandbox.ts');
+}
+
+/** Explains a port that is in use by what to change; returns any other error unchanged. */
+export function explainPort(
+  error: unknown,
+  { variable, port, host }: { readonly variable: string; readonly port: number; readonly host: string },
+): unknown {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) return error;
+  return new Error(`port ${port} is already in use on ${host}; set ${variable} to another port`, {
+    cause: error,
+  });
+}
