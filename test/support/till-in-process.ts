@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { StreamLimits } from '../../src/events/feed/event-streams.ts';
 import type { ApiKeyRing } from '../../src/http/access/api-key.ts';
-import { buildApp, type ConnectionLimits } from '../../src/http/app.ts';
+import { buildApp } from '../../src/http/app.ts';
 import type { CsvLimits } from '../../src/http/csv/csv-exports.ts';
 import type { OverloadLimits } from '../../src/http/load/overload.ts';
 import { registerRoot } from '../../src/http/operations/root-route.ts';
@@ -112,7 +112,6 @@ export interface ProcessOptions {
   readonly console?: Partial<ConsoleConfig>;
   readonly trustProxy?: readonly string[];
   readonly csvLimits?: Partial<CsvLimits>;
-  readonly connectionLimits?: Partial<ConnectionLimits>;
   readonly logLevel?: LogLevel;
   /** At the end, fails if an error was logged. */
   readonly mustNotLogErrors?: boolean;
@@ -249,13 +248,11 @@ function pickFrameOptions({
   requestDeadlineMs = patientDeadlineMs,
   overloadLimits,
   csvLimits,
-  connectionLimits,
 }: ProcessOptions) {
   return {
     requestDeadlineMs,
     ...(overloadLimits === undefined ? {} : { overloadLimits }),
     ...(csvLimits === undefined ? {} : { csvLimits }),
-    ...(connectionLimits === undefined ? {} : { connectionLimits }),
   };
 }
 
