@@ -51,16 +51,22 @@ const serverTests = [
 const loadTests = [`test/${folders.load}/**/*.test.ts`];
 const longTests = [
   'test/{faults,load,fuzz,security,sandbox,processor,contract,browser}/**/*.test.ts',
-  'test/webhooks/{model,kills,permutations,event-list,retention-locks,restore,slow-reads}.test.ts',
+  'test/webhooks/{model,kills,permutations,event-list,events,retention-locks,restore,slow-reads}.test.ts',
   'test/events/{delivery-order,feed-order,streams}.test.ts',
-  'test/api/{lists,odd-responses,preview-refusals,processor-failures}.test.ts',
+  'test/api/{change-previews,changes-while-due,lists,numbers,odd-responses,preview-refusals}.test.ts',
+  'test/api/{processor-failures,refused-writes,unpaid-subscriptions}.test.ts',
   'test/{acceptance/{restore,seed},client/package,docs/examples,import/large,packages/{release,sandbox,server},platform/backup}.test.ts',
 ];
 /** Many tests wait more than they work, so three more at a time than there are cores keep the cores busy. */
 const serverConcurrency = availableParallelism() + 3;
 const faultConcurrency = 2;
-/** What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. */
+/**
+ * What takes longest starts first, so that none of it runs alone at the end. The rest follows by name. Before all come those
+ * that measure the heap: once a process has run many files, collecting its garbage takes seconds.
+ */
 const longestFirst = [
+  'test/sandbox/world-journals.test.ts',
+  'test/sandbox/memory.test.ts',
   'test/browser/every-page.test.ts',
   'test/examples/shop.test.ts',
   'test/faults/processes.test.ts',

@@ -3,6 +3,7 @@ import { after, test } from 'node:test';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
 import { createCheckout } from '../support/checkouts.ts';
 import { testKey } from '../support/client.ts';
+import { effort, inTurns } from '../support/effort.ts';
 import {
   createCustomer,
   createPaidPayment,
@@ -33,6 +34,10 @@ const wrongNumbers = [
   ...['"1"', '""', 'null', 'true', '[]', '[1]', '{}'],
 ];
 
+/** All operations share the parser of numbers, so each meets only a few of them in the short form. */
+const nextTexts = inTurns(wrongTexts, 5);
+const nextNumbers = inTurns(wrongNumbers, 5);
+
 const isInteger = ([, { type }]: readonly [string, Schema]) => type === 'integer';
 const integersOf = (fields: Readonly<Record<string, Schema>>) =>
   Object.entries(fields)
@@ -47,7 +52,7 @@ test('400: every integer parameter of every operation takes decimal digits and n
     const path = await pathOf(operation);
     const required = await requiredOf(operation);
     for (const name of names) {
-      const queries = [...wrongTexts.map((text) => `${name}=${text}`), `${name}=1&${name}=1`, name];
+      const queries = [...nextTexts().map((text) => `${name}=${text}`), `${name}=1&${name}=1`, name];
       for (const query of queries) {
         const response = await send(operation.method, `${path}?${query}${required}`);
         await assertNames(response, `query.${name}`, `${operation.name}?${query}`);
@@ -62,7 +67,8 @@ test('400: every integer parameter of every operation takes decimal digits and n
       );
     }
   }
-  assert.ok(tried > 400, `only ${tried} queries were tried`);
+  const triedMin = effort({ short: 100, long: 400 });
+  assert.ok(tried > triedMin, `only ${tried} queries were tried`);
 });
 
 test('400: every integer field of every body takes whole numbers within its limits, and no negative zero', async () => {
@@ -73,7 +79,7 @@ test('400: every integer field of every body takes whole numbers within its limi
       const body = await bodyOf(operation);
       // Usage is also counted in bytes.
       const largest = operation.path.startsWith('/api/v1/usage') ? '1000000000000' : undefined;
-      for (const number of wrongNumbers.filter((one) => one !== largest)) {
+      for (const number of nextNumbers().filter((one) => one !== largest)) {
         // By hand: most of these numbers would not survive JSON.stringify.
         const text = JSON.stringify({ ...body, [name]: '<number>' }).replace('"<number>"', number);
         const response = await send(operation.method, path, text);
@@ -82,7 +88,8 @@ test('400: every integer field of every body takes whole numbers within its limi
       }
     }
   }
-  assert.ok(tried > 60, `only ${tried} bodies were tried`);
+  const triedMin = effort({ short: 40, long: 60 });
+  assert.ok(tried > triedMin, `only ${tried} bodies were tried`);
 });
 
 test('a JSON number may be written in any way that is the same whole number', async () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import { type Method, readJson } from '../support/client.ts';
+import { inTurns } from '../support/effort.ts';
 import {
   type CreatedPaymentBody,
   confirmPayment,
@@ -270,15 +271,19 @@ async function emptyProcessor(): Promise<void> {
 /** More than the attempts of any request: a write that another request may have overtaken is retried. */
 const refusalsMax = 5;
 
+/** One place maps them all, so each write meets one of them in the short form. */
+const refusals = [
+  { status: 400, code: 'made_up' },
+  { status: 402, code: 'made_up' },
+  { status: 404, code: 'resource_missing' },
+];
+const nextRefusals = inTurns(refusals, 1);
+
 beforeEach(() => till.clearFaults());
 
 for (const { name, there, prepare, kind, isCharge } of writes)
   describe(name, () => {
-    for (const { status, code } of [
-      { status: 400, code: 'made_up' },
-      ...(isCharge ? [] : [{ status: 402, code: 'made_up' }]),
-      { status: 404, code: 'resource_missing' },
-    ])
+    for (const { status, code } of isCharge ? refusals.filter((one) => one.status !== 402) : nextRefusals())
       test(`422: the processor refuses with ${status}; the refusal is passed on and nothing changes`, async () => {
         const { request, shown } = await prepare();
         const before = await read(shown);
