@@ -183,20 +183,20 @@ describe('after the restore of a backup that knows nothing of it, everything is 
 
 describe('a customer that was deleted at the processor', () => {
   /** Deleted by hand, so that its deletion can be forgotten as after 30 days. */
-  async function deletedBuyer(till: TillInProcess) {
+  const shared = (async () => {
+    const till = await startTill({ in: 'process', for: { after } });
     const buyer = await newBuyer(till, await createPlan(till));
     await till.stripe.customers.del(buyer.processorCustomerId);
     await till.settle();
     const recorded = await recordAll(till, [buyer]);
-    return { buyer, recorded };
-  }
+    return { till, buyer, recorded };
+  })();
 
   const tombstones = (till: TillInProcess) =>
     till.sql('select id, email, name, phone, deleted_at is not null as gone from till.customers');
 
-  test('and whose row was lost leaves a tombstone without personal data, under its id', async (t) => {
-    const till = await startTill({ in: 'process', for: t });
-    const { buyer, recorded } = await deletedBuyer(till);
+  test('and whose row was lost leaves a tombstone without personal data, under its id', async () => {
+    const { till, buyer, recorded } = await shared;
     await restoreEmpty(till);
     await till.services.resync.all();
     assert.deepEqual(await tombstones(till), [
@@ -205,9 +205,25 @@ describe('a customer that was deleted at the processor', () => {
     await assertSameResponses(till, recorded);
   });
 
-  test('so long ago that no event has its id still has its payments, subscriptions and invoices', async (t) => {
-    const till = await startTill({ in: 'process', for: t });
-    const { buyer, recorded } = await deletedBuyer(till);
+  test('is not brought back by its older events, which are stored without personal data', async () => {
+    const { till, buyer } = await shared;
+    const events = await listAll(till.stripe.events.list({ limit: 100 }));
+    const isOwn = ({ type }: Stripe.Event) => ['customer.created', 'customer.deleted'].includes(type);
+    const newestFirst = events.filter(isOwn);
+    for (const own of [newestFirst, newestFirst.toReversed()]) {
+      await restoreEmpty(till);
+      for (const event of own) await till.take(JSON.stringify(event));
+      // What was stored before its deletion was known is erased like that of any other customer.
+      if (own !== newestFirst) await till.services.erasure.run();
+      assert.equal((await till.fetch(`/api/v1/customers/${buyer.id}`)).status, 404);
+      const kept = await till.sql<{ payload: string }>('select payload from till.webhook_events');
+      assert.equal(kept.length, 2);
+      assert.ok(kept.every(({ payload }) => !payload.includes(buyer.email)));
+    }
+  });
+
+  test('so long ago that no event has its id still has its payments, subscriptions and invoices', async () => {
+    const { till, buyer, recorded } = await shared;
     await till.control('clock', { advanceSeconds: 31 * 86_400 });
     await restoreEmpty(till);
     await till.services.resync.all();
@@ -234,24 +250,6 @@ describe('a customer that was deleted at the processor', () => {
     assert.ok(rows.length > 0);
     assert.ok(rows.every(({ payload }) => !payload.includes('Lovelace')));
     assert.equal((await till.fetch(`/api/v1/customers/${customer.id}`)).status, 404);
-  });
-
-  test('is not brought back by its older events, which are stored without personal data', async (t) => {
-    const till = await startTill({ in: 'process', for: t });
-    const { buyer } = await deletedBuyer(till);
-    const events = await listAll(till.stripe.events.list({ limit: 100 }));
-    const isOwn = ({ type }: Stripe.Event) => ['customer.created', 'customer.deleted'].includes(type);
-    const newestFirst = events.filter(isOwn);
-    for (const own of [newestFirst, newestFirst.toReversed()]) {
-      await restoreEmpty(till);
-      for (const event of own) await till.take(JSON.stringify(event));
-      // What was stored before its deletion was known is erased like that of any other customer.
-      if (own !== newestFirst) await till.services.erasure.run();
-      assert.equal((await till.fetch(`/api/v1/customers/${buyer.id}`)).status, 404);
-      const kept = await till.sql<{ payload: string }>('select payload from till.webhook_events');
-      assert.equal(kept.length, 2);
-      assert.ok(kept.every(({ payload }) => !payload.includes(buyer.email)));
-    }
   });
 });
 

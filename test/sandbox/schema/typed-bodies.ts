@@ -38,7 +38,7 @@ export async function schemaViolations(bodies: readonly SentBody[]): Promise<Vio
     await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(compilerConfig));
     const compiler = spawn(
       process.execPath,
-      [join(root, 'node_modules/typescript/bin/tsc'), '-p', '.', '--pretty', 'false'],
+      [join(root, 'node_modules/typescript/bin/tsc'), '-p', '.', '--pretty', 'false', '--singleThreaded'],
       { cwd: folder },
     );
     const [output, problems] = await Promise.all([
