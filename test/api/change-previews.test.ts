@@ -256,6 +256,6 @@ test('a change of up to five plans with the date of its preview bills the previe
       );
       await readJson(await call('DELETE', `/subscriptions/${subscription.id}`), 200);
     }),
-    { short: 20, long: 500 },
+    { short: 8, long: 500 },
   );
 });

@@ -269,7 +269,7 @@ test('one process serves 1,000 streams without a connection to the database for 
   assert.equal(streamsMax, 1_000);
   /** A tenth. */
   const streamsOfName = 100;
-  const count = effort({ short: 250, long: streamsMax });
+  const count = effort({ short: 120, long: streamsMax });
   const after = await end();
   const objectId = randomUUID();
   const keys = await keysOf(streamsMax / streamsOfName);

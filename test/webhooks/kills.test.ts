@@ -20,7 +20,7 @@ import { seedOf } from '../support/seeds.ts';
 import { type ApiClient, createApiClient } from './model/api-client.ts';
 import { inLanes } from './model/event-delivery.ts';
 
-const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 600, long: 20_000 }));
+const eventsCount = Number(process.env['KILL_EVENTS'] ?? effort({ short: 300, long: 20_000 }));
 const customersCount = 20;
 /** The processor sends about so many at a time. */
 const sendersCount = 16;
