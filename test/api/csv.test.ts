@@ -226,13 +226,19 @@ test('503: too many exports; a caller that stops reading or disconnects ends its
   /** Begins a large export, and waits until another one is admitted. */
   const assertEnds = async (meanwhile: (response: IncomingMessage) => Promise<void>) => {
     const before = counter.count();
-    await meanwhile(await open('/payments?source=all', few));
-    await until(async () => {
-      const response = await few.call('GET', '/plans', undefined, csv);
-      if (response.status === 200) return (await response.text()) !== '';
-      await readProblem(response, 503, 'overloaded');
-      return false;
-    });
+    const large = await open('/payments?source=all', few);
+    try {
+      await meanwhile(large);
+      await until(async () => {
+        const response = await few.call('GET', '/plans', undefined, csv);
+        if (response.status === 200) return (await response.text()) !== '';
+        await readProblem(response, 503, 'overloaded');
+        return false;
+      });
+    } finally {
+      // A failure would otherwise wait for its end.
+      large.destroy();
+    }
     const statements = counter.count() - before;
     assert.ok(statements < pages, `${statements} statements`);
     const logged = few.lines.filter(({ msg, route }) => msg === 'request' && route === '/api/v1/payments');
