@@ -3,7 +3,7 @@ import { after, beforeEach, test } from 'node:test';
 import type { Stripe } from 'stripe';
 import { newestInvoice, useCard } from '../support/changes.ts';
 import { readJson } from '../support/client.ts';
-import { inTurns } from '../support/effort.ts';
+import { rotation } from '../support/effort.ts';
 import { createPlan, readSubscription } from '../support/objects.ts';
 import {
   createActive,
@@ -159,8 +159,8 @@ const allowedChanges = [
   { planId: yearly.id, when: 'periodEnd' },
 ];
 
-const nextRefused = inTurns(refusedChanges, 3);
-const nextAllowed = inTurns(allowedChanges, 2);
+const nextRefused = rotation(refusedChanges, 3);
+const nextAllowed = rotation(allowedChanges, 2);
 
 async function assertRefused(
   subscription: { readonly id: string },

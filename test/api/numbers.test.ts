@@ -3,7 +3,7 @@ import { after, test } from 'node:test';
 import { fieldsOf, queryOf } from '../fuzz/operation-parts.ts';
 import { createCheckout } from '../support/checkouts.ts';
 import { testKey } from '../support/client.ts';
-import { effort, inTurns } from '../support/effort.ts';
+import { effort, rotation } from '../support/effort.ts';
 import {
   createCustomer,
   createPaidPayment,
@@ -35,8 +35,8 @@ const wrongNumbers = [
 ];
 
 /** All operations share the parser of numbers, so each meets only a few of them in the short form. */
-const nextTexts = inTurns(wrongTexts, 5);
-const nextNumbers = inTurns(wrongNumbers, 5);
+const nextTexts = rotation(wrongTexts, 5);
+const nextNumbers = rotation(wrongNumbers, 5);
 
 const isInteger = ([, { type }]: readonly [string, Schema]) => type === 'integer';
 const integersOf = (fields: Readonly<Record<string, Schema>>) =>

@@ -8,7 +8,7 @@ import { type Backend, startBackend } from '../support/backend.ts';
 import { pages } from '../support/checkouts.ts';
 import type { Method } from '../support/client.ts';
 import { createPrerequisites, type Prerequisites } from '../support/creation-cases.ts';
-import { effort, inTurns } from '../support/effort.ts';
+import { effort, rotation } from '../support/effort.ts';
 import { createPaidPayment, saveCard } from '../support/objects.ts';
 import {
   type PassingResponse,
@@ -343,7 +343,7 @@ function essentialsOf(essential: readonly string[], caseNumber: number): readonl
 
 test('a response with only what it must say is enough', async (t) => {
   const scene = await setScene(t);
-  const nextChanges = inTurns(['null', 'odd', 'missing'], 1);
+  const nextChanges = rotation(['null', 'odd', 'missing'], 1);
   for (const [number, { name, response, essential, typed = [], prepare }] of cases.entries()) {
     await t.test(
       `${name}: other fields that are missing, null or odd do not undo what was done`,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, describe, test } from 'node:test';
 import { type Method, readJson } from '../support/client.ts';
-import { inTurns } from '../support/effort.ts';
+import { rotation } from '../support/effort.ts';
 import {
   type CreatedPaymentBody,
   confirmPayment,
@@ -277,7 +277,7 @@ const refusals = [
   { status: 402, code: 'made_up' },
   { status: 404, code: 'resource_missing' },
 ];
-const nextRefusals = inTurns(refusals, 1);
+const nextRefusals = rotation(refusals, 1);
 
 beforeEach(() => till.clearFaults());
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Backend, startBackend } from '../support/backend.ts';
 import type { Answer, Client } from '../support/client.ts';
-import { casesAt, crashPoints } from '../support/crash-points.ts';
+import { crashPoints } from '../support/crash-points.ts';
 import { killAmid } from '../support/doomed-tills.ts';
-import { effort } from '../support/effort.ts';
+import { effort, rotation } from '../support/effort.ts';
 import { inTurn } from '../support/in-turn.ts';
 import { chargesOf, createUnpaid, type Unpaid } from '../support/past-due.ts';
 import { startTill } from '../support/till.ts';
@@ -71,16 +71,17 @@ async function assertFinished(backend: Backend, till: TillInProcess, scene: Scen
   assert.equal(status, isDeclined ? 'unpaid' : 'active');
 }
 
-const outcomes = [false, true];
+/** Of a payment: whether it is declined. */
+const nextOutcomes = rotation([false, true], 1);
 
 test('a process killed at any crash point leaves a payment that the same request finishes, once', async (t) => {
-  const walks = await inTurn([...crashPoints.entries()], async ([place, crashPoint]) => {
+  const walks = await inTurn(crashPoints, async (crashPoint) => {
     const backend = await startBackend(t);
     const survivor = await startTill({ in: 'process', on: backend });
     const scenes = await setScenes(
       backend,
       survivor,
-      casesAt(place, outcomes).map((isDeclined) => ({ isDeclined, key: `killed-${isDeclined}` })),
+      nextOutcomes().map((isDeclined) => ({ isDeclined, key: `killed-${isDeclined}` })),
     );
     return { crashPoint, backend, survivor, scenes };
   });
@@ -109,12 +110,12 @@ const calls = [
 test('a call that breaks, before or after its effect, leaves a payment that the same request finishes', async (t) => {
   const backend = await startBackend(t);
   const hasty = await startTill({ in: 'process', on: backend, limits: { retriesMax: 0 } });
-  for (const [place, operation] of calls.entries())
+  for (const operation of calls)
     for (const kind of effort({
       short: ['reset_after'],
       long: ['reset_before', 'reset_after', 'error'],
     } as const))
-      for (const isDeclined of casesAt(place, outcomes))
+      for (const isDeclined of nextOutcomes())
         await t.test(`${operation} ${kind}, ${isDeclined ? 'declined' : 'paid'}`, async () => {
           const scene = await setScene(backend, hasty, {
             isDeclined,

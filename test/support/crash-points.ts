@@ -21,15 +21,6 @@ export const walkedPoints = effort<readonly string[]>({
   long: allCrashPoints,
 });
 
-/**
- * The cases that meet the crash point of this place: in the short form each case meets one crash point, and each crash
- * point a case.
- */
-export function casesAt<Case>(place: number, cases: readonly Case[]): readonly Case[] {
-  const step = Math.min(cases.length, crashPoints.length);
-  return effort({ short: cases.filter((_, index) => index % step === place % step), long: cases });
-}
-
 /** For tests beside the crash walks. The short form has those that leave the most different work behind. */
 export const crashPoints = effort<readonly string[]>({
   short: ['claim.prepared', 'call.after', 'record.completed'],

@@ -9,7 +9,7 @@ export function effort<T>(amount: { readonly short: T; readonly long: T }): T {
 }
 
 /** Takes turns: each call gets the next few of all, so that together they get each of them. The long form gets all. */
-export function inTurns<T>(all: readonly T[], few: number): () => readonly T[] {
+export function rotation<T>(all: readonly T[], few: number): () => readonly T[] {
   let next = 0;
   return () => {
     const turn = [...all.slice(next), ...all.slice(0, next)];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, beforeEach, describe, test } from 'node:test';
 import { newId } from '../../src/platform/id.ts';
-import { inTurns } from '../support/effort.ts';
+import { rotation } from '../support/effort.ts';
 import {
   type CustomerBody,
   confirmSecret,
@@ -27,7 +27,7 @@ beforeEach(() => endSubscriptions(till));
 
 /** The adapter reads both shapes in one place, so each type arrives in one of them in the short form. */
 const shapes = ['newer', 'older'] as const;
-const nextShapes = inTurns(shapes, 1);
+const nextShapes = rotation(shapes, 1);
 
 /** Later than anything that the sandbox has done, so that no second is shared; each call a second later still. */
 let seconds = 60;
@@ -519,7 +519,7 @@ describe('customer.subscription.*', () => {
     assert.equal((await readSubscription(till, subscription)).planId, other.id);
   });
 
-  const nextOrders = inTurns(['0123', '3210', '2031', '1302', '0321', '3012'], 3);
+  const nextOrders = rotation(['0123', '3210', '2031', '1302', '0321', '3012'], 3);
   for (const shape of shapes) {
     test(`items that come and go on the dashboard end the same in every order of events, in the ${shape} shape`, async () => {
       const [customer, gold, silver] = [
