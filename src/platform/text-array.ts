@@ -4,8 +4,6 @@ const lengthBytes = 4;
 /** The OID of `text`, which is the same in every database. */
 const textType = 25;
 const nullLength = -1;
-/** Up to here, copying the characters takes less time than a call of `Buffer.write`. A UUID and a time are shorter. */
-const copiedLengthMax = 40;
 
 /**
  * Texts as a parameter of type `text[]`, in PostgreSQL's binary format. The driver writes an array as text: it escapes
@@ -23,16 +21,7 @@ export function textArray(texts: readonly (string | null)[]): Buffer {
   let offset = headerBytes;
   for (const [index, text] of texts.entries()) {
     offset = array.writeInt32BE(lengths[index] ?? nullLength, offset);
-    if (text !== null) offset = write(array, text, offset, lengths[index] ?? 0);
+    if (text !== null) offset += array.write(text, offset);
   }
   return array;
-}
-
-/** Writes a text that takes this many bytes, and returns where it ends. */
-function write(array: Buffer, text: string, offset: number, length: number): number {
-  const isAscii = length === text.length;
-  if (isAscii && length <= copiedLengthMax)
-    for (let index = 0; index < length; index += 1) array[offset + index] = text.charCodeAt(index);
-  else array.write(text, offset);
-  return offset + length;
 }
