@@ -18,17 +18,39 @@ export const planOf = (number: number) => `00000000-0000-7000-9100-00000000000${
 /** The id of the one subscription whose invoices are listed. */
 export const billedSubscription = '00000000-0000-7000-9100-000000000003';
 
+/** The tables that are listed. */
+const tables = ['customers', 'payments', 'subscriptions', 'invoices'].map((name) => `till.${name}`);
+
 /** So many rows in each table that is listed. Three tables are filled at the same time. */
 export async function seedLists(database: BenchDatabase, rows: number): Promise<void> {
   await seedPlans(database);
-  await seedCustomers(database, rows);
-  await Promise.all(
-    [seedPayments, seedSubscriptions, seedInvoices].map(async (seed) => {
-      await using session = await database.openSession();
-      await seed(session, rows);
-    }),
-  );
+  await inBulk(database, async () => {
+    await seedCustomers(database, rows);
+    await Promise.all(
+      [seedPayments, seedSubscriptions, seedInvoices].map(async (seed) => {
+        await using session = await database.openSession();
+        await seed(session, rows);
+      }),
+    );
+  });
   await database.query('vacuum analyze');
+}
+
+/** Builds the indexes when all rows are there, and trusts their foreign keys: a fraction of the time of row after row. */
+async function inBulk(database: BenchDatabase, load: () => Promise<void>): Promise<void> {
+  const indexes = await database.query<{ name: string; definition: string }>(
+    `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
+    from pg_index where indrelid = any($1::regclass[]) and not indisunique`,
+    [tables],
+  );
+  for (const { name } of indexes) await database.query(`drop index ${name}`);
+  // A foreign key is a trigger of the system. Those of users count rows.
+  for (const table of tables)
+    await database.query(`alter table ${table} disable trigger all, enable trigger user`);
+  await load();
+  for (const table of tables) await database.query(`alter table ${table} enable trigger all`);
+  await database.query(`set maintenance_work_mem = '1GB'`);
+  for (const { definition } of indexes) await database.query(definition);
 }
 
 async function seedPlans(database: BenchDatabase): Promise<void> {
