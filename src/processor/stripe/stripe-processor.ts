@@ -8,7 +8,7 @@ import type { BeforeCall, Processor } from '../port/processor.ts';
 import { accountModeOf } from './account-mode.ts';
 import { createSubscriptionChangeCalls } from './changes/subscription-changes.ts';
 import { isLiveKey, isRestrictedKey } from './check-secret-key.ts';
-import { knownEventTypes } from './events/event-types.ts';
+import { eventTypes } from './events/event-types.ts';
 import { createEventCalls } from './events/events.ts';
 import { readEventContent } from './events/map-event.ts';
 import { redactStored } from './events/redact-payload.ts';
@@ -80,7 +80,7 @@ export function createStripeProcessor(options: StripeProcessorOptions): Processo
   return {
     livemode: isLiveKey(secretKey),
     ...accountModeOf(secretKey, options.apiBase),
-    eventTypes: knownEventTypes,
+    eventTypes: new Set(eventTypes),
     customers: createCustomerCalls(context),
     plans: createPlanCalls(context),
     payments: createPaymentCalls(context),
