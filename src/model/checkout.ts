@@ -2,7 +2,7 @@ import { Failure, invalidRequest } from '../errors.ts';
 import type { DatedRow, OwnFacts } from './facts.ts';
 import { type Metadata, type OwnedMetadata, takeMetadata } from './metadata.ts';
 import type { PlanQuantity } from './subscription-items.ts';
-import { type Origin, type Taken, type TransitionTable, takeValues } from './transition.ts';
+import { type Origin, ruleFor, type Taken, takeValues } from './transition.ts';
 
 /** What a checkout results in: a subscription, a payment or a saved card. */
 export const checkoutModes = ['subscription', 'payment', 'setup'] as const;
@@ -66,12 +66,7 @@ export interface CheckoutNotice {
   readonly status?: CheckoutStatus;
 }
 
-/** From the current status (rows) to the new one (columns). A final status stays. */
-const checkoutTransitions: TransitionTable<CheckoutStatus> = {
-  open: { open: 'if newer', completed: 'always', expired: 'always' },
-  completed: { open: 'never', completed: 'if newer', expired: 'never' },
-  expired: { open: 'never', completed: 'never', expired: 'if newer' },
-};
+const finalStatuses: readonly CheckoutStatus[] = ['completed', 'expired'];
 
 /**
  * Decides whether the facts change the row, and returns the row with the facts applied. `resultId`: the id of the
@@ -90,7 +85,7 @@ export function takeCheckoutFacts(
     ...resultsOf(facts, resultId, checkout.completedAt ?? now),
     metadata: takeMetadata(checkout.metadata, facts),
   };
-  const rule = checkoutTransitions[checkout.status][status];
+  const rule = ruleFor(checkout.status, status, finalStatuses);
   return takeValues(checkout, values, { rule, origin, asOf: facts.asOf, now });
 }
 

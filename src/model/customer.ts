@@ -8,7 +8,7 @@ import {
   needsMetadata,
   noMetadata,
 } from './metadata.ts';
-import { type Origin, type TransitionTable, takeValues, type Verdict } from './transition.ts';
+import { type Origin, type Rule, type Taken, takeValues } from './transition.ts';
 
 export interface Customer extends DatedRow {
   readonly processorCustomerId: string;
@@ -33,13 +33,11 @@ export interface CustomerFacts extends OwnFacts {
   readonly deleted: boolean;
 }
 
-type CustomerState = 'live' | 'deleted';
-
 /** Deletion is final: a late change never restores personal data. */
-export const customerTransitions: TransitionTable<CustomerState> = {
-  live: { live: 'if newer', deleted: 'always' },
-  deleted: { live: 'never', deleted: 'never' },
-};
+function ruleOf({ deletedAt }: Customer, { deleted }: CustomerFacts): Rule {
+  if (deletedAt !== null) return 'never';
+  return deleted ? 'always' : 'if newer';
+}
 
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeCustomerFacts(
@@ -47,9 +45,7 @@ export function takeCustomerFacts(
   facts: CustomerFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Customer } {
-  const from = customer.deletedAt === null ? 'live' : 'deleted';
-  const to = facts.deleted ? 'deleted' : 'live';
+): Taken<Customer> {
   // A Till customer always has an email address, so clearing it elsewhere changes nothing.
   const { email, name, phone, externalId, metadata } = facts;
   const values = {
@@ -58,7 +54,7 @@ export function takeCustomerFacts(
     phone,
     ...(metadata === null ? {} : { externalId, metadata }),
   };
-  const rule = customerTransitions[from][to];
+  const rule = ruleOf(customer, facts);
   const { verdict, row } = takeValues(customer, values, { rule, origin, asOf: facts.asOf, now });
   if (facts.deleted) return { verdict, row: eraseCustomer(row, now) };
   return { verdict: needsMetadata(facts, origin, verdict) ? 'refresh' : verdict, row };

@@ -1,5 +1,5 @@
 import type { DatedRow, Facts } from './facts.ts';
-import { type Origin, type Taken, type TransitionTable, takeValues } from './transition.ts';
+import { type Origin, type Rule, ruleFor, type Taken, takeValues } from './transition.ts';
 
 export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'] as const;
 
@@ -59,30 +59,13 @@ export interface InvoiceFacts extends Facts, InvoiceDetails {
   readonly coversUntil?: Date | null;
 }
 
-const open = {
-  draft: 'if newer',
-  open: 'if newer',
-  uncollectible: 'always',
-  paid: 'always',
-  void: 'always',
-} as const;
+/** `uncollectible` can still become `paid` or `void`. */
+const finalStatuses: readonly InvoiceStatus[] = ['uncollectible', 'paid', 'void'];
 
-const final = {
-  draft: 'never',
-  open: 'never',
-  uncollectible: 'never',
-  paid: 'never',
-  void: 'never',
-} as const;
-
-/** From the current status (rows) to the new one (columns). `uncollectible` can still become `paid` or `void`. */
-const invoiceTransitions: TransitionTable<InvoiceStatus> = {
-  draft: open,
-  open: open,
-  uncollectible: { draft: 'never', open: 'never', uncollectible: 'if newer', paid: 'always', void: 'always' },
-  paid: { ...final, paid: 'if newer' },
-  void: { ...final, void: 'if newer' },
-};
+function ruleOf(from: InvoiceStatus, to: InvoiceStatus): Rule {
+  const isSettled = from === 'uncollectible' && (to === 'paid' || to === 'void');
+  return isSettled ? 'always' : ruleFor(from, to, finalStatuses);
+}
 
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeInvoiceFacts(
@@ -106,7 +89,7 @@ export function takeInvoiceFacts(
     ...coverageOf(invoice, facts),
     ...detailsAfter(invoice, facts),
   };
-  const rule = invoiceTransitions[invoice.status][facts.status];
+  const rule = ruleOf(invoice.status, facts.status);
   return takeValues(invoice, values, { rule, origin, asOf: facts.asOf, now });
 }
 

@@ -10,7 +10,7 @@ import {
   type OwnedMetadata,
   takeMetadata,
 } from './metadata.ts';
-import { type Origin, type Taken, type TransitionTable, takeValues, type Verdict } from './transition.ts';
+import { type Origin, ruleFor, type Taken, takeValues, type Verdict } from './transition.ts';
 
 /** Every status of a payment, in the usual order. */
 export const paymentStatuses = [
@@ -107,33 +107,7 @@ export interface InvoicePaymentFacts {
   readonly processorInvoiceId: string;
 }
 
-const open = {
-  requires_payment_method: 'if newer',
-  requires_confirmation: 'if newer',
-  requires_action: 'if newer',
-  processing: 'if newer',
-  succeeded: 'always',
-  canceled: 'always',
-} as const;
-
-const final = {
-  requires_payment_method: 'never',
-  requires_confirmation: 'never',
-  requires_action: 'never',
-  processing: 'never',
-  succeeded: 'never',
-  canceled: 'never',
-} as const;
-
-/** From the current status (rows) to the new one (columns). A final status stays. */
-const paymentTransitions: TransitionTable<IntentStatus> = {
-  requires_payment_method: open,
-  requires_confirmation: open,
-  requires_action: open,
-  processing: open,
-  succeeded: { ...final, succeeded: 'if newer' },
-  canceled: { ...final, canceled: 'if newer' },
-};
+const finalStatuses: readonly IntentStatus[] = ['succeeded', 'canceled'];
 
 /**
  * Decides whether the facts change the row, and returns the row with the facts applied. The payment intent's values,
@@ -145,7 +119,7 @@ export function takePaymentFacts(
   origin: Origin,
   now: Date,
 ): Taken<Payment> {
-  const rule = paymentTransitions[payment.intentStatus][facts.status];
+  const rule = ruleFor(payment.intentStatus, facts.status, finalStatuses);
   const { asOf } = facts;
   const values = { ...valuesOfPayment(facts), metadata: takeMetadata(payment.metadata, facts) };
   const intent = takeValues(payment, values, { rule, origin, asOf, now });

@@ -10,7 +10,7 @@ import {
 } from './metadata.ts';
 import type { PlanFeatures } from './plan-features.ts';
 import type { PriceObstacle } from './price-obstacle.ts';
-import { type Origin, type Rule, type Taken, type TransitionTable, takeValues } from './transition.ts';
+import { type Origin, type Rule, type Taken, takeValues } from './transition.ts';
 
 /** How often a plan bills. */
 export const planIntervals = ['day', 'week', 'month', 'year'] as const;
@@ -111,14 +111,6 @@ export interface ChangedPlanFacts extends ProductFacts {
   readonly price?: PriceFacts;
 }
 
-type HalfState = 'active' | 'archived';
-
-/** The processor can reactivate products and prices, so neither state is final. Deletion is. */
-const planHalfTransitions: TransitionTable<HalfState> = {
-  active: { active: 'if newer', archived: 'if newer' },
-  archived: { active: 'if newer', archived: 'if newer' },
-};
-
 export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.productAsOf, processorAsOfLatest: plan.productAsOfLatest };
   const values = {
@@ -126,7 +118,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
     ...shownMetadata(facts),
     productActive: facts.active,
   };
-  const taking = { rule: ruleOf(plan.productActive, facts), origin, asOf: facts.asOf, now };
+  const taking = { rule: ruleOf(facts), origin, asOf: facts.asOf, now };
   const { verdict, row } = takeValues(dated, values, taking);
   const { processorAsOf: productAsOf, processorAsOfLatest: productAsOfLatest, ...taken } = row;
   return {
@@ -137,7 +129,7 @@ export function takeProductFacts(plan: Plan, facts: ProductFacts, origin: Origin
 
 export function takePriceFacts(plan: Plan, facts: PriceFacts, origin: Origin, now: Date): Taken<Plan> {
   const dated = { ...plan, processorAsOf: plan.priceAsOf, processorAsOfLatest: plan.priceAsOfLatest };
-  const taking = { rule: ruleOf(plan.priceActive, facts), origin, asOf: facts.asOf, now };
+  const taking = { rule: ruleOf(facts), origin, asOf: facts.asOf, now };
   const values = { priceActive: facts.active, addOn: facts.addOn ?? plan.addOn };
   const { verdict, row } = takeValues(dated, values, taking);
   const { processorAsOf: priceAsOf, processorAsOfLatest: priceAsOfLatest, ...taken } = row;
@@ -253,14 +245,11 @@ function shownMetadata({ metadata, features, groupName }: ProductFacts): Partial
   return metadata === null ? {} : { metadata, features, groupName };
 }
 
-function ruleOf(wasActive: boolean, { active, deleted }: Pick<PriceFacts, 'active' | 'deleted'>): Rule {
-  return deleted ? 'always' : planHalfTransitions[stateOf(wasActive)][stateOf(active)];
+/** The processor can reactivate products and prices, so neither state is final. Deletion is. */
+function ruleOf({ deleted }: Pick<PriceFacts, 'deleted'>): Rule {
+  return deleted ? 'always' : 'if newer';
 }
 
 function isActive({ productActive, priceActive }: Pick<Plan, 'productActive' | 'priceActive'>): boolean {
   return productActive && priceActive;
-}
-
-function stateOf(active: boolean): HalfState {
-  return active ? 'active' : 'archived';
 }

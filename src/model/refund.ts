@@ -1,5 +1,5 @@
 import { asOfRow, type DatedRow, laterOf, type OwnFacts, rowTime } from './facts.ts';
-import { judge, type Origin, type Taken, type TransitionTable } from './transition.ts';
+import { judge, type Origin, type Rule, ruleFor, type Taken } from './transition.ts';
 
 export const refundStatuses = ['pending', 'requires_action', 'succeeded', 'failed', 'canceled'] as const;
 
@@ -43,30 +43,17 @@ export interface RefundedPaymentFacts {
   readonly processorPaymentIntentId: string;
 }
 
-const open = {
-  pending: 'if newer',
-  requires_action: 'if newer',
-  succeeded: 'if newer',
-  failed: 'always',
-  canceled: 'always',
-} as const;
+/** `succeeded` is not final: a bank may return the money. */
+const finalStatuses: readonly RefundStatus[] = ['failed', 'canceled'];
 
-const final = {
-  pending: 'never',
-  requires_action: 'never',
-  succeeded: 'never',
-  failed: 'never',
-  canceled: 'never',
-} as const;
+function ruleOf(refund: Refund, to: RefundStatus): Rule {
+  if (isReservation(refund)) return 'always';
+  return finalStatuses.includes(refund.status) ? 'never' : ruleFor(refund.status, to, finalStatuses);
+}
 
-/** From the current status (rows) to the new one (columns). `succeeded` is not final: a bank may return the money. */
-const refundTransitions: TransitionTable<RefundStatus> = {
-  pending: open,
-  requires_action: open,
-  succeeded: open,
-  failed: final,
-  canceled: final,
-};
+function isReservation({ processorRefundId }: Refund): boolean {
+  return processorRefundId === null;
+}
 
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeRefundFacts(
@@ -82,15 +69,14 @@ export function takeRefundFacts(
     refund.processorRefundId === facts.processorRefundId &&
     refund.status === status &&
     refund.amount === facts.amount;
-  const isConfirmation = refund.processorRefundId === null;
   const verdict = judge({
-    rule: isConfirmation ? 'always' : refundTransitions[refund.status][status],
+    rule: ruleOf(refund, status),
     origin,
     isSame,
     rowAsOf: asOfRow(refund),
     factsAsOf: facts.asOf,
   });
-  const asOf = isConfirmation ? facts.asOf : laterOf(asOfRow(refund), facts.asOf);
+  const asOf = isReservation(refund) ? facts.asOf : laterOf(asOfRow(refund), facts.asOf);
   return {
     verdict,
     row: {

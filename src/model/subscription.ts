@@ -18,7 +18,7 @@ import {
   valuesOfItems,
 } from './subscription-items.ts';
 import { type SubscriptionTermFacts, type SubscriptionTerms, termsOf } from './subscription-terms.ts';
-import { type Origin, type Taken, type TransitionTable, takeValues } from './transition.ts';
+import { type Origin, ruleFor, type Taken, takeValues } from './transition.ts';
 
 /** `entitlement.ts` decides which of them entitle the customer. */
 export const subscriptionStatuses = [
@@ -89,36 +89,7 @@ export interface DetachedMethodFacts {
   readonly paymentMethodId: string;
 }
 
-const open = {
-  incomplete: 'if newer',
-  trialing: 'if newer',
-  active: 'if newer',
-  past_due: 'if newer',
-  unpaid: 'if newer',
-  incomplete_expired: 'always',
-  canceled: 'always',
-} as const;
-
-const final = {
-  incomplete: 'never',
-  trialing: 'never',
-  active: 'never',
-  past_due: 'never',
-  unpaid: 'never',
-  incomplete_expired: 'never',
-  canceled: 'never',
-} as const;
-
-/** From the current status (rows) to the new one (columns). */
-const subscriptionTransitions: TransitionTable<SubscriptionStatus> = {
-  incomplete: open,
-  trialing: open,
-  active: open,
-  past_due: open,
-  unpaid: open,
-  incomplete_expired: { ...final, incomplete_expired: 'if newer' },
-  canceled: { ...final, canceled: 'if newer' },
-};
+const finalStatuses: readonly SubscriptionStatus[] = ['incomplete_expired', 'canceled'];
 
 /** Decides whether the facts change the row, and returns the row with the facts applied. */
 export function takeSubscriptionFacts(
@@ -133,7 +104,7 @@ export function takeSubscriptionFacts(
     metadata: takeMetadata(subscription.metadata, facts),
     cancellationReason: takeReason(subscription, facts),
   };
-  const rule = subscriptionTransitions[subscription.status][facts.status];
+  const rule = ruleFor(subscription.status, facts.status, finalStatuses);
   const taken = takeValues(subscription, values, { rule, origin, asOf: facts.asOf, now });
   const lacksMetadata = subscription.metadata !== null && needsMetadata(facts, origin, taken.verdict);
   const lacksItems = facts.hasMoreItems === true && taken.verdict === 'take';
@@ -223,9 +194,8 @@ function endsWithPeriod(
   return !hasEnded(status) && cancelAt?.getTime() === currentPeriodEnd.getTime();
 }
 
-/** Both statuses are final. */
 export function hasEnded(status: SubscriptionStatus): boolean {
-  return status === 'canceled' || status === 'incomplete_expired';
+  return finalStatuses.includes(status);
 }
 
 /** Fails if there is nothing for a customer to cancel, or if the processor's pages cannot cancel it. */

@@ -7,8 +7,12 @@ import { type AsOf, asOfRow, type DatedRow, laterOf, rowTime } from './facts.ts'
  */
 export type Rule = 'always' | 'if newer' | 'never';
 
-/** From the current status (rows) to the new one (columns). */
-export type TransitionTable<Status extends string> = Readonly<Record<Status, Readonly<Record<Status, Rule>>>>;
+/** The rule for a new status, if these statuses are final. A final one stays, and wins over all that are not. */
+export function ruleFor<Status>(from: Status, to: Status, final: readonly Status[]): Rule {
+  if (from === to) return 'if newer';
+  if (final.includes(from)) return 'never';
+  return final.includes(to) ? 'always' : 'if newer';
+}
 
 /**
  * `take`: the row takes the new facts. `keep`: the row does not change. `refresh`: the times of two different values
