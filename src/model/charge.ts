@@ -1,6 +1,6 @@
 import type { Facts, OwnFacts } from './facts.ts';
 import type { PaymentMethod } from './payment-method.ts';
-import type { Origin, Verdict } from './transition.ts';
+import type { Origin, Taken } from './transition.ts';
 
 /** The latest charge of a payment, as columns of its row. Null before the first attempt to pay. */
 export interface ChargeValues {
@@ -59,7 +59,7 @@ export function takeCharge<Row extends ChargedRow>(
   charge: Charge,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Row } {
+): Taken<Row> {
   const kept = { verdict: 'keep', row } as const;
   const taken = { verdict: 'take', row: { ...row, ...chargeValues(charge), updatedAt: now } } as const;
   if (row.processorChargeId === charge.processorChargeId) {
@@ -79,7 +79,7 @@ export function takeChargeFacts<Row extends ChargedRow & { readonly amountCaptur
   facts: ChargeFacts,
   origin: Origin,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Row } {
+): Taken<Row> {
   if (facts.isAuthorisationOver && row.amountCapturable > 0) return { verdict: 'refresh', row };
   return takeCharge(row, facts, origin, now);
 }

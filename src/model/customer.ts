@@ -22,12 +22,9 @@ export interface Customer extends DatedRow {
   readonly deletedAt: Date | null;
 }
 
-export interface CustomerFacts extends OwnFacts {
-  readonly processorCustomerId: string;
-  readonly email: string | null;
-  readonly name: string | null;
-  readonly phone: string | null;
-  readonly externalId: string | null;
+export interface CustomerFacts
+  extends OwnFacts,
+    Pick<Customer, 'processorCustomerId' | 'email' | 'name' | 'phone' | 'externalId'> {
   /** Null if the response does not show it. Then the external id is unknown too. */
   readonly metadata: Metadata | null;
   readonly deleted: boolean;

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type AsOf, laterOf } from './facts.ts';
-import { judge, type Origin, type Verdict } from './transition.ts';
+import { judge, type Origin, type Taken } from './transition.ts';
 
 /** What the processor says about a dispute. */
 interface DisputeValues {
@@ -45,11 +45,6 @@ interface DisputedRow {
   readonly updatedAt: Date;
 }
 
-interface TakenDispute<Row> {
-  readonly verdict: Verdict;
-  readonly row: Row;
-}
-
 /**
  * Decides whether the row shows the dispute. A row shows the dispute that was created last. If two were created in the
  * same second, it shows the one with the greater id, so that no read is needed. Events about one dispute are ordered by
@@ -60,7 +55,7 @@ export function takeDispute<Row extends DisputedRow>(
   dispute: Dispute,
   origin: Origin,
   now: Date,
-): TakenDispute<Row> {
+): Taken<Row> {
   const stored = row.dispute;
   if (stored === null || stored.processorDisputeId !== dispute.processorDisputeId) {
     if (stored !== null && !isLater(dispute, stored)) return { verdict: 'keep', row };
@@ -92,7 +87,7 @@ export function takeDisputes<Row extends DisputedRow>(
   { isDisputed = false, disputes }: DisputesOfPayment,
   origin: Origin,
   now: Date,
-): TakenDispute<Row> {
+): Taken<Row> {
   if (disputes === undefined)
     return { verdict: isDisputed && row.dispute === null ? 'refresh' : 'keep', row };
   const [newest] = disputes.toSorted((a, b) => (isLater(a, b) ? -1 : 1));

@@ -5,27 +5,31 @@ export const invoiceStatuses = ['draft', 'open', 'paid', 'uncollectible', 'void'
 
 type InvoiceStatus = (typeof invoiceStatuses)[number];
 
-export interface Invoice extends DatedRow {
+/** What an invoice's facts and its row have in common. */
+interface InvoiceValues {
+  readonly processorCustomerId: string | null;
+  readonly processorSubscriptionId: string | null;
+  readonly amountDue: number;
+  readonly amountPaid: number;
+  readonly currency: string;
+  readonly status: InvoiceStatus;
+  readonly hostedInvoiceUrl: string | null;
+}
+
+export interface Invoice extends DatedRow, InvoiceValues {
   readonly processorInvoiceId: string;
   /** Null if the customer does not belong to Till. */
   readonly customerId: string | null;
-  readonly processorCustomerId: string | null;
-  readonly processorSubscriptionId: string | null;
   /** Null if the invoice bills no subscription that Till has a row for. */
   readonly subscriptionId: string | null;
   /** Null until the invoice is finalized, like its PDF. */
   readonly number: string | null;
-  readonly amountDue: number;
-  readonly amountPaid: number;
   readonly amountRemaining: number;
-  readonly currency: string;
-  readonly status: InvoiceStatus;
   readonly attemptCount: number;
   /** Null if the processor makes no further attempt by itself. */
   readonly nextPaymentAttemptAt: Date | null;
   readonly periodStart: Date | null;
   readonly periodEnd: Date | null;
-  readonly hostedInvoiceUrl: string | null;
   readonly invoicePdfUrl: string | null;
   /** The end of the last period that the subscription's lines bill. Null if no line bills a period. */
   readonly coversUntil: Date | null;
@@ -44,17 +48,10 @@ interface InvoiceDetails {
   readonly invoicePdfUrl: string | null;
 }
 
-export interface InvoiceFacts extends Facts, InvoiceDetails {
+export interface InvoiceFacts extends Facts, InvoiceDetails, InvoiceValues {
   readonly processorInvoiceId: string;
-  readonly processorCustomerId: string | null;
-  readonly processorSubscriptionId: string | null;
   /** Till's id of the billed subscription, from the metadata that the processor copies into the invoice. */
   readonly subscriptionLocalId: string | null;
-  readonly amountDue: number;
-  readonly amountPaid: number;
-  readonly currency: string;
-  readonly status: InvoiceStatus;
-  readonly hostedInvoiceUrl: string | null;
   /** Undefined if not all lines are known. */
   readonly coversUntil?: Date | null;
 }

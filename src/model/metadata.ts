@@ -27,12 +27,6 @@ export const metadataChangeKeysMax = 2 * metadataKeysMax;
 
 export const noMetadata: Metadata = {};
 
-/** The metadata after a change. */
-export function mergeMetadata(before: Metadata, change: MetadataChange): Metadata {
-  const merged = Object.entries({ ...before, ...change });
-  return Object.fromEntries(merged.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
-}
-
 /** Whether every value of the change is already there. */
 export function hasMetadata(metadata: Metadata, change: MetadataChange): boolean {
   return Object.entries(change).every(([key, value]) => valueAt(metadata, key) === value);
@@ -111,7 +105,7 @@ export function refuseChange(before: OwnedMetadata, change: MetadataChange): voi
  */
 export function refuseTooManyKeys(before: Metadata, change: MetadataChange): void {
   const keysBefore = Object.keys(before).length;
-  const keysAfter = Object.keys(mergeMetadata(before, change)).length;
+  const keysAfter = Object.values({ ...before, ...change }).filter((value) => value !== null).length;
   if (keysAfter <= Math.max(metadataKeysMax, keysBefore)) return;
   const message = `must leave at most ${metadataKeysMax} keys, and would leave ${keysAfter}`;
   throw invalidRequest('body.metadata', message);

@@ -141,10 +141,10 @@ export function takePaymentFacts(
 /** Only responses contain the description. A row that an event created gets it from the first response. */
 function takeDescription(
   payment: Payment,
-  intent: { readonly verdict: Verdict; readonly row: Payment },
+  intent: Taken<Payment>,
   description: string | null | undefined,
   now: Date,
-): { readonly verdict: Verdict; readonly row: Payment } {
+): Taken<Payment> {
   const row = intent.verdict === 'keep' ? payment : intent.row;
   const isNew = description !== undefined && description !== payment.description;
   const isTaken = isNew && (intent.verdict !== 'keep' || payment.description === null);

@@ -29,12 +29,8 @@ export type EventToApply = Pick<
 export type StoredStates = ReadonlyMap<string, WebhookEventState>;
 
 /** The outcome of processing an event. */
-export interface Settlement {
-  readonly id: string;
-  readonly createdAt: Date;
-  readonly state: WebhookEventState;
-  readonly attempts: number;
-  readonly lastError: string | null;
+export interface Settlement
+  extends Pick<WebhookEvent, 'id' | 'createdAt' | 'state' | 'attempts' | 'lastError'> {
   /** The delay before the next attempt of a pending event. */
   readonly delayMs: number;
 }
