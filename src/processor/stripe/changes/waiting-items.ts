@@ -4,7 +4,7 @@ import type { ChangeableSubscription } from '../../port/subscription-changes.ts'
 import { readCharge } from '../objects/invoice-charge.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missingOrWrongState, refused } from '../wire/attempt.ts';
-import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { fetchAll } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { type InvoiceItem, mapInvoiceItem, restoredItemParams, waitedMark } from './map-invoice-item.ts';
 
@@ -81,18 +81,16 @@ export async function restoreOfVoidedChanges(context: AdapterContext, subscripti
   for (const invoiceId of voided) await restoreWaitingItems(context, invoiceId);
 }
 
-async function listItems(
+function listItems(
   context: AdapterContext,
   filter: Stripe.InvoiceItemListParams,
 ): Promise<readonly InvoiceItem[]> {
-  const pages = fetchPages(
+  return fetchAll(
     context,
     'invoice_items.list',
     (page, options) => context.stripe.invoiceItems.list({ ...filter, ...page }, options),
-    lookUpPagesMax,
     mapInvoiceItem,
   );
-  return (await Array.fromAsync(pages)).flat();
 }
 
 function markWaiting(

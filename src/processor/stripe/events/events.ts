@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { EventCalls } from '../../port/event-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { mapOrLeaveOut, resyncPagesMax, walkPages } from '../wire/listing.ts';
+import { mapOrLeaveOut, readable, resyncPagesMax, walkPages } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 import { findDeletedCustomer } from './deleted-customers.ts';
 import { mapEventEnvelope } from './map-event.ts';
@@ -40,8 +40,7 @@ export function createEventCalls(context: AdapterContext): EventCalls {
           const isLast = next === null && first + typesPerListingMax >= types.length;
           const following =
             next === null ? { first: first + typesPerListingMax, after: null } : { first, after: next };
-          const events = items.flatMap((one) => ('item' in one ? [one.item] : []));
-          yield { events, cursor: isLast ? null : writeCursor(following, types) };
+          yield { events: readable(items), cursor: isLast ? null : writeCursor(following, types) };
         }
       }
     },

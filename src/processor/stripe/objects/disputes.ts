@@ -1,15 +1,19 @@
 import type { Stripe } from 'stripe';
-import type { DisputeFacts } from '../../../model/dispute.ts';
-import type { ListingStart, Pages } from '../../port/pages.ts';
+import type { DisputeFacts, UnlinkedDisputeFacts } from '../../../model/dispute.ts';
+import type { Pages } from '../../port/pages.ts';
 import type { DisputeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
-import { lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import { type Fetch, mapAll, mapPages } from '../wire/listing.ts';
 import { withKnownLinks } from '../wire/wire-object.ts';
 import { isLinked, mapDispute } from './map-dispute.ts';
 
 export function createDisputeCalls(context: AdapterContext): DisputeCalls {
   const { stripe, call } = context;
+  const fetchList =
+    (filter: Stripe.DisputeListParams): Fetch =>
+    (page, options) =>
+      stripe.disputes.list({ ...filter, ...page }, options);
   return {
     read: (processorDisputeId) =>
       call.read('disputes.read', {
@@ -21,34 +25,23 @@ export function createDisputeCalls(context: AdapterContext): DisputeCalls {
         refused: nullIfMissing,
       }),
 
-    listOfPayment: async (processorPaymentIntentId) => {
-      const disputes = [];
-      const filter = { payment_intent: processorPaymentIntentId };
-      for await (const page of listPages(context, filter, { pagesMax: lookUpPagesMax }))
-        disputes.push(...page.items);
-      return disputes;
+    listOfPayment: async (payment_intent) => {
+      // The listing is for one payment, so all of its disputes belong to that payment.
+      const disputes = await mapAll(context, 'disputes.list', fetchList({ payment_intent }), (value, asOf) =>
+        mapDispute(withKnownLinks(value, { payment_intent }), asOf),
+      );
+      return disputes.filter(isLinked);
     },
 
-    list: (place) => listPages(context, { expand: ['data.payment_intent'] }, place),
+    list: (place) => {
+      const fetch = fetchList({ expand: ['data.payment_intent'] });
+      return withoutUnlinked(mapPages(context, 'disputes.list', fetch, mapDispute, place));
+    },
   };
 }
 
 /** Leaves out disputes that belong to no payment intent. */
-async function* listPages(
-  context: AdapterContext,
-  filter: Stripe.DisputeListParams & { readonly payment_intent?: string },
-  place?: ListingStart & { readonly pagesMax?: number },
-): Pages<DisputeFacts> {
-  const { payment_intent } = filter;
-  const pages = mapPages(
-    context,
-    'disputes.list',
-    (page, options) => context.stripe.disputes.list({ ...filter, ...page }, options),
-    // If the listing is for one payment, all of its disputes belong to that payment.
-    (value, asOf) =>
-      mapDispute(payment_intent === undefined ? value : withKnownLinks(value, { payment_intent }), asOf),
-    place,
-  );
+async function* withoutUnlinked(pages: Pages<DisputeFacts | UnlinkedDisputeFacts>): Pages<DisputeFacts> {
   for await (const { items, leftOut, next } of pages) {
     const unlinked = items.flatMap((facts) =>
       isLinked(facts) ? [] : [{ id: facts.processorDisputeId, reason: noPayment }],

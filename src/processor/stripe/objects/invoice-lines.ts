@@ -2,7 +2,7 @@ import type { InvoiceLine } from '../../port/invoice-line.ts';
 import type { InvoiceCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { nullIfMissing } from '../wire/attempt.ts';
-import { fetchPages, takePage } from '../wire/listing.ts';
+import { fetchAll, takePage } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** A thousand lines: an invoice has at most 250 of its own, and some more for changes within the period. */
@@ -54,17 +54,15 @@ export function mapLine(line: WireObject): InvoiceLine {
 }
 
 /** All lines of an invoice. The processor keeps those of a preview for three days. */
-export async function readLines(
+export function readLines(
   context: AdapterContext,
   processorInvoiceId: string,
 ): Promise<readonly WireObject[]> {
-  const { stripe } = context;
-  const pages = fetchPages(
+  return fetchAll(
     context,
     'invoices.list_lines',
-    (page, options) => stripe.invoices.listLineItems(processorInvoiceId, page, options),
-    linePagesMax,
+    (page, options) => context.stripe.invoices.listLineItems(processorInvoiceId, page, options),
     (line) => WireObject.parse(line, 'line'),
+    linePagesMax,
   );
-  return (await Array.fromAsync(pages)).flat();
 }

@@ -4,7 +4,7 @@ import { setScheduledMethod } from '../changes/planned-changes.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, isMissing, missingOrWrongState, nullIfMissing } from '../wire/attempt.ts';
 import { warnOfMissingSecret } from '../wire/client-secret.ts';
-import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, fetchAll, mapAll } from '../wire/listing.ts';
 import { creationMetadata, findMarked, withRequest } from '../wire/request-marks.ts';
 import { WireObject, withKnownLinks } from '../wire/wire-object.ts';
 import { defaultOf, mapPaymentMethod, mapSetup, mapUse } from './map-payment-method.ts';
@@ -55,15 +55,10 @@ function createReads(context: AdapterContext): Reads {
     list: async (processorCustomerId) => {
       const filter = { customer: processorCustomerId };
       const fetch: Fetch = (page, options) => stripe.paymentMethods.list({ ...filter, ...page }, options);
-      const pages = mapPages(
-        context,
-        'payment_methods.list',
-        fetch,
-        // The listing is for one customer, so all of its payment methods belong to that customer.
-        (value, asOf) => mapPaymentMethod(withKnownLinks(value, filter), asOf),
-        { pagesMax: lookUpPagesMax },
+      // The listing is for one customer, so all of its payment methods belong to that customer.
+      const methods = await mapAll(context, 'payment_methods.list', fetch, (value, asOf) =>
+        mapPaymentMethod(withKnownLinks(value, filter), asOf),
       );
-      const methods = (await Array.fromAsync(pages)).flatMap(({ items }) => items);
       // Payment methods of the same second keep the processor's order, which is also newest first.
       return methods.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());
     },
@@ -85,15 +80,14 @@ function createReads(context: AdapterContext): Reads {
         refused: (refusal) => (isMissing(refusal) ? 'unknown' : undefined),
       }),
 
-    listUses: async (processorCustomerId) => {
+    listUses: (customer) => {
+      const expand = ['data.schedule'];
       // Without a status filter, the processor leaves out canceled subscriptions.
-      const filter = { customer: processorCustomerId, status: 'all', expand: ['data.schedule'] } as const;
       const fetch: Fetch = (page, options) =>
-        stripe.subscriptions.list({ ...filter, expand: [...filter.expand], ...page }, options);
+        stripe.subscriptions.list({ customer, status: 'all', expand, ...page }, options);
       // A subscription that cannot be read fails the listing. If it were left out, its payment method would look
       // unused.
-      const pages = fetchPages(context, 'subscriptions.list', fetch, lookUpPagesMax, mapUse);
-      return (await Array.fromAsync(pages)).flat();
+      return fetchAll(context, 'subscriptions.list', fetch, mapUse);
     },
   };
 }

@@ -6,7 +6,7 @@ import type {
   PortalFlow,
 } from '../../port/portal-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { fetchAll } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 /** The mark of Till's own configuration. Its value must change with `features`. */
@@ -37,15 +37,14 @@ export function createPortalCalls(context: AdapterContext): PortalCalls {
       }),
 
     listConfigurations: async () => {
-      const pages = fetchPages(
+      const own = await fetchAll(
         context,
         'portal_configurations.list',
         (page, options) => stripe.billingPortal.configurations.list(page, options),
-        lookUpPagesMax,
         mapOwn,
       );
       // The processor lists the newest first.
-      return (await Array.fromAsync(pages)).flat(2).toReversed();
+      return own.flat().toReversed();
     },
 
     createConfiguration: ({ idempotencyKey }) =>

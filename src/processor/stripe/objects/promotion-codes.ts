@@ -1,34 +1,23 @@
 import type { Stripe } from 'stripe';
 import type { PromotionCodeCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
-import { type Fetch, fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { findFirst } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 export function createPromotionCodeCalls(context: AdapterContext): PromotionCodeCalls {
-  const { stripe } = context;
   /** Each customer can have a restricted code with the same text, so the list can be long. */
-  const findFirst = async (
-    filter: Stripe.PromotionCodeListParams,
-    isWanted: (customer: string | null) => boolean,
-  ): Promise<string | null> => {
-    const fetch: Fetch = (page, options) =>
-      stripe.promotionCodes.list({ ...filter, active: true, ...page }, options);
-    for await (const codes of fetchPages(context, 'promotion_codes.list', fetch, lookUpPagesMax, mapCode)) {
-      const wanted = codes.find(({ customer }) => isWanted(customer));
-      if (wanted !== undefined) return wanted.id;
-    }
-    return null;
-  };
+  const findOf = (customer: string | null, filter: Stripe.PromotionCodeListParams) =>
+    findFirst(
+      context,
+      'promotion_codes.list',
+      (page, options) => context.stripe.promotionCodes.list({ ...filter, active: true, ...page }, options),
+      (value) => {
+        const code = WireObject.parse(value, 'promotion_code').expectKind('promotion_code');
+        return code.referenceOrNull('customer') === customer ? code.id() : null;
+      },
+    );
   return {
-    find: async ({ code, processorCustomerId }) =>
-      (await findFirst(
-        { code, customer: processorCustomerId },
-        (customer) => customer === processorCustomerId,
-      )) ?? (await findFirst({ code }, (customer) => customer === null)),
+    find: async ({ code, processorCustomerId: customer }) =>
+      (await findOf(customer, { code, customer })) ?? findOf(null, { code }),
   };
-}
-
-function mapCode(value: unknown): { readonly id: string; readonly customer: string | null } {
-  const code = WireObject.parse(value, 'promotion_code').expectKind('promotion_code');
-  return { id: code.id(), customer: code.referenceOrNull('customer') };
 }

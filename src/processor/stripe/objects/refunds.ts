@@ -1,9 +1,10 @@
+import type { Stripe } from 'stripe';
 import type { AsOf } from '../../../model/facts.ts';
 import type { RefundFacts } from '../../../model/refund.ts';
 import type { RefundCalls } from '../../port/processor.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, nullIfMissing, refused } from '../wire/attempt.ts';
-import { createdSince, type Fetch, fetchPages, lookUpPagesMax, mapPages } from '../wire/listing.ts';
+import { createdSince, type Fetch, findFirst, mapAll, mapPages } from '../wire/listing.ts';
 import type { ProcessorOperation } from '../wire/operations.ts';
 import type { Refusal } from '../wire/refusal.ts';
 import { creationMetadata, readMark, withRequest } from '../wire/request-marks.ts';
@@ -14,6 +15,14 @@ import { mapRefundResponse } from './map-refund.ts';
 export function createRefundCalls(context: AdapterContext): RefundCalls {
   const { stripe, call } = context;
   const map = createMapping(context);
+  const fetchList =
+    (filter: Stripe.RefundListParams): Fetch =>
+    (page, options) =>
+      stripe.refunds.list({ ...filter, ...page }, options);
+  const mapListed = (value: unknown, asOf: AsOf) => map('refunds.list', value, asOf);
+  // The listing is for one payment, so all of its refunds belong to that payment.
+  const mapOfPayment = (value: unknown, payment_intent: string, asOf: AsOf): RefundFacts =>
+    mapListed(withKnownLinks(value, { payment_intent }), asOf);
   return {
     create: ({ id, mark, processorPaymentIntentId, amount, reason, idempotencyKey }) =>
       call.write('refunds.create', {
@@ -45,55 +54,23 @@ export function createRefundCalls(context: AdapterContext): RefundCalls {
         refused: nullIfMissing,
       }),
 
-    ...createListings(context),
-  };
-}
-
-function createListings(context: AdapterContext): Pick<RefundCalls, 'find' | 'listOfPayment' | 'list'> {
-  const { stripe } = context;
-  const map = createMapping(context);
-  const fetchOfPayment =
-    (processorPaymentIntentId: string): Fetch =>
-    (page, options) =>
-      stripe.refunds.list({ payment_intent: processorPaymentIntentId, ...page }, options);
-  // The listing is for one payment, so all of its refunds belong to that payment.
-  const mapOfPayment = (value: unknown, processorPaymentIntentId: string, asOf: AsOf): RefundFacts =>
-    map('refunds.list', withKnownLinks(value, { payment_intent: processorPaymentIntentId }), asOf);
-  return {
-    find: async ({ mark, since, processorPaymentIntentId }) => {
-      const fetch: Fetch = (page, options) =>
-        stripe.refunds.list(
-          { payment_intent: processorPaymentIntentId, ...createdSince(since), ...page },
-          options,
-        );
-      const mapIfWanted = (value: unknown, asOf: AsOf) => {
+    find: ({ mark, since, processorPaymentIntentId: payment_intent }) => {
+      const fetch = fetchList({ payment_intent, ...createdSince(since) });
+      return findFirst(context, 'refunds.list', fetch, (value, asOf) => {
         const found = readMark(value, mark);
-        return found && withRequest(found, mapOfPayment(value, processorPaymentIntentId, asOf));
-      };
-      for await (const page of fetchPages(context, 'refunds.list', fetch, lookUpPagesMax, mapIfWanted)) {
-        const found = page.find((one) => one !== null);
-        if (found !== undefined) return found;
-      }
-      return null;
+        return found && withRequest(found, mapOfPayment(value, payment_intent, asOf));
+      });
     },
 
-    listOfPayment: async (processorPaymentIntentId) => {
-      const refunds = [];
-      const fetch = fetchOfPayment(processorPaymentIntentId);
-      const mapOne = (value: unknown, asOf: AsOf) => mapOfPayment(value, processorPaymentIntentId, asOf);
-      for await (const page of mapPages(context, 'refunds.list', fetch, mapOne, { pagesMax: lookUpPagesMax }))
-        refunds.push(...page.items);
-      return refunds;
-    },
-
-    list: (place) =>
-      mapPages(
-        context,
-        'refunds.list',
-        (page, options) => stripe.refunds.list({ expand: ['data.payment_intent'], ...page }, options),
-        (value, asOf) => map('refunds.list', value, asOf),
-        place,
+    listOfPayment: (payment_intent) =>
+      mapAll(context, 'refunds.list', fetchList({ payment_intent }), (value, asOf) =>
+        mapOfPayment(value, payment_intent, asOf),
       ),
+
+    list: (place) => {
+      const fetch = fetchList({ expand: ['data.payment_intent'] });
+      return mapPages(context, 'refunds.list', fetch, mapListed, place);
+    },
   };
 }
 

@@ -3,7 +3,7 @@ import { Failure } from '../../../errors.ts';
 import type { WebhookEndpoint, WebhookEndpointCalls } from '../../port/webhook-endpoint-calls.ts';
 import type { AdapterContext } from '../wire/adapter-context.ts';
 import { done, missing } from '../wire/attempt.ts';
-import { fetchPages, lookUpPagesMax } from '../wire/listing.ts';
+import { fetchAll } from '../wire/listing.ts';
 import { WireObject } from '../wire/wire-object.ts';
 
 const setupKeyName = 'till_setup_key';
@@ -21,16 +21,13 @@ export function createWebhookEndpointCalls(context: AdapterContext): WebhookEndp
     apiVersion: Stripe.API_VERSION,
 
     list: async () => {
-      const endpoints: WebhookEndpoint[] = [];
-      const pages = fetchPages(
+      const own = await fetchAll(
         context,
         'webhook_endpoints.list',
         (page, options) => stripe.webhookEndpoints.list(page, options),
-        lookUpPagesMax,
         mapOwn,
       );
-      for await (const page of pages) endpoints.push(...page.flat());
-      return endpoints;
+      return own.flat();
     },
 
     create: ({ idempotencyKey, url, events, replaces }) =>

@@ -2,7 +2,7 @@ import type { Stripe } from 'stripe';
 import { Failure } from '../../../errors.ts';
 import type { AsOf } from '../../../model/facts.ts';
 import { UnmappableError } from '../../port/event-facts.ts';
-import type { LeftOut, Pages } from '../../port/pages.ts';
+import type { LeftOut, ListingStart, Pages } from '../../port/pages.ts';
 import type { AdapterContext } from './adapter-context.ts';
 import type { ProcessorOperation } from './operations.ts';
 import { WireObject } from './wire-object.ts';
@@ -17,7 +17,7 @@ export const resyncPagesMax = 1_000_000;
  * Ten thousand objects: more than one customer has in a day, or than the processor's search does not show yet. A longer
  * listing is a sign of another problem, and must not use up the processor's rate limit.
  */
-export const lookUpPagesMax = 100;
+const lookUpPagesMax = 100;
 
 /** The allowed clock skew. It is generous, because listing too much costs only a page. */
 const clockSkewMsMax = 300_000;
@@ -65,16 +65,31 @@ export async function* walkPages<T>(
   );
 }
 
-/** The items of each page, from the beginning. */
-export async function* fetchPages<T>(
+/** All items of a listing. */
+export async function fetchAll<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
-  pagesMax: number,
   map: MapItem<T>,
-): AsyncGenerator<readonly T[]> {
-  for await (const { items } of walkPages(context, operation, fetch, { pagesMax, map, after: null }))
-    yield items;
+  pagesMax = lookUpPagesMax,
+): Promise<readonly T[]> {
+  const pages = walkPages(context, operation, fetch, { pagesMax, map, after: null });
+  return (await Array.fromAsync(pages)).flatMap(({ items }) => items);
+}
+
+/** The first item that `map` does not map to null. */
+export async function findFirst<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  map: MapItem<T | null>,
+): Promise<T | null> {
+  const walk = { pagesMax: lookUpPagesMax, map, after: null };
+  for await (const { items } of walkPages(context, operation, fetch, walk)) {
+    const found = items.find((item) => item !== null);
+    if (found !== undefined) return found;
+  }
+  return null;
 }
 
 /** Objects that cannot be mapped are left out and logged, because one bad object must not hide all others. */
@@ -83,17 +98,29 @@ export async function* mapPages<T>(
   operation: ProcessorOperation,
   fetch: Fetch,
   map: MapItem<T>,
-  {
-    pagesMax = resyncPagesMax,
-    after = null,
-  }: { readonly pagesMax?: number; readonly after?: string | null } = {},
+  { after = null }: ListingStart = {},
 ): Pages<T> {
-  const mapOrLog = mapOrLeaveOut(context, operation, map);
-  for await (const page of walkPages(context, operation, fetch, { pagesMax, map: mapOrLog, after })) {
-    const items = page.items.flatMap((one) => ('item' in one ? [one.item] : []));
-    const leftOut = page.items.flatMap((one) => ('item' in one ? [] : [one]));
-    yield { items, leftOut, next: page.next };
+  const walk = { pagesMax: resyncPagesMax, map: mapOrLeaveOut(context, operation, map), after };
+  for await (const { items, next } of walkPages(context, operation, fetch, walk)) {
+    const leftOut = items.flatMap((one) => ('item' in one ? [] : [one]));
+    yield { items: readable(items), leftOut, next };
   }
+}
+
+/** Like `mapPages`, for a listing of the objects of one customer or payment. */
+export async function mapAll<T>(
+  context: AdapterContext,
+  operation: ProcessorOperation,
+  fetch: Fetch,
+  map: MapItem<T>,
+): Promise<readonly T[]> {
+  return readable(await fetchAll(context, operation, fetch, mapOrLeaveOut(context, operation, map)));
+}
+
+type Readable<T> = { readonly item: T } | LeftOut;
+
+export function readable<T>(items: readonly Readable<T>[]): readonly T[] {
+  return items.flatMap((one) => ('item' in one ? [one.item] : []));
 }
 
 /** Returns the mapped object. If it cannot be mapped, logs it and returns the reason. */
@@ -101,7 +128,7 @@ export function mapOrLeaveOut<T>(
   context: AdapterContext,
   operation: ProcessorOperation,
   map: MapItem<T>,
-): MapItem<{ readonly item: T } | LeftOut> {
+): MapItem<Readable<T>> {
   return (value, asOf) => {
     try {
       return { item: map(value, asOf) };

@@ -1,7 +1,7 @@
 import type { Stripe } from 'stripe';
 import type { LookUp, Marked, RequestMark } from '../../port/request-mark.ts';
 import type { AdapterContext } from './adapter-context.ts';
-import { createdSince, earliestCreation, type Fetch, fetchPages, lookUpPagesMax } from './listing.ts';
+import { createdSince, earliestCreation, type Fetch, findFirst } from './listing.ts';
 import type { ProcessorOperation } from './operations.ts';
 import { fieldsOf } from './wire-metadata.ts';
 import { localIdKey, WireObject } from './wire-object.ts';
@@ -61,18 +61,13 @@ export function readMark(value: unknown, { key }: RequestMark, keys = creationKe
 }
 
 /** The object in the listing that a request with this idempotency key created. */
-export async function findMarked(
+export function findMarked(
   context: AdapterContext,
   operation: ProcessorOperation,
   fetch: Fetch,
   mark: RequestMark,
 ): Promise<MarkedObject | null> {
-  const map = (value: unknown) => readMark(value, mark);
-  for await (const items of fetchPages(context, operation, fetch, lookUpPagesMax, map)) {
-    const found = items.find((item) => item !== null);
-    if (found !== undefined) return found;
-  }
-  return null;
+  return findFirst(context, operation, fetch, (value) => readMark(value, mark));
 }
 
 /** A kind of object without a parent. Listing all objects of a day would take too long. */
